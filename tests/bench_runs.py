@@ -23,7 +23,7 @@ class Done(NamedTuple):
 
     @property
     def messages(self) -> list[str]:
-        """What iocast-bench itself said, without warnings and without mpirun."""
+        """Messages of iocast-bench itself, without its warnings and without those of mpirun."""
         prefix = "iocast-bench: "
         lines = [line[len(prefix) :] for line in self.err.splitlines() if line.startswith(prefix)]
         return [line for line in lines if not line.startswith("warning: ")]

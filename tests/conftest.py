@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that fails for a command shows what the command said on standard error."""
+    """Add the standard error of a failed command to the report of its test."""
     report = yield
     error = call.excinfo.value if call.excinfo else None
     if isinstance(error, (subprocess.CalledProcessError, subprocess.TimeoutExpired)) and error.stderr:
@@ -78,7 +78,8 @@ def mpi_environment() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def mpirun(mpi_environment: dict[str, str]) -> Callable[[int], list[str]]:
-    """The start of a command line for so many ranks. Tests have more ranks than cores, so ranks that wait yield."""
+    """Start of a command line that launches a number of ranks. Tests have more ranks than cores, so waiting ranks
+    yield."""
     assert shutil.which("mpirun") is not None, "there is no mpirun; run ./check"
     version = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=mpi_environment)
     flags: list[str] = []

@@ -23,9 +23,29 @@ from typing import IO
 from programs import REPOSITORY
 
 SERVER = "import sys; sys.path[:0] = {path!r}; from forked import serve; serve({socket})"
-MODULES = ("scipy.optimize", "scipy.stats", "altair", "jinja2", "iocast.calibrate", "iocast.compare", "iocast.drawing", "iocast.export", "iocast.importers", "iocast.knee",
-           "iocast.listing", "iocast.manual", "iocast.observe", "iocast.plan", "iocast.predict", "iocast.report", "iocast.selftest", "iocast.slurm", "iocast.study",
-           "iocast.text", "iocast.validate")  # fmt: skip
+MODULES = (
+    "scipy.optimize",
+    "scipy.stats",
+    "altair",
+    "jinja2",
+    "iocast.calibrate",
+    "iocast.compare",
+    "iocast.drawing",
+    "iocast.export",
+    "iocast.importers",
+    "iocast.knee",
+    "iocast.listing",
+    "iocast.manual",
+    "iocast.observe",
+    "iocast.plan",
+    "iocast.predict",
+    "iocast.report",
+    "iocast.selftest",
+    "iocast.slurm",
+    "iocast.study",
+    "iocast.text",
+    "iocast.validate",
+)
 
 
 class Iocast:

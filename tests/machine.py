@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,7 +30,10 @@ def _programs(packages: str, *programs: str) -> str:
     ]
     if not absent:
         return ""
-    return f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed. Install the Debian packages {packages}."
+    return (
+        f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed. Install the Debian packages"
+        f" {packages}."
+    )
 
 
 def _root(what: str) -> str:
@@ -38,7 +42,10 @@ def _root(what: str) -> str:
 
 def _fuse() -> str:
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return "/dev/fuse can't be opened. Load the kernel module fuse; in a container, pass the device on (--device /dev/fuse)."
+        return (
+            "/dev/fuse can't be opened. Load the kernel module fuse; in a container, pass the device on (--device"
+            " /dev/fuse)."
+        )
     return _programs("fuse3", "fusermount3")
 
 
@@ -48,9 +55,15 @@ def slurm() -> str:
     try:
         socket.gethostbyname(host)
     except OSError:
-        return f"The host name '{host}' has no address, which Slurm asks for. Add the line '127.0.1.1 {host}' to /etc/hosts."
+        return (
+            f"The host name '{host}' has no address, which Slurm asks for. Add the line '127.0.1.1 {host}' to"
+            " /etc/hosts."
+        )
     if not any(Path("/sys/fs/cgroup").glob("*")):
-        return "No cgroups are mounted, without which slurmd doesn't start. Mount them: mount -t cgroup2 none /sys/fs/cgroup."
+        return (
+            "No cgroups are mounted, without which slurmd doesn't start. Mount them: mount -t cgroup2 none"
+            " /sys/fs/cgroup."
+        )
     return _programs("slurmctld, slurmd, slurm-client and munge", "munged", "slurmctld", "slurmd", "sbatch") or _root(
         "start slurmd"
     )
@@ -70,7 +83,10 @@ def mongodb() -> str:
             .removeprefix("[ERROR]")
             .strip()
         )
-        return f"Maven could not fetch the server: {printed[:300]} Look at its proxy and at Java's certificates (the package ca-certificates-java)."
+        return (
+            f"Maven could not fetch the server: {printed[:300]} Look at its proxy and at Java's certificates (the"
+            " package ca-certificates-java)."
+        )
     return ""
 
 
@@ -126,16 +142,52 @@ def fuse() -> str:
 
 def mounts() -> str:
     """File systems that fill up, and files that are made unwritable for one command."""
-    if os.geteuid() != 0:
-        return ""  # such tests are not for others than root
+    if missing := _root("mount a file system"):
+        return missing
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], capture_output=True, text=True, check=False
     )
     printed = done.stderr.strip().splitlines()
     return (
-        f"There are no private mount namespaces ({printed[-1] if printed else 'unshare gives no reason'}). Give the container CAP_SYS_ADMIN."
+        f"There are no private mount namespaces ({printed[-1] if printed else 'unshare gives no reason'}). Give the"
+        " container CAP_SYS_ADMIN."
         if done.returncode
         else ""
+    )
+
+
+def root() -> str:
+    """Commands as root and as other users."""
+    return _root("start commands as other users")
+
+
+def clocks() -> str:
+    """Nodes whose clocks differ."""
+    if missing := _root("give a process a clock of its own"):
+        return missing
+    command = ["unshare", "--uts", "--time", "--monotonic", "1", "--fork", "true"]
+    if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+        return ""
+    return "There are no time namespaces. Run ./check on Linux 5.6 or later; give a container CAP_SYS_ADMIN."
+
+
+def caches() -> str:
+    """The kernel's caches, dropped."""
+    if os.access("/proc/sys/vm/drop_caches", os.W_OK):
+        return ""
+    return "/proc/sys/vm/drop_caches can't be written to. Run ./check as root; in a container, with --privileged."
+
+
+def disk() -> str:
+    """Files that are in the kernel's cache or are not."""
+    place = tempfile.gettempdir()
+    done = subprocess.run(["stat", "--file-system", "--format=%T", place], capture_output=True, text=True, check=False)
+    kind = done.stdout.strip() or "an unknown file system"
+    if done.returncode == 0 and kind not in ("tmpfs", "ramfs", "overlayfs"):
+        return ""
+    return (
+        f"Temporary files in {place} are on {kind}, which has nothing but the cache or no O_DIRECT. Set TMPDIR to a"
+        " directory on a disk."
     )
 
 
@@ -147,7 +199,8 @@ def tools() -> str:
 
 
 NEEDS: dict[str, Callable[[], str]] = {
-    probe.__name__: probe for probe in (slurm, mongodb, nfs, cephfs, postgresql, s3, browser, fuse, mounts, tools)
+    probe.__name__: probe
+    for probe in (slurm, mongodb, nfs, cephfs, postgresql, s3, browser, fuse, root, mounts, clocks, caches, disk, tools)
 }
 
 

@@ -102,8 +102,10 @@ class Page:
             (programs / name).symlink_to(program)
         (programs / "dask").symlink_to(Path(sys.executable).parent / "dask")
         self.environment = {
-            **environment, "PATH": f"{programs}:{os.environ['PATH']}", "IOCAST_BUILD": str(place / "build"), "PYTHONPATH": PYTHON_PATH,
-            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1",
+            **environment, "PATH": f"{programs}:{os.environ['PATH']}", "IOCAST_BUILD": str(place / "build"),
+            "PYTHONPATH": PYTHON_PATH,
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none",
+            "OMPI_MCA_mpi_yield_when_idle": "1",
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "PRTE_MCA_hwloc_default_binding_policy": "none",
         }  # fmt: skip
 

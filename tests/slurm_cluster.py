@@ -54,8 +54,16 @@ class Cluster:
     def __enter__(self) -> Cluster:
         try:
             self._configure()
-            self._start("munged", "--foreground", "--force", f"--key-file={self.directory}/key", f"--socket={self.directory}/munge.socket",
-                        f"--pid-file={self.directory}/munge.pid", f"--log-file={self.directory}/munge.log", f"--seed-file={self.directory}/munge.seed")  # fmt: skip
+            self._start(
+                "munged",
+                "--foreground",
+                "--force",
+                f"--key-file={self.directory}/key",
+                f"--socket={self.directory}/munge.socket",
+                f"--pid-file={self.directory}/munge.pid",
+                f"--log-file={self.directory}/munge.log",
+                f"--seed-file={self.directory}/munge.seed",
+            )
             self._wait(lambda: (self.directory / "munge.socket").exists(), "munged")
             self._start("slurmctld", "-D", "-i")
             self._start("slurmd", "-D")

@@ -75,7 +75,7 @@ class Client:
                 )
 
     def limit(self, directory: str, size: int) -> None:
-        """To so many bytes; 0 for no limit."""
+        """Limit a directory to `size` bytes; 0 removes the limit."""
         self.files.setxattr(directory, "ceph.quota.max_bytes", str(size).encode(), 0)
 
 

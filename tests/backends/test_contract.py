@@ -128,7 +128,7 @@ def test_a_whole_run_with_contents_verified(run: Run, place: Place, tmp_path: Pa
         for op in {"create", "read"} & set(phase["latency"]):
             parts = [row["count"] for tag, row in phase["latency"].items() if tag.startswith(op + ".")]
             assert parts == [phase["latency"][op]["count"]] * 3
-    # Where it was is told, how to get in there isn't.
+    # The run directory records where the data was, and no credentials.
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert (
         document["backend"]["name"] == place.backend

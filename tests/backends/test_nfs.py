@@ -98,8 +98,8 @@ def test_a_server_that_is_killed_is_waited_for(
     process.communicate(timeout=60)
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["status"] == "complete" and [phase["name"] for phase in document["phases"]][-1] == "cleanup"
-    # What the server did before it died, and didn't answer, is asked for again: a removal then finds nothing to remove,
-    # and has failed.
+    # The client repeats requests that the server carried out before it died and never answered. A repeated removal
+    # finds nothing to remove and fails.
     slowest, failed = (
         max(row["max"] for phase in document["phases"] for row in phase["latency"].values()),
         sum(phase["errors"] for phase in document["phases"]),

@@ -127,7 +127,7 @@ def run(bench: Path, mpi_environment: dict[str, str]) -> Callable[..., Done]:
     return run_it
 
 
-# ---- what is whose ----------------------------------------------------------------------------------------------------------
+# ---- what is whose ---------------------------------------------------------------------------------------------------
 
 
 def test_a_bucket_that_was_made_is_removed_and_one_that_was_there_stays(
@@ -184,11 +184,11 @@ def test_a_service_without_conditions_needs_a_sole_user(service: Service, run: C
     assert service.buckets == {}
 
 
-# ---- answers that are none --------------------------------------------------------------------------------------------------
+# ---- answers that are none -------------------------------------------------------------------------------------------
 
 
 def sweep(service: Service, run: Callable[..., Done], hostile: Callable[[Handler, str], bool]) -> Done:
-    """Of what a run without clean-up left: it lists a dataset."""
+    """Run a sweep, which lists a dataset, over objects that a run without clean-up left."""
     assert run(service, *SMALL, "--s3.bucket", "given", "--set", "phases=precreate").code == 0
     service.hostile = hostile
     began = time.monotonic()
@@ -197,12 +197,24 @@ def sweep(service: Service, run: Callable[..., Done], hostile: Callable[[Handler
     return done
 
 
+def answer_without_end(handler: Handler, part: bytes) -> bool:
+    """Send `part` over and over until the client hangs up."""
+    handler.send_response(200)
+    handler.end_headers()
+    handler.close_connection = True
+    try:
+        while True:
+            handler.wfile.write(part)
+    except OSError:
+        return True
+
+
 def of_a_dataset(handler: Handler) -> bool:
     return handler.command == "GET" and "list-type" in handler.path and "0_0" in handler.path
 
 
 @pytest.mark.parametrize(
-    "kind", ["the same token", "new tokens and nothing else", "names that were not asked for", "an endless page"]
+    "kind", ["the same token", "new tokens and nothing else", "names outside the prefix", "an endless page"]
 )
 def test_listings(service: Service, run: Callable[..., Done], kind: str) -> None:
     service.buckets["given"] = {}
@@ -212,14 +224,7 @@ def test_listings(service: Service, run: Callable[..., Done], kind: str) -> None
         if not of_a_dataset(handler):
             return False
         if kind == "an endless page":
-            handler.send_response(200)
-            handler.end_headers()
-            handler.close_connection = True
-            try:
-                while True:
-                    handler.wfile.write(b"<Contents>" * 100_000)
-            except OSError:
-                return True
+            return answer_without_end(handler, b"<Contents>" * 100_000)
         page = next(pages)
         name = "m" if kind.startswith("names") else "mine/0_0/file-0"
         content = "" if kind.startswith("new") else f"<Contents><Key>{name}</Key></Contents>"
@@ -236,14 +241,7 @@ def test_an_endless_object(service: Service, run: Callable[..., Done]) -> None:
     def hostile(handler: Handler, method: str) -> bool:
         if method != "GET" or "file-" not in handler.path:
             return False
-        handler.send_response(200)
-        handler.end_headers()
-        handler.close_connection = True
-        try:
-            while True:
-                handler.wfile.write(b"x" * 1_000_000)
-        except OSError:
-            return True
+        return answer_without_end(handler, b"x" * 1_000_000)
 
     service.hostile = hostile
     began = time.monotonic()
@@ -267,7 +265,7 @@ def test_a_manifest_that_is_too_long(service: Service, run: Callable[..., Done])
     expect_refusal(run(service, *SMALL), "2097152 bytes")
 
 
-# ---- what is timed ----------------------------------------------------------------------------------------------------------
+# ---- what is timed ---------------------------------------------------------------------------------------------------
 
 SLOW_HASH = """\
 #define _GNU_SOURCE

@@ -27,7 +27,8 @@ class _Brief(Loader):
         for name, value in BRIEF[module.__name__].items():
             if not hasattr(module, name):
                 raise ImportError(
-                    f"tests/brief/sitecustomize.py: {module.__name__} has no constant {name}; name the one that took its place."
+                    f"tests/brief/sitecustomize.py: {module.__name__} has no constant {name}; name the one that took"
+                    " its place."
                 )
             setattr(module, name, value)
 

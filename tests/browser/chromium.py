@@ -26,11 +26,16 @@ class Browser:
         to_read, self._write = os.pipe()
         self._read, to_write = os.pipe()
         flags = [
-            "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--remote-debugging-pipe",
+            "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+            "--remote-debugging-pipe",
             f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
-        start = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3], sys.argv[3:])"
+        start = (
+            "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); os.execv(sys.argv[3],"
+            " sys.argv[3:])"
+        )
         self._process = subprocess.Popen(
             [sys.executable, "-c", start, str(to_read), str(to_write), program, *flags],
             pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -64,7 +69,7 @@ class Browser:
     def _receive(self, until: float):
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._read], [], [], max(0.0, until - time.monotonic()))
-            assert ready, f"Chromium said nothing for {PATIENCE} s."
+            assert ready, f"Chromium sent nothing for {PATIENCE} s."
             chunk = os.read(self._read, 1 << 20)
             assert chunk, "Chromium ended by itself."
             self._buffer += chunk
@@ -90,8 +95,8 @@ class Browser:
             time.sleep(0.1)
 
     def complaints(self) -> list[str]:
-        """What was logged as an error since the page was opened, and every address beyond this machine's files that it
-        asked for."""
+        """Errors that were logged since the page was opened, and every address that it requested outside this machine's
+        files."""
         entries = [str(e["params"]) for e in self.events if e.get("method") == "Runtime.exceptionThrown"]
         entries += [
             str(e["params"]["entry"])

@@ -77,13 +77,15 @@ def test_nothing_is_wider_than_the_page(browser, page, size):
     width = SIZES[size][0]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     wide = browser.evaluate(
-        "[...document.querySelectorAll('.chart svg')].filter(s => s.getBoundingClientRect().right > innerWidth + 1).length"
+        "[...document.querySelectorAll('.chart svg')].filter(s => s.getBoundingClientRect().right > innerWidth +"
+        " 1).length"
     )
     assert wide == 0
 
 
 OVERLAPS = """
-[...document.querySelectorAll('.chart')].flatMap(chart => [...chart.querySelectorAll('.role-axis-label')].flatMap(axis => {
+[...document.querySelectorAll('.chart')].flatMap(chart =>
+ [...chart.querySelectorAll('.role-axis-label')].flatMap(axis => {
   const boxes = [...axis.querySelectorAll('text')].filter(t => t.textContent && getComputedStyle(t).opacity !== '0')
     .map(t => [t.textContent, t.getBoundingClientRect()]);
   return boxes.flatMap(([text, a], i) => boxes.slice(i + 1)
@@ -168,6 +170,7 @@ def test_hover_over_the_decision_tells_its_numbers(browser, pages):
 def test_the_download_is_the_json(browser, report):
     browser.open(report, SIZES["desk"], DRAWN)
     assert browser.evaluate(
-        "(() => { const a = document.getElementById('download'); return decodeURIComponent(a.href.split(',').slice(1).join(','))"
-        " === document.getElementById('numbers').textContent && a.href.startsWith('data:application/json'); })()"
+        "(() => { const a = document.getElementById('download'); return"
+        " decodeURIComponent(a.href.split(',').slice(1).join(',')) === document.getElementById('numbers').textContent"
+        " && a.href.startsWith('data:application/json'); })()"
     )

@@ -41,7 +41,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert command == '.venv/bin/python -m mkdocs build --strict --site-dir "$out"'
     began = os.times()
     done = subprocess.run(
-        [sys.executable, *command.split()[1:-1], str(out)], cwd=REPOSITORY, env={**os.environ, "IOCAST_BUILD": str(simulator.parents[1])},
+        [sys.executable, *command.split()[1:-1], str(out)], cwd=REPOSITORY,
+        env={**os.environ, "IOCAST_BUILD": str(simulator.parents[1])},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0 and "WARNING" not in done.stderr, done.stdout + done.stderr
@@ -75,7 +76,8 @@ def test_a_page_is_whole_without_a_network(site: Path, browser: Browser, page: s
 def test_search_leads_to_the_section(site: Path, browser: Browser) -> None:
     browser.open(site / "reference" / "workloads.html", SIZES["desk"], READY)
     browser.evaluate(
-        "(() => { const q = document.getElementById('query'); q.value = 'hpcs-14 backwards'; q.dispatchEvent(new Event('input')); })()"
+        "(() => { const q = document.getElementById('query'); q.value = 'hpcs-14 backwards'; q.dispatchEvent(new"
+        " Event('input')); })()"
     )
     address = browser.evaluate("document.querySelector('#found a').href")
     assert address == (site / "reference" / "workloads.html").as_uri() + "#hpcs-14"

@@ -140,7 +140,7 @@ TEST_P(PatternContract, RemembersLittleOfEachRank)
   constexpr uint32_t few = 64, many = 2064;
   try {
     workload.make({many, 8});
-  } catch (const InputError&) { // too small for so many
+  } catch (const InputError&) { // the setting is too small for this number of ranks
     workload = open_workload(GetParam().workload, {});
   }
   state_bytes(workload, few); // what is allocated once

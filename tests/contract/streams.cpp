@@ -280,17 +280,17 @@ StorageModel expect_rules_kept(const Pattern& pattern, uint32_t ranks)
   if (testing::Test::HasFailure())
     return storage;
   const auto footprint = pattern.footprint();
-  std::array<uint64_t, op_count> said{};
+  std::array<uint64_t, op_count> promised{};
   for (const auto& [kind, count] : footprint.operations)
-    said[static_cast<size_t>(kind)] += count;
+    promised[static_cast<size_t>(kind)] += count;
   for (size_t kind = 1; kind < op_count; ++kind)
-    EXPECT_EQ(storage.counts[kind], said[kind]) << "operations " << op_names[kind];
+    EXPECT_EQ(storage.counts[kind], promised[kind]) << "operations " << op_names[kind];
   EXPECT_EQ(storage.bytes_written, footprint.bytes_written);
   EXPECT_EQ(storage.bytes_read, footprint.bytes_read);
   EXPECT_LE(storage.largest, footprint.largest_size);
   EXPECT_GE(footprint.peak_objects, storage.peak_objects);
-  // Where things come and go at random, ranks may have most of them in different phases: then there is less than is
-  // said.
+  // Where things come and go at random, ranks may have most of them in different phases: then there is less than
+  // the footprint promises.
   constexpr double slack = 1.1;
   EXPECT_LE(static_cast<double>(footprint.peak_objects), slack * static_cast<double>(storage.most_objects));
   EXPECT_GE(footprint.peak_bytes, storage.peak_bytes);
@@ -307,7 +307,7 @@ void expect_footprint_of_streams(const Pattern& pattern, uint32_t ranks, const s
   std::vector<std::vector<Op>> streams;
   for (uint32_t rank = 0; rank < ranks; ++rank)
     streams.push_back(stream_of(pattern, rank));
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> sizes; // of what exists
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> sizes; // bytes of each existing object
   uint64_t bytes        = 0;
   uint64_t peak_objects = 0;
   uint64_t peak_bytes   = 0;

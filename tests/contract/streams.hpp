@@ -33,7 +33,7 @@ public:
 
   /// The number of the phase that all ranks stand before; nothing at the end.
   std::optional<uint64_t> phase() const;
-  /// The operations of the phase; each rank is cut after so many of them as `budget` says.
+  /// Operations of the phase by rank, each rank's cut after its number in `budget`.
   std::vector<std::vector<Op>> take(const std::vector<uint64_t>& budget);
 
 private:

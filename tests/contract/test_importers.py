@@ -25,7 +25,7 @@ LISTED = [
     for path in sorted((SAMPLES / name).iterdir())
     if not path.name.startswith("lat-")
 ]
-TOLD = {"ranks": None, "nodes": None, "label": None}
+NOTHING_GIVEN = {"ranks": None, "nodes": None, "label": None}
 NAMELESS = {
     "s3-main.csv": {"ranks": 4},
     "aggregate.txt": {"ranks": 4},
@@ -35,7 +35,8 @@ NAMELESS = {
 }
 """Options that samples need, whose formats don't say how many ranks there were."""
 PHASE_KEYS = {
-    "name", "repeat", "start_seconds", "seconds", "operations", "errors", "rate", "balance", "responding_seconds", "think_asked_seconds",
+    "name", "repeat", "start_seconds", "seconds", "operations", "errors", "rate", "balance", "responding_seconds",
+    "think_asked_seconds",
     "think_actual_seconds", "latency", "errors_by_operation", "timeline", "slowest", "rank_seconds",
 }  # fmt: skip
 
@@ -65,7 +66,7 @@ def test_samples_are_recognised_as_theirs_alone(name: str, sample: Path) -> None
 
 @pytest.mark.parametrize(("name", "sample"), LISTED, ids=lambda v: v.name if isinstance(v, Path) else v)
 def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path) -> None:
-    written = import_files([sample], tmp_path / "run", None, TOLD | NAMELESS.get(sample.name, {}))
+    written = import_files([sample], tmp_path / "run", None, NOTHING_GIVEN | NAMELESS.get(sample.name, {}))
     assert written and all((path / "latency.hlog").is_file() for path in written)
     for run in runs(tmp_path / "run"):
         assert (
@@ -85,7 +86,7 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
             assert phase["rate"] is not None or phase.get("bytes_per_second") is not None
             if phase["rate"] is not None and phase["operations"] and phase["seconds"]:
                 assert phase["rate"] == pytest.approx(phase["operations"] / phase["seconds"], rel=0.02, abs=1)
-            # What is null is said to be missing.
+            # Every null has a reason in `missing`.
             for key in ("timeline", "slowest", "errors", "operations"):
                 if phase[key] is None and not (key == "operations" and phase["name"].startswith("tree")):
                     assert any(f"phases[].{key}" in m for m in missing), (key, missing)
@@ -104,7 +105,7 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
 )
 def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_path: Path) -> None:
     """Cut anywhere, a file is refused with its line, or what remains says the same."""
-    reported = TOLD | NAMELESS.get(sample.name, {})
+    reported = NOTHING_GIVEN | NAMELESS.get(sample.name, {})
     import_files([sample], tmp_path / "whole", name, reported)
     whole = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / "whole")]
     content = sample.read_bytes()
@@ -120,9 +121,8 @@ def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_pa
             continue
         entries = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
         complete_phases = [[phase for phase in run["phases"]] for run in whole]
-        if (
-            name in ("cosbench", "db_bench", "lustre") or sample.name == "live.csv"
-        ):  # a line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last
+        # A line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last.
+        if name in ("cosbench", "db_bench", "lustre") or sample.name == "live.csv":
             assert content[place - 1 : place] == b"\n" or content[place : place + 1] == b"\n", place
         elif name in ("elbencho", "hacc"):  # each phase is appended by itself: earlier ones are whole
             assert all(any(phase in phases for phases in complete_phases) for run in entries for phase in run["phases"])
@@ -145,9 +145,9 @@ def test_rubbish_is_refused(name: str, tmp_path: Path) -> None:
         file = tmp_path / title
         file.write_bytes(content)
         with pytest.raises(InputError, match=str(file)):
-            import_files([file], tmp_path / "out", name, TOLD)
+            import_files([file], tmp_path / "out", name, NOTHING_GIVEN)
         with pytest.raises(InputError, match=str(file)):
-            import_files([file], tmp_path / "out", None, TOLD)
+            import_files([file], tmp_path / "out", None, NOTHING_GIVEN)
     assert not (tmp_path / "out").exists()
 
 
@@ -156,15 +156,15 @@ def test_formats_are_not_mixed_up(tmp_path: Path) -> None:
     for (name, sample), other in itertools.product(LISTED, IMPORTERS):
         if other != name:
             with pytest.raises(InputError):
-                import_files([sample], tmp_path / "out", other, TOLD)
+                import_files([sample], tmp_path / "out", other, NOTHING_GIVEN)
 
 
 def test_directories_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     sample = SAMPLES / "fs_mark" / "verbose.txt"
     (tmp_path / "there").mkdir()
     with pytest.raises(InputError, match="exists already"):
-        import_files([sample], tmp_path / "there", None, TOLD)
+        import_files([sample], tmp_path / "there", None, NOTHING_GIVEN)
     copy = tmp_path / "copy.txt"
     shutil.copy(sample, copy)
-    import_files([copy], tmp_path / "run", None, TOLD)
+    import_files([copy], tmp_path / "run", None, NOTHING_GIVEN)
     assert {p.name for p in tmp_path.iterdir()} == {"there", "copy.txt", "run"}

@@ -82,7 +82,7 @@ def test_same_seed_same_bytes_other_seed_other_bytes(platform: str, tmp_path: Pa
 
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_waiting_factor_makes_concurrency(platform: str) -> None:
-    """Q = N/(1+T) path by path, when sleeps last as long as asked and waking costs nothing; else a little less."""
+    """Q = N/(1+T) path by path, when sleeps last as long as requested and waking costs nothing; else a little less."""
     resolved = ask("--describe", platform)
     run = ask(
         "--platform",

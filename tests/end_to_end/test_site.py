@@ -64,7 +64,8 @@ def test_dead_links_and_pages_that_nothing_leads_to_are_errors(tmp_path: Path) -
     simulator = find_program("iocast-sim")
     assert simulator is not None
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", "site"], cwd=tmp_path, env={**os.environ, "IOCAST_BUILD": str(simulator.parents[1])},
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", "site"], cwd=tmp_path,
+        env={**os.environ, "IOCAST_BUILD": str(simulator.parents[1])},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and done.stderr.count("WARNING") == 4, done.stdout + done.stderr

@@ -2,7 +2,6 @@
 """The how-to for a cluster, run on a real Slurm of one node and on a Dask cluster beside it."""
 
 import json
-import os
 import socket
 import tempfile
 from pathlib import Path
@@ -32,8 +31,6 @@ def free_port() -> int:
 
 @pytest.mark.needs("slurm")
 def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("slurmd starts jobs as their users and so must be root; as another user, jobs are not tried")
     lines: list[str] = []
 
     def before(line: str) -> None:
@@ -48,7 +45,8 @@ def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
     port = free_port()
     with Cluster() as cluster, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         change = {
-            "--nodes 4": "--nodes 1", "/lustre/me": memory, "--platform lustre": "--platform local", "--partition=short": f"--partition={PARTITION}", "--workers 32": "--workers 2",
+            "--nodes 4": "--nodes 1", "/lustre/me": memory, "--platform lustre": "--platform local",
+            "--partition=short": f"--partition={PARTITION}", "--workers 32": "--workers 2",
             "--nworkers 8": "--nworkers 2", "login1": "127.0.0.1", "8786": str(port),
         }  # fmt: skip
         page.run("study-cluster.md", change, before, **cluster.changed)

@@ -61,9 +61,23 @@ def test_streams_are_identical(
             check=True, capture_output=True, env={**os.environ, **mpi_environment}, timeout=120,
         )  # fmt: skip
         reported = subprocess.run(
-            [SIMULATOR, "--platform", "local", *common, "--json", "--nodes", "1", "--ppn", str(ranks), "--dump-ops", str(simulated)],
-            check=True, capture_output=True, timeout=120,
-        )  # fmt: skip
+            [
+                SIMULATOR,
+                "--platform",
+                "local",
+                *common,
+                "--json",
+                "--nodes",
+                "1",
+                "--ppn",
+                str(ranks),
+                "--dump-ops",
+                str(simulated),
+            ],
+            check=True,
+            capture_output=True,
+            timeout=120,
+        )
         assert moved(done.stdout) == moved(reported.stdout)
         assert question(done.stdout) == question(reported.stdout), "a forecast and its measurement are matched by it"
         streams = sorted(path.name for path in real.iterdir())

@@ -35,7 +35,8 @@ def simulated_starts(tmp_path: Path, *settings: str, ranks: int) -> list[np.ndar
         + "\n  unlink: [delay: blink]\n  create: {}\n  read: {}\n"
     )
     platform.write_text(
-        f"schema_version: 1\nstations: {{s: {{servers: 1}}}}\ndemands: {{blink: {{law: constant, value: 1ns}}}}\noperations:\n{routes}"
+        "schema_version: 1\nstations: {s: {servers: 1}}\ndemands: {blink: {law: constant, value:"
+        f" 1ns}}}}\noperations:\n{routes}"
     )
     simulator = find_program("iocast-sim")
     assert simulator is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations, ranks and whole runs that fail: counted, told once, and never a hang or a mess."""
+"""Operations, ranks and whole runs that fail: counted, reported once, and never a hang or a mess."""
 
 import errno
 import json
@@ -258,7 +258,7 @@ def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pat
     assert list(root.iterdir()) == []
 
 
-# ---- two runs in one place ------------------------------------------------------------------------------------------------
+# ---- two runs in one place -------------------------------------------------------------------------------------------
 
 
 def test_a_run_keeps_its_place_to_itself(
@@ -314,7 +314,7 @@ def test_files_of_a_run_that_died_as_it_began(run: Run, root: Path, tmp_path: Pa
     assert list(root.iterdir()) == []
 
 
-# ---- machines and file systems that misbehave -----------------------------------------------------------------------------
+# ---- machines and file systems that misbehave ------------------------------------------------------------------------
 
 
 def test_many_more_ranks_than_cores(run: Run) -> None:
@@ -362,7 +362,8 @@ def test_an_operation_without_an_answer_is_named_and_waited_for(run: Run) -> Non
     assert done.code == 0
     entries = [
         re.fullmatch(
-            r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after) ([\d.]+) s\.",
+            r"(\w+) of '([01]_0/file-\d+)' by rank ([01]) on \S+ (has had no answer for|was answered after)"
+            r" ([\d.]+) s\.",
             m,
         )
         for m in done.messages

@@ -16,9 +16,12 @@ pytestmark = pytest.mark.usefixtures("launch_check")
     ("workload", "given"),
     [
         ("mdtest", "items=12 depth=2 branching=2 leaf_only=true write_size=5B read_size=5B stride=1 iterations=2"),
-        ("mdtest", "items=6 unique_directory=true stride=1 random_order=true write_size=100B read_size=60B sync=true depth=1 branching=2"),
-        ("source-tree", "directories=9 files=50 sources=15 headers=6 visits=4 pause=1us copies=2 phases=make,chill,list,stat,browse,compile,remove"),
-        ("source-tree", "tree=shared split=true directories=9 files=50 sources=15 headers=6 visits=4 pause=1us phases=make,list,browse,compile,remove"),
+        ("mdtest", "items=6 unique_directory=true stride=1 random_order=true write_size=100B read_size=60B sync=true"
+            " depth=1 branching=2"),
+        ("source-tree", "directories=9 files=50 sources=15 headers=6 visits=4 pause=1us copies=2"
+            " phases=make,chill,list,stat,browse,compile,remove"),
+        ("source-tree", "tree=shared split=true directories=9 files=50 sources=15 headers=6 visits=4 pause=1us"
+            " phases=make,list,browse,compile,remove"),
     ],
 )  # fmt: skip
 def test_trees_are_made_used_and_removed(run: Run, root: Path, workload: str, given: str, ranks: int) -> None:

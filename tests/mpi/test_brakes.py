@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of what a run may do to a system that others use, and of numbers that it takes."""
+"""Limits on the load that a run puts on a shared system, and on the numbers that it accepts."""
 
 import os
 import subprocess
@@ -110,7 +110,7 @@ def test_brakes_that_are_none(run: Run, option: str, value: str, words: tuple[st
     expect_refusal(run(*DUMMY, option, value), *words)
 
 
-# ---- numbers --------------------------------------------------------------------------------------------------------------
+# ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", ["-1", "18446744073709551616", "1.5", "1e3", "nan"])

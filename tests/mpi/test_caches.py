@@ -35,14 +35,7 @@ def cached_share(file: Path) -> float:
 
 @pytest.fixture
 def disk(root: Path) -> Path:
-    """A place whose files are in the page cache only when they were read or written through it."""
-    kind = subprocess.run(
-        ["stat", "--file-system", "--format=%T", root], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    if kind in ("tmpfs", "ramfs", "overlayfs"):
-        pytest.skip(
-            f"the tests' files are on {kind}, which has nothing but the cache or no O_DIRECT; give pytest a --basetemp on a disk"
-        )
+    """A place whose files are in the page cache only when they were read or written through it (`needs("disk")`)."""
     return root
 
 
@@ -51,6 +44,7 @@ def data_of(place: Path) -> Path:
     return file
 
 
+@pytest.mark.needs("disk")
 @pytest.mark.parametrize(("direct", "cached"), [("false", 1), ("true", 0)])
 def test_direct_accesses_leave_nothing_in_the_cache(run: Run, disk: Path, direct: str, cached: int) -> None:
     done = run(
@@ -71,6 +65,7 @@ def test_direct_accesses_leave_nothing_in_the_cache(run: Run, disk: Path, direct
     assert list(disk.iterdir()) == []
 
 
+@pytest.mark.needs("disk")
 def test_sizes_that_o_direct_can_not_do(run: Run, disk: Path) -> None:
     sizes = [*SMALL, "--set", "object_size=3901B", "--posix.root", str(disk)]
     done = run(*sizes, "--posix.direct", "true")
@@ -84,7 +79,8 @@ def test_sizes_that_o_direct_can_not_do(run: Run, disk: Path) -> None:
     assert list(disk.iterdir()) == []
 
 
-@pytest.mark.skipif(not MAY_DROP, reason="only root may drop the kernel's caches, and in a container not even root")
+@pytest.mark.needs("disk")
+@pytest.mark.needs("caches")
 @pytest.mark.parametrize(("option", "moment"), [("--drop-caches", "phase"), ("--drop-caches=run", "run")])
 def test_dropped_caches_are_empty_when_a_phase_begins(
     run: Run, disk: Path, tmp_path: Path, option: str, moment: str
@@ -106,7 +102,7 @@ def test_moments_to_drop_them_at(run: Run, root: Path) -> None:
 
 
 @pytest.mark.needs("mounts")
-def test_who_may_not_drop_them_is_told_before_anything_happens(
+def test_a_user_who_may_not_drop_them_is_refused_before_anything_happens(
     run: Run, bench: Path, root: Path, mpi_environment: dict[str, str]
 ) -> None:
     command = [str(bench), *SMALL, "--posix.root", str(root), "--drop-caches"]

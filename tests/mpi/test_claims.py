@@ -37,7 +37,7 @@ def claim_of(root: Path) -> dict[str, Any]:
     return json.loads((root / CLAIM).read_text())
 
 
-# ---- what only looks like iocast's ------------------------------------------------------------------------------------------
+# ---- what only looks like iocast's -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [MANIFEST, f"{MANIFEST}.new", f"{MANIFEST}.0123456789abcdef.new", CLAIM])
@@ -82,7 +82,7 @@ def test_another_directory_under_the_roots_name_is_not_the_root(
     assert json.loads((moved / MANIFEST).read_text())["state"] == "in progress" and not (moved / CLAIM).exists()
 
 
-# ---- one directory or two ---------------------------------------------------------------------------------------------------
+# ---- one directory or two --------------------------------------------------------------------------------------------
 
 
 def test_one_directory_by_two_ways(run: Run, root: Path, tmp_path: Path) -> None:
@@ -100,6 +100,7 @@ def test_two_directories_are_not_one(run: Run, root: Path, tmp_path: Path, backe
     assert list(root.iterdir()) == [] and list((tmp_path / "other").iterdir()) == []
 
 
+@pytest.mark.needs("mounts")
 def test_two_file_systems_whose_roots_have_one_number(
     bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -107,11 +108,6 @@ def test_two_file_systems_whose_roots_have_one_number(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     mounts = "mount -t tmpfs x a && mount -t tmpfs x b && "
-    if (
-        subprocess.run(["unshare", "-rm", "sh", "-c", mounts + "true"], cwd=tmp_path, capture_output=True).returncode
-        != 0
-    ):
-        pytest.skip("this machine lets no user mount file systems in a namespace of his own")
     command = [
         *mpirun(2),
         str(bench),
@@ -126,13 +122,13 @@ def test_two_file_systems_whose_roots_have_one_number(
     ]
     environment = mpi_environment | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", mounts + 'test $(stat -c %i a) = $(stat -c %i b) && "$@"', "sh", *command],
+        ["unshare", "--mount", "sh", "-c", mounts + 'test $(stat -c %i a) = $(stat -c %i b) && "$@"', "sh", *command],
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2 and "not seen through the other" in done.stderr, done.stderr
 
 
-# ---- one run at a time ------------------------------------------------------------------------------------------------------
+# ---- one run at a time -----------------------------------------------------------------------------------------------
 
 
 def test_who_has_the_place_is_named(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path) -> None:

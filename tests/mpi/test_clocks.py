@@ -2,7 +2,6 @@
 """Nodes whose clocks differ: every node that mpirun starts is a UTS and time namespace of this machine."""
 
 import json
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-pytestmark = pytest.mark.usefixtures("launch_check")
+pytestmark = [pytest.mark.usefixtures("launch_check"), pytest.mark.needs("clocks")]
 
 AGENT = """#!/bin/sh
 # mpirun's remote shell: HOST COMMAND...
@@ -41,14 +40,6 @@ NEAR_ENOUGH = (
 @pytest.fixture
 def nodes(mpirun: Callable[[int], list[str]], tmp_path: Path) -> list[str]:
     """mpirun on three of them, two ranks each."""
-    if (
-        os.geteuid() != 0
-        or subprocess.run(["unshare", "--uts", "--time", "--monotonic", "1", "--fork", "true"], check=False).returncode
-        != 0
-    ):
-        pytest.skip(
-            "nodes with clocks of their own are UTS and time namespaces, which take root and a kernel that has them"
-        )
     agent = tmp_path / "agent"
     agent.write_text(AGENT)
     agent.chmod(0o755)

@@ -50,7 +50,8 @@ def test_rate_quantiles_errors_and_the_time_that_is_left(bench: Path, mpi_enviro
     assert lines, shown
     entries = [
         re.match(
-            r"benchmark 1: (\d+) % of the run done, (\d+) operations/s, p50 ([\d.]+)ms, p99 ([\d.]+)ms, (\d+) errors?, about \d+ s left",
+            r"benchmark 1: (\d+) % of the run done, (\d+) operations/s, p50 ([\d.]+)ms, p99 ([\d.]+)ms, (\d+) errors?,"
+            r" about \d+ s left",
             line,
         )
         for line in lines

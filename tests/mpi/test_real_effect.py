@@ -83,7 +83,7 @@ Request = tuple[str, int, int | None, int, int]
 """A call, dataset, object (None: the dataset itself), bytes, offset."""
 
 
-def asked_calls(stream: Path) -> list[Request]:
+def requested_calls(stream: Path) -> list[Request]:
     """What the operations of a stream come to, by the documented meaning of each."""
     calls: list[Request] = []
     for line in stream.read_text().splitlines():
@@ -183,7 +183,7 @@ def test_system_calls_are_those_of_the_stream(
     for rank in range(ranks):
         threads = [calls for trace in traces.glob(f"{rank}.*") if (calls := seen_calls(trace, root))]
         assert len(threads) <= 1, "operations of one rank come from one thread"
-        seen, requested = threads[0] if threads else [], asked_calls(streams / f"ops.{rank}")
+        seen, requested = threads[0] if threads else [], requested_calls(streams / f"ops.{rank}")
         # A listing takes as many calls as it needs.
         seen = [call for i, call in enumerate(seen) if not (i > 0 and call[0] == "getdents64" == seen[i - 1][0])]
         for did, wanted in zip(seen, requested, strict=False):

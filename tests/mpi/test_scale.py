@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""validation/speed/bench_scale.py measures; here is only that it takes each figure of as much as it was asked for, and
-tells when a bar is missed."""
+"""validation/speed/bench_scale.py measures. Here: each figure comes from a run of the requested size, and a missed
+target is reported."""
 
 import json
 import os

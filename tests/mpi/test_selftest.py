@@ -125,7 +125,7 @@ def test_what_it_cannot_be_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2 and "can't be a real file system: the route of stat visits" in done.stderr
 
 
-def test_a_place_that_is_none_is_told(truth: str, tmp_path: Path) -> None:
+def test_a_place_that_is_no_directory_is_refused(truth: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [binaries.find("iocast-queuefs"), "--platform", truth, str(tmp_path / "none")],
         capture_output=True,
@@ -157,8 +157,8 @@ def test_the_whole_way(tmp_path: Path) -> None:
     the truth."""
     plan = tmp_path / "tiny.yaml"
     plan.write_text(
-        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nrepeats: 1\n"
-        "points:\n  - {ranks: [1, 2, 3], waiting_factor: [0], role: fit}\n  - {ranks: 6, waiting_factor: [0], role: check}\n"
+        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nrepeats: 1\npoints:\n  -"
+        " {ranks: [1, 2, 3], waiting_factor: [0], role: fit}\n  - {ranks: 6, waiting_factor: [0], role: check}\n"
     )
     out = tmp_path / "out"
     answer = selftest(out, "queuefs", "fuse", str(plan), 0, lambda *_: None)

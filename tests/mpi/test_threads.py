@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several clients a rank: the same operations as of so many ranks, at the same time, and an end for all of them."""
+"""Several clients a rank: the operations of the same number of ranks, at the same time, and an end for all of them."""
 
 import json
 import os
@@ -211,8 +211,8 @@ WITHOUT_COLLECTIVE_ACCESSES = [
 
 @pytest.mark.parametrize(("workload", "settings"), WITHOUT_COLLECTIVE_ACCESSES)
 def test_clients_of_mpi_io_are_threads_too(run: Run, root: Path, workload: str, settings: str) -> None:
-    """Each opens files for itself, at the same time as the others of its rank; as many operations as of so many ranks,
-    contents verified."""
+    """Each client opens its own files, at the same time as the others of its rank. Together they do the operations of
+    the same number of ranks, contents verified."""
     chosen = ["--workload", workload, *settings_arguments(settings), "--no-time-limits"]
     base = [*chosen, "--backend", "mpiio", "--mpiio.root", str(root), "--verify", "--json"]
     threads, ranks = run(*base, "--threads-per-rank", "3", ranks=2), run(*base, ranks=6)

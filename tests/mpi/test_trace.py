@@ -43,9 +43,24 @@ WORKLOADS = [
     ("md-workbench", SMALL),
     ("postmark", ["--set", "number=20", "--set", "transactions=50", "--set", "subdirectories=3"]),
     ("tile-io", []),  # shared, collective and strided accesses
-    ("mix", ["--set", "a.workload=operation-mix", "--set", "a.files=20", "--set", "a.operations=40", "--set", "b.workload=md-workbench",
-             "--set", "b.objects=5", "--set", "b.iterations=5"]),
-]  # fmt: skip
+    (
+        "mix",
+        [
+            "--set",
+            "a.workload=operation-mix",
+            "--set",
+            "a.files=20",
+            "--set",
+            "a.operations=40",
+            "--set",
+            "b.workload=md-workbench",
+            "--set",
+            "b.objects=5",
+            "--set",
+            "b.iterations=5",
+        ],
+    ),
+]
 
 
 @pytest.mark.parametrize(("workload", "settings"), WORKLOADS, ids=[w for w, _ in WORKLOADS])
@@ -344,7 +359,8 @@ def test_replay_at_recorded_times(run: Run, tmp_path: Path) -> None:
     )
     for timing, expected in (("fast", 0.0), ("think", 0.5), ("start", 0.5)):
         done = run(
-            "--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", "--set", f"timing={timing}",
+            "--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", "--set",
+            f"timing={timing}",
             "--set", "time_scale=0.5", "--json", ranks=1,
         )  # fmt: skip
         assert done.code == 0, done.err

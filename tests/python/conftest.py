@@ -62,7 +62,7 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run_of_truth(simulate: Callable[..., dict[str, Any]], truth: Path) -> Callable[..., dict[str, Any]]:
-    """A run of so many ranks, with that seed and further arguments."""
+    """Simulate a run with a number of ranks, a seed and further arguments."""
 
     def run(ranks: int, seed: int, *arguments: str | Path) -> dict[str, Any]:
         return simulate(

@@ -65,5 +65,6 @@ def knee_of_queue(
     out: Path, levels: list[Level], seed: int, *, service: float = 1.0, precision: float = 0.2
 ) -> dict[str, Any]:
     """knee.json, also written into `out`."""
-    search = QueueSearch(Queue(out, levels, seed, service), levels, budget=1e9, confidence=0.9, precision=precision)  # type: ignore[arg-type]
+    queue = Queue(out, levels, seed, service)
+    search = QueueSearch(queue, levels, budget=1e9, confidence=0.9, precision=precision)  # type: ignore[arg-type]
     return search.run(lambda *_: None)

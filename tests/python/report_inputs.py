@@ -92,7 +92,8 @@ def as_measured(run: Path, noise: float = 1.0) -> None:
     ]
     document["backend"] = {"name": "posix", "options": {"root": "scratch/test"}}
     document["environment"] = {
-        "hosts": ["n1", "n2"], "cpus_per_node": 2, "kernel": "Linux 6.1.0", "filesystem": {"type": "lustre", "mount": "scratch"},
+        "hosts": ["n1", "n2"], "cpus_per_node": 2, "kernel": "Linux 6.1.0",
+        "filesystem": {"type": "lustre", "mount": "scratch"},
         "mpi": "Open MPI 4.1.4",
     }  # fmt: skip
     for phase in document["phases"]:
@@ -131,7 +132,8 @@ def _baselines(fitted: dict[int, dict[str, float]], ranks: int) -> dict[str, dic
     usl |= {"rate": last["rate"] * 0.86, "create.q50": 0.0, "read.max": -0.001}  # a curve can say what nothing can do
     bounds = {"rate": {"low": last["rate"] * 0.7, "high": small["rate"] * ranks / FITTED[0]}}
     return {
-        "asymptotic bounds": bounds, "closed M/M/c": mmc, "universal scalability law": usl, "straight line": line, "last value": dict(last),
+        "asymptotic bounds": bounds, "closed M/M/c": mmc, "universal scalability law": usl, "straight line": line,
+        "last value": dict(last),
     }  # fmt: skip
 
 
@@ -167,11 +169,14 @@ def _forecast(
     return {
         "schema_version": 1, "kind": "forecast", "label": label,
         "platform": {"name": "scratch", "file": "fitted.yaml", "edits": edits or {}},
-        "workload": document["workload"], "placement": document["placement"], "phase": "benchmark", "solver": "simulate", "level": LEVEL,
+        "workload": document["workload"], "placement": document["placement"], "phase": "benchmark",
+        "solver": "simulate", "level": LEVEL,
         "quantities": {name: _interval(name, value, widen / 2) for name, value in quantities(phase).items()},
         "baselines": baselines, "distributions": distributions, "stations": stations,
-        "bottleneck": f"The station {busiest} is busy {100 * stations[busiest]['utilisation']:.0f} % of the time and limits the rate.",
-        "alternatives": [], "warnings": [], "extrapolation": extrapolation, "timeline": {"bin_seconds": width, "rate": [sum(bins) / width for bins in counts]},
+        "bottleneck": f"The station {busiest} is busy {100 * stations[busiest]['utilisation']:.0f} % of the time"
+        " and limits the rate.",
+        "alternatives": [], "warnings": [], "extrapolation": extrapolation,
+        "timeline": {"bin_seconds": width, "rate": [sum(bins) / width for bins in counts]},
     }  # fmt: skip
 
 
@@ -197,7 +202,8 @@ def _rows(measured: list[dict[str, float]], forecast: dict[str, Any]) -> list[di
         rows.append(
             {
                 "quantity": name, "measured": middle, "measured_low": min(values), "measured_high": max(values),
-                "forecast": printed["value"], "low": printed["low"], "high": printed["high"], "error": printed["value"] / middle - 1,
+                "forecast": printed["value"], "low": printed["low"], "high": printed["high"],
+                "error": printed["value"] / middle - 1,
                 "inside": printed["low"] <= middle <= printed["high"], "baselines": baselines,
             }
         )  # fmt: skip
@@ -266,8 +272,16 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
                     run, noise=1 - 0.02 * repeat
                 )  # slower: ranks are not inside operations for longer than the phase lasts
                 role = "check" if ranks == CHECKED else "fit"
-                points.append({"name": name, "nodes": ranks // 4, "ranks_per_node": 4, "settings": {"waiting_factor": factor},
-                               "role": role, "status": "complete"})  # fmt: skip
+                points.append(
+                    {
+                        "name": name,
+                        "nodes": ranks // 4,
+                        "ranks_per_node": 4,
+                        "settings": {"waiting_factor": factor},
+                        "role": role,
+                        "status": "complete",
+                    }
+                )
                 measured.setdefault((ranks, factor), []).append(quantities(benchmark(run)))
     (campaign / "campaign.json").write_text(
         json.dumps({"schema_version": 1, "kind": "campaign", "workload": "md-workbench", "root": "scratch/test",
@@ -302,9 +316,15 @@ def build(directory: Path, scales: tuple[int, ...] = (64, 256, 1024)) -> Inputs:
         )
         made = _forecast(run, {})
         fit_points.append(
-            {"name": f"n{ranks}-t{factor}", "role": "fit", "placement": {"nodes": ranks // 4, "ranks_per_node": 4, "ranks": ranks},
-             "waiting_factor": factor, "runs": len(runs), "rows": _rows(runs, made)}
-        )  # fmt: skip
+            {
+                "name": f"n{ranks}-t{factor}",
+                "role": "fit",
+                "placement": {"nodes": ranks // 4, "ranks_per_node": 4, "ranks": ranks},
+                "waiting_factor": factor,
+                "runs": len(runs),
+                "rows": _rows(runs, made),
+            }
+        )
     check_point = {
         "name": f"n{CHECKED}",
         "role": "check",
@@ -343,19 +363,33 @@ def _fitted(rows: list[dict[str, Any]]) -> str:
 
     return yaml.safe_dump(
         {
-            "schema_version": 1, "extends": "lustre", "name": "scratch",
+            "schema_version": 1,
+            "extends": "lustre",
+            "name": "scratch",
             "fitted": {
-                "campaign": {"runs": [{"name": "n4-t0-0", "sha256": "0" * 64}], "ranks": list(FITTED), "workload": "md-workbench",
-                             "environment": {"hosts": ["n1", "n2"]}},
+                "campaign": {
+                    "runs": [{"name": "n4-t0-0", "sha256": "0" * 64}],
+                    "ranks": list(FITTED),
+                    "workload": "md-workbench",
+                    "environment": {"hosts": ["n1", "n2"]},
+                },
                 "structure": {"threads": 16, "lock": "none", "stall": "commit"},
-                "parameters": {"demands.create.mean": {"value": 0.000163, "low": 0.000151, "high": 0.000174},
-                               "demands.stat.mean": {"value": 0.0000571, "low": 0.000055, "high": 0.000061}},
-                "alternatives": [{"structure": {"threads": 16, "lock": "none"}, "weight": 0.71, "misfit": 0.9},
-                                 {"structure": {"threads": 32, "lock": "none"}, "weight": 0.29, "misfit": 1.1}],
-                "holdout": {"ranks": FITTED[-1], "fitted_up_to": FITTED[-2], "rows": [{**r, "point": "N=32 T=0"} for r in rows]},
+                "parameters": {
+                    "demands.create.mean": {"value": 0.000163, "low": 0.000151, "high": 0.000174},
+                    "demands.stat.mean": {"value": 0.0000571, "low": 0.000055, "high": 0.000061},
+                },
+                "alternatives": [
+                    {"structure": {"threads": 16, "lock": "none"}, "weight": 0.71, "misfit": 0.9},
+                    {"structure": {"threads": 32, "lock": "none"}, "weight": 0.29, "misfit": 1.1},
+                ],
+                "holdout": {
+                    "ranks": FITTED[-1],
+                    "fitted_up_to": FITTED[-2],
+                    "rows": [{**r, "point": "N=32 T=0"} for r in rows],
+                },
                 "discrepancy": {"rate": 0.03, "q50": 0.05, "q99": 0.12},
                 "notes": ["The measurements can't tell 16 from 32 threads; a run of 128 ranks would."],
             },
         },
         sort_keys=False,
-    )  # fmt: skip
+    )

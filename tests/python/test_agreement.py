@@ -50,7 +50,7 @@ def paths(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 RESULTS = ("seconds", "operations", "rate", "responding_seconds", "latency", "by_operation")
-"""Of a phase. Its times by rank and bin, its slowest operations and its stations are told once."""
+"""Keys of a phase that a run directory has twice, so that they can contradict each other."""
 
 
 def test_every_result_times_a_hundred_is_noticed(run: Path, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_every_result_times_a_hundred_is_noticed(run: Path, tmp_path: Path) -> N
                 passed.append(path)
             except InputError as error:
                 assert "contradicts itself" in str(error)
-    # A part's count and mean are told once, and the bytes of an operation that moves none.
+    # A part's count and mean stand once, as do the bytes of an operation that moves none.
     assert all(path[0] == "latency" and "." in path[1] and path[2] in ("count", "mean") for path in passed), passed
 
 
@@ -174,8 +174,14 @@ def test_the_numbers_of_a_fitted_platform_agree(fitted: Path, tmp_path: Path) ->
 
 # ---- invariances --------------------------------------------------------------------------------------------------------
 
-PLATFORM = "schema_version: 1\nextends: lustre\nstations: {mds: {servers: 8, speed: 2}}\nnetwork: {latency: 3us, node_bandwidth: 100Gbit/s}\n"
-SPELLED = "# mine\ndescription: the same\nnetwork: {node_bandwidth: 12.5GB/s, latency: 0.003ms}\nextends: lustre\nstations:\n  mds:\n    speed: 2.0\n    servers: 8\nschema_version: 1\n"
+PLATFORM = (
+    "schema_version: 1\nextends: lustre\nstations: {mds: {servers: 8, speed: 2}}\nnetwork: {latency: 3us,"
+    " node_bandwidth: 100Gbit/s}\n"
+)
+SPELLED = (
+    "# mine\ndescription: the same\nnetwork: {node_bandwidth: 12.5GB/s, latency: 0.003ms}\nextends: lustre\nstations:\n"
+    "  mds:\n    speed: 2.0\n    servers: 8\nschema_version: 1\n"
+)
 
 
 @pytest.mark.parametrize("solver", ["simulate", "analytic"])
@@ -196,9 +202,9 @@ def test_spelling_order_and_names_change_no_number(tmp_path: Path, solver: str) 
     assert changed["quantities"] != a["quantities"]
 
 
-# ---- one number for one question ----------------------------------------------------------------------------------------
+# ---- one number for one question -------------------------------------------------------------------------------------
 
-ASKED = {"datasets": "2", "objects": "30", "iterations": "30", "object_size": "1MiB"}
+SETTINGS = {"datasets": "2", "objects": "30", "iterations": "30", "object_size": "1MiB"}
 PLACE = {"nodes": 2, "ranks_per_node": 2}
 
 
@@ -210,11 +216,11 @@ def of_a_study(results: list[dict[str, float]], name: str) -> float:
 def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PLATFORM)
-    answer = predict(Fitted.open(str(file)), "md-workbench", ASKED, 2, 2, seed=5)
-    profiled = profile(file, "md-workbench", ASKED)["phases"]["benchmark"]
+    answer = predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 2, seed=5)
+    profiled = profile(file, "md-workbench", SETTINGS)["phases"]["benchmark"]
     request = {
         "workload": "md-workbench",
-        "settings": {**ASKED, "phases": "benchmark"},
+        "settings": {**SETTINGS, "phases": "benchmark"},
         "phase": "benchmark",
         "bytes": profiled["bytes"],
         **PLACE,
@@ -235,8 +241,8 @@ def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
 def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PLATFORM)
-    answer = predict(Fitted.open(str(file)), "md-workbench", ASKED, 2, 2, solver="analytic")
-    profiled = profile(file, "md-workbench", {**ASKED, "phases": "benchmark"})["phases"]["benchmark"]
+    answer = predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 2, solver="analytic")
+    profiled = profile(file, "md-workbench", {**SETTINGS, "phases": "benchmark"})["phases"]["benchmark"]
     request = {
         "platform_key": str(file),
         "mix": profiled["operations"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the toolkit runs the simulator: started once, asked many times, with the answers of a process of its own."""
+"""How the toolkit runs the simulator: started once, queried many times, with the answers of a process of its own."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def test_files_are_found_from_where_the_caller_is(tmp_path: Path, monkeypatch: p
             small("mine.yaml")
 
 
-def test_bad_input_is_told_in_the_simulators_words() -> None:
+def test_bad_input_is_refused_in_the_simulators_words() -> None:
     with pytest.raises(InputError, match=r"^There is no .*'lustr'.*Did you mean 'lustre'\?"):
         small("lustr")
     assert small()

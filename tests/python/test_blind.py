@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""validation/blind: truths, and that nothing at the asked scale is seen before it is forecast."""
+"""validation/blind: truths, and that nothing at the target scale is seen before it is forecast."""
 
 import sys
 from dataclasses import replace

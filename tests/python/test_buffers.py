@@ -103,7 +103,7 @@ def test_servers_buffers_drain_over_the_network(simulator: Path, tmp_path: Path)
 
 
 def test_a_drain_competes_with_reads(simulator: Path, tmp_path: Path) -> None:
-    """At one server, pieces of 10 ms each and reads wait for each other; what the drain did is told apart."""
+    """At one server, pieces of 10 ms each and reads wait for each other; the drain's work is reported apart."""
     buffers = "b: {per: system, capacity: 1GiB, unit: 1MiB, at_once: 4, drain: [{station: server, demand: 10ms}]}"
     phase = simulate(simulator, tmp_path, buffers, servers=1, fsync="end")
     drain = phase["stations"]["server"]["operations"]["drain"]
@@ -113,7 +113,10 @@ def test_a_drain_competes_with_reads(simulator: Path, tmp_path: Path) -> None:
 
 def test_same_seed_same_bytes(simulator: Path, tmp_path: Path) -> None:
     law = "{law: lognormal, mean: 5ms, sigma: 1}"
-    buffers = f"b: {{capacity: 4MiB, unit: 1MiB, at_once: 3, linger: 2ms, resume: 0.5, drain: [{{transfer: write, station: server}}, {{station: disk, demand: {law}}}]}}"
+    buffers = (
+        "b: {capacity: 4MiB, unit: 1MiB, at_once: 3, linger: 2ms, resume: 0.5, drain: [{transfer: write, station:"
+        f" server}}, {{station: disk, demand: {law}}}]}}"
+    )
 
     def seconds(seed: int) -> str:
         return json.dumps(simulate(simulator, tmp_path, buffers, seed=seed))
@@ -132,7 +135,11 @@ def test_pieces_take_as_long_as_the_law_says(simulator: Path, tmp_path: Path) ->
 def test_a_drain_over_stripes_waits_for_a_server_that_fails(simulator: Path, tmp_path: Path) -> None:
     """Four disks have 0.32 s of work each. One is away for 0.2 s, and does what it had in service once more; nothing
     that was written is lost."""
-    failing = """b: {capacity: 64MiB, unit: 1MiB, at_once: 8, drain: [{station: far, demand: 0s, bandwidth: 100MiB/s, stripes: spanned}]}
+    failing = """b:
+    capacity: 64MiB
+    unit: 1MiB
+    at_once: 8
+    drain: [{station: far, demand: 0s, bandwidth: 100MiB/s, stripes: spanned}]
 failures:
   far1: {station: far, instance: 1, at: 50ms, length: 200ms}"""
     phase = simulate(simulator, tmp_path, failing, fsync="end")

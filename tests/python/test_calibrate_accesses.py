@@ -90,7 +90,7 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
 
 @pytest.mark.parametrize("family", ["beegfs", "cephfs", "lustre"])
 def test_what_a_clients_cache_answers_goes_no_way(family: str) -> None:
-    """A lone rank's times are kept whatever the network is said to take, also of requests that take less than that."""
+    """A lone rank's times are kept whatever time the network gets, also of requests that take less than that."""
     recipe = read_recipe(family)
     (network,) = [p for p in recipe.parameters if p.within]
     for law, way in network.within:

@@ -93,11 +93,11 @@ def test_what_changes_nothing_is_seen(changed: Any, simulator: Path) -> None:
     document["demands"]["nobody"] = "5ms"
     place = [path for path, _ in changed.values(document)].index(("demands", "nobody"))
     with changed.Asker() as asker:
-        (change,) = changed.changed_platform(asker, "queue", document, slice(place, place + 1), changed.ASKED[:1])
+        (change,) = changed.changed_platform(asker, "queue", document, slice(place, place + 1), changed.QUESTIONS[:1])
     assert not change.noticed or "nobody" in change.refused
 
 
-# Studies ------------------------------------------------------------------------------------------------------------------------------------
+# Studies --------------------------------------------------------------------------------------------------------------
 
 STUDY_CHANGES: list[tuple[Path_, Any]] = [
     (("platform",), "mistral"),
@@ -148,7 +148,7 @@ def answer(directory: Path, study: dict[str, Any], store: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """A store, and the answer of the small study, which has one run of each thing to spare."""
     directory = tmp_path_factory.mktemp("changed")
     return directory, answer(directory, small(), directory / "store")
@@ -171,27 +171,30 @@ def with_value(study: dict[str, Any], path: Path_, value: Any) -> dict[str, Any]
 @pytest.mark.parametrize(
     ("path", "value"), STUDY_CHANGES[9::2], ids=lambda v: "-".join(map(str, v)) if isinstance(v, tuple) else ""
 )
-def test_a_studys_keys_change_its_answer(path: Path_, value: Any, asked: tuple[Path, Any], tmp_path: Path) -> None:
-    store, before = asked
+def test_a_studys_keys_change_its_answer(path: Path_, value: Any, answered: tuple[Path, Any], tmp_path: Path) -> None:
+    store, before = answered
     after = answer(tmp_path, with_value(small(), path, value), store / "store")
     assert (after == before) == (path in WITHOUT_A_LEVEL), path
 
 
 def test_a_studys_keys_may_come_in_any_order_and_be_described_otherwise(
-    asked: tuple[Path, Any], tmp_path: Path
+    answered: tuple[Path, Any], tmp_path: Path
 ) -> None:
-    store, before = asked
+    store, before = answered
     study = {key: small()[key] for key in reversed(small())} | {"title": "Another title"}
     assert answer(tmp_path, study, store / "store") == before
 
 
-# Files --------------------------------------------------------------------------------------------------------------------------------------
+# Files ----------------------------------------------------------------------------------------------------------------
 
 NOT_SHOWN = {
     "schema_version": "the format's version",
-    "mean": "reports show quantiles", "min": "reports show quantiles", "q25": "reports show quantiles", "q75": "of runs, reports show the median and the tail",
-    "q95": "of runs, reports show the median and the tail", "q999": "of runs, reports show the median and the tail", "max": "of runs, reports show the median and the tail",
-    "count": "operations are shown by phase", "level": "in the words of a forecast without a check", "seconds": "beside the rate it says the same",
+    "mean": "reports show quantiles", "min": "reports show quantiles", "q25": "reports show quantiles",
+    "q75": "of runs, reports show the median and the tail",
+    "q95": "of runs, reports show the median and the tail", "q999": "of runs, reports show the median and the tail",
+    "max": "of runs, reports show the median and the tail",
+    "count": "operations are shown by phase", "level": "in the words of a forecast without a check",
+    "seconds": "beside the rate it says the same",
     "start_seconds": "of figures that need a timeline",
     "ranks_per_node": "nodes and ranks say it",
 }  # fmt: skip

@@ -105,7 +105,8 @@ def test_range_locks_cost_the_same_at_ten_percent_more_nodes(simulate, tmp_path)
     file = platform(
         tmp_path,
         "stations: {mds: {servers: 100000}}\nlocks: {rng: {per: object, hand_over: 1ms, extent: 4KiB, grow: 0B}}\n",
-        "  pwrite: [{station: mds, demand: 10us, lock: rng}]\n  pread: [{station: mds, demand: 10us, lock: rng, lock_mode: shared}]\n",
+        "  pwrite: [{station: mds, demand: 10us, lock: rng}]\n  pread: [{station: mds, demand: 10us, lock: rng,"
+        " lock_mode: shared}]\n",
     )
     arguments = (
         "--workload",
@@ -127,8 +128,8 @@ def test_range_locks_cost_the_same_at_ten_percent_more_nodes(simulate, tmp_path)
 def test_read_ahead_knows_more_than_a_thousand_readers(simulate, tmp_path):
     file = platform(
         tmp_path,
-        "stations: {dev: {servers: 100000}}\n"
-        "caches: {srv: {per: system, capacity: 64GiB, page: 1MiB, ahead: 8MiB, unit: 1MiB, at_once: 100000, fetch: [{station: dev, demand: 1ms}]}}\n",
+        "stations: {dev: {servers: 100000}}\ncaches: {srv: {per: system, capacity: 64GiB, page: 1MiB, ahead: 8MiB,"
+        " unit: 1MiB, at_once: 100000, fetch: [{station: dev, demand: 1ms}]}}\n",
         "  pwrite: [{delay: 1us}]\n  pread: [{delay: 1ms}, {cache: srv, miss: [{station: dev, demand: 1ms}]}]\n",
     )
     arguments = (
@@ -148,11 +149,12 @@ def test_read_ahead_knows_more_than_a_thousand_readers(simulate, tmp_path):
 
 
 def test_a_lock_that_many_nodes_share_takes_linear_time(simulate, tmp_path):
-    """User time of the simulator for so many nodes that read under one lock; it was quadratic."""
+    """User time of the simulator grows linearly with the nodes that read under one lock; it was quadratic."""
     file = platform(
         tmp_path,
         "stations: {mds: {servers: 1000000}}\nlocks: {l: {per: system, hand_over: 10us}}\n",
-        "  create: {open: [], write: [{delay: 1us}], close: []}\n  read: {open: [], read: [{station: mds, demand: 10us, lock: l, lock_mode: shared}], close: []}\n",
+        "  create: {open: [], write: [{delay: 1us}], close: []}\n  read: {open: [], read: [{station: mds, demand: 10us,"
+        " lock: l, lock_mode: shared}], close: []}\n",
     )
     arguments = (
         "--workload",

@@ -48,7 +48,8 @@ def written(directory: Path, repeats: list[dict[str, float]], **changes: Any) ->
         )
     directory.mkdir(parents=True)
     run = {
-        "schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "placement": {"ranks": 2, "nodes": 1, "ranks_per_node": 2},
+        "schema_version": 1, "kind": "run", "source": "bench", "status": "complete",
+        "placement": {"ranks": 2, "nodes": 1, "ranks_per_node": 2},
         "workload": {"name": "w", "pattern": "w", "parameters": {"objects": 3}}, "phases": phases, **changes,
     }  # fmt: skip
     (directory / "run.json").write_text(json.dumps(run))
@@ -74,10 +75,11 @@ def noisy(generator: np.random.Generator, repeats: int, **shifts: float) -> list
     found = []
     for _ in range(repeats):
         moment = generator.standard_t(4)
-        found.append({
-            name: math.exp(0.05 * (moment * (-1 if name == "rate" else 1) + (3 if name.endswith("q99") else 1) * generator.standard_normal()) + shifts.get(name, 0.0))
-            for name in NAMES
-        })  # fmt: skip
+        logs = {}
+        for name in NAMES:
+            own = (3 if name.endswith("q99") else 1) * generator.standard_normal()
+            logs[name] = 0.05 * (moment * (-1 if name == "rate" else 1) + own) + shifts.get(name, 0.0)
+        found.append({name: math.exp(log) for name, log in logs.items()})
     return found
 
 

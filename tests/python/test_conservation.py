@@ -120,17 +120,55 @@ def a_platform(seed: int) -> dict[str, Any]:
     routes = Routes(r, stations)
     kept = {"hand_over": "300us"} if r.random() < 0.5 else {}
     platform: dict[str, Any] = {
-        "schema_version": 1, "stations": stations,
+        "schema_version": 1,
+        "stations": stations,
         "limits": {"rpc": {"slots": r.choice([1, 2, 8])}, "thr": {"slots": r.choice([1, 4, 32]), "per": "system"}},
-        "locks": {"dir": {"per": "dataset"} | kept, "obj": {"per": "object"}, "sys": {"per": "system"},
-                  "rng": {"per": "object", "hand_over": "200us", "extent": "4KiB"} | r.choice([{}, {"grow": "64KiB"}, {"station": "oss"}])},
-        "network": {"latency": "20us", "node_bandwidth": "1GB/s", "server_bandwidth": "500MB/s", "flow_threshold": r.choice(["16KiB", "1MiB", "1GiB"])},
-        "caches": {"pages": {"per": "node", "capacity": r.choice(["64KiB", "1MiB"]), "page": "4KiB"}
-                   | r.choice([{}, {"ahead": "32KiB", "unit": "8KiB", "at_once": 2, "fetch": [routes.visit("mds", locks=False), {"delay": "100us"}]}])},
-        "buffers": {"dirty": {"per": r.choice(["node", "system"]), "capacity": r.choice(["64KiB", "1MiB"]), "unit": "16KiB", "linger": r.choice(["0us", "2ms"]),
-                              "at_once": r.choice([1, 4]), "drain": [routes.visit("dev", locks=False), {"delay": "50us"}]}},
-        "pools": {"pre": {"per": r.choice(["node", "system"]), "size": 8, "batch": 4, "refill": [{"station": "dev", "demand": "1ms"}]}},
-    }  # fmt: skip
+        "locks": {
+            "dir": {"per": "dataset"} | kept,
+            "obj": {"per": "object"},
+            "sys": {"per": "system"},
+            "rng": {"per": "object", "hand_over": "200us", "extent": "4KiB"}
+            | r.choice([{}, {"grow": "64KiB"}, {"station": "oss"}]),
+        },
+        "network": {
+            "latency": "20us",
+            "node_bandwidth": "1GB/s",
+            "server_bandwidth": "500MB/s",
+            "flow_threshold": r.choice(["16KiB", "1MiB", "1GiB"]),
+        },
+        "caches": {
+            "pages": {"per": "node", "capacity": r.choice(["64KiB", "1MiB"]), "page": "4KiB"}
+            | r.choice(
+                [
+                    {},
+                    {
+                        "ahead": "32KiB",
+                        "unit": "8KiB",
+                        "at_once": 2,
+                        "fetch": [routes.visit("mds", locks=False), {"delay": "100us"}],
+                    },
+                ]
+            )
+        },
+        "buffers": {
+            "dirty": {
+                "per": r.choice(["node", "system"]),
+                "capacity": r.choice(["64KiB", "1MiB"]),
+                "unit": "16KiB",
+                "linger": r.choice(["0us", "2ms"]),
+                "at_once": r.choice([1, 4]),
+                "drain": [routes.visit("dev", locks=False), {"delay": "50us"}],
+            }
+        },
+        "pools": {
+            "pre": {
+                "per": r.choice(["node", "system"]),
+                "size": 8,
+                "batch": 4,
+                "refill": [{"station": "dev", "demand": "1ms"}],
+            }
+        },
+    }
     if r.random() < 0.5:
         platform["stalls"] = {
             "c": {
@@ -249,7 +287,8 @@ def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp
     utilisation X S, and X R requests are there."""
     file = tmp_path / "repair.yaml"
     file.write_text(
-        "schema_version: 1\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay: 2ms}, {station: s, demand: {law: exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n"
+        "schema_version: 1\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay: 2ms}, {station: s, demand: {law:"
+        " exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n"
     )
     arguments = (
         "--workload",
@@ -275,8 +314,9 @@ def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp
 def test_stalled_requests_keep_no_server_of_those_that_share(simulate, tmp_path):
     file = tmp_path / "stalls.yaml"
     file.write_text(
-        "schema_version: 1\nstations: {s: {discipline: ps}}\nstalls: {c: {station: s, every: 50ms, length: 20ms, operations: [stat]}}\n"
-        "operations:\n  stat: [{station: s, demand: 1ms}]\n  read: {read: [{station: s, demand: 1ms}]}\n"
+        "schema_version: 1\nstations: {s: {discipline: ps}}\nstalls: {c: {station: s, every: 50ms, length: 20ms,"
+        " operations: [stat]}}\noperations:\n  stat: [{station: s, demand: 1ms}]\n  read: {read: [{station: s, demand:"
+        " 1ms}]}\n"
     )
     arguments = (
         "--workload",

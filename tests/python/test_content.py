@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of what an answer depends on: what changes it and what doesn't; no store answers a changed question from an
+"""The hash of the inputs of an answer: what changes it and what doesn't; no store answers a changed question from an
 old result."""
 
 import json
@@ -139,11 +139,13 @@ def test_a_member_of_a_mix_counts_by_its_content(tmp_path: Path) -> None:
 
 def test_every_key_of_a_request_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     request = {
-        "what": "simulate", "platform_key": "a", "workload": "md-workbench", "settings": {"datasets": "2"}, "nodes": 2, "ranks_per_node": 3, "seed": 4,
+        "what": "simulate", "platform_key": "a", "workload": "md-workbench", "settings": {"datasets": "2"}, "nodes": 2,
+        "ranks_per_node": 3, "seed": 4,
         "phase": "benchmark", "bytes": {"create": 5},
     }  # fmt: skip
     other = {
-        "what": "analytic", "platform_key": "b", "workload": "postmark", "settings": {"datasets": "3"}, "nodes": 9, "ranks_per_node": 9, "seed": 9, "phase": "x",
+        "what": "analytic", "platform_key": "b", "workload": "postmark", "settings": {"datasets": "3"}, "nodes": 9,
+        "ranks_per_node": 9, "seed": 9, "phase": "x",
         "bytes": {"create": 6},
     }  # fmt: skip
     before = evaluate.key_of(request)
@@ -166,8 +168,8 @@ def test_a_candidates_key_holds_the_family_that_it_extends(tmp_path: Path) -> No
             "seed": 0,
         } | changed_question
         document = {"schema_version": 1, "extends": str(family), "demands": {"net": "10us"}}
-        asked = [("md-workbench", question["settings"], 1, question["ranks"], question["phase"], question["names"])]
-        return Trace(None).key(document, asked, question["seed"])
+        questions = [("md-workbench", question["settings"], 1, question["ranks"], question["phase"], question["names"])]
+        return Trace(None).key(document, questions, question["seed"])
 
     before = key(FAMILY)
     assert key("# a comment\n" + FAMILY) == before
@@ -185,7 +187,7 @@ def test_a_candidates_key_holds_the_family_that_it_extends(tmp_path: Path) -> No
 def test_an_edited_workload_is_computed_again_and_a_renamed_one_is_not(
     iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    def asked(workload: str, text: str) -> dict[str, Any]:
+    def study_of(workload: str, text: str) -> dict[str, Any]:
         (tmp_path / workload).write_text(text)
         axes = {"speed": {"plain": {}, "fast": {"edit": {"stations.mds.speed": 2}}}}
         file = write(
@@ -201,10 +203,10 @@ def test_an_edited_workload_is_computed_again_and_a_renamed_one_is_not(
     def rates(answer: dict[str, Any]) -> list[float]:
         return [d["rate"] for d in answer["designs"]]
 
-    first = asked("mine.yaml", WORKLOAD)
-    renamed = asked("yours.yaml", "# the same\n" + WORKLOAD)
+    first = study_of("mine.yaml", WORKLOAD)
+    renamed = study_of("yours.yaml", "# the same\n" + WORKLOAD)
     assert renamed["search"]["computed"] == 0 and rates(renamed) == rates(first)
-    edited = asked("mine.yaml", WORKLOAD.replace("iterations: 20", "iterations: 20\n  object_size: 4MB"))
+    edited = study_of("mine.yaml", WORKLOAD.replace("iterations: 20", "iterations: 20\n  object_size: 4MB"))
     assert edited["search"]["computed"] > 0
     assert max(rates(edited)) < 0.9 * min(rates(first)), "four million bytes each take longer than 3901"
 

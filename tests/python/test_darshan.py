@@ -68,9 +68,24 @@ def test_the_trace_replays_and_leaves_nothing(
     trace, dump = tmp_path / "ops.h5", tmp_path / "dump"
     assert iocast("import", "--format", "darshan", log, "--out", trace).returncode == 0
     done = subprocess.run(
-        [simulator, "--platform", "local", "--workload", "replay", "--set", f"file={trace}", "--ppn", str(ranks), "--dump-ops", dump, "--json"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            simulator,
+            "--platform",
+            "local",
+            "--workload",
+            "replay",
+            "--set",
+            f"file={trace}",
+            "--ppn",
+            str(ranks),
+            "--dump-ops",
+            dump,
+            "--json",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert [p["name"] for p in json.loads(done.stdout)["phases"]] == [
         "setup",
@@ -150,7 +165,7 @@ def test_the_trace_replays_on_a_file_system(
         assert (tmp_path / "real" / f"ops.{rank}").read_bytes() == (tmp_path / "simulated" / f"ops.{rank}").read_bytes()
 
 
-def test_counters_alone_are_said_to_be_approximate(iocast: Iocast, tmp_path: Path) -> None:
+def test_counters_alone_are_marked_as_approximate(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("import", "darshan", COUNTERS, "--out", tmp_path / "ops.h5", "--json")
     assert done.returncode == 0, done.stderr
     assert any("made up from counters" in note for note in json.loads(done.stdout)["notes"])
@@ -194,7 +209,8 @@ def test_the_text_of_the_parser_is_the_log_itself(tmp_path: Path) -> None:
     handle = backend.log_open(str(COUNTERS))
     job, names = backend.log_get_job(handle), backend.log_get_name_records(handle)
     lines = [
-        f"# darshan log version: 3.10\n# nprocs: {job['nprocs']}\n# run time: {job['run_time']}\n#<module>\t<rank>\t<record id>\t<counter>\t<value>"
+        f"# darshan log version: 3.10\n# nprocs: {job['nprocs']}\n# run time:"
+        f" {job['run_time']}\n#<module>\t<rank>\t<record id>\t<counter>\t<value>"
     ]
     while (record := backend.log_get_record(handle, "POSIX", dtype="dict")) is not None:
         for name, value in {**record["counters"], **record["fcounters"]}.items():

@@ -53,7 +53,9 @@ def test_every_kind_of_step_has_its_words(iocast: Iocast, tmp_path: Path) -> Non
     """Those of the platform that holds all that one may hold."""
     page = (REPOSITORY / "docs" / "platforms.md").read_text()
     file = tmp_path / "everything.yaml"
-    file.write_text(re.search(r"```yaml\n(schema_version: 1\nextends: lustre .*?)```", page, re.DOTALL).group(1))  # type: ignore[union-attr]
+    example = re.search(r"```yaml\n(schema_version: 1\nextends: lustre .*?)```", page, re.DOTALL)
+    assert example is not None
+    file.write_text(example[1])
     resolved = described(str(file))
     reported = platform_text(resolved)
     kinds = {
@@ -64,9 +66,14 @@ def test_every_kind_of_step_has_its_words(iocast: Iocast, tmp_path: Path) -> Non
     }
     assert kinds == {"limit", "delay", "transfer", "buffer", "flush", "take", "cache", "forget", "station"}
     for words in (
-        "with a slot of rpcs:", "delay  5.00 us rtt", "bytes to oss", "bytes from oss, a part at each instance that has bytes of it", "bytes into buffer writeback", "wait until buffer cache has drained (everywhere)",
-        "take one of pool precreated", "look into cache inodes", "cache inodes forgets it", "miss:", "30 % of it with lock directory", "with lock extent (shared)", "and if that was called back:", "in 4 parts at a time",
-        "for each entry", "for each block + bytes at 5 GB/s", "slices of 3.00 ms", "  drain", "  refill", "first stat open, then rest, then drain background",
+        "with a slot of rpcs:", "delay  5.00 us rtt", "bytes to oss",
+        "bytes from oss, a part at each instance that has bytes of it", "bytes into buffer writeback",
+        "wait until buffer cache has drained (everywhere)",
+        "take one of pool precreated", "look into cache inodes", "cache inodes forgets it", "miss:",
+        "30 % of it with lock directory", "with lock extent (shared)", "and if that was called back:",
+        "in 4 parts at a time",
+        "for each entry", "for each block + bytes at 5 GB/s", "slices of 3.00 ms", "  drain", "  refill",
+        "first stat open, then rest, then drain background",
     ):  # fmt: skip
         assert words in reported, words
     assert "{" not in reported, "something is shown as data"
@@ -112,7 +119,10 @@ def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, io
         command = [
             sys.executable,
             "-c",
-            f"from pathlib import Path; from iocast import binaries; binaries.CHECKOUT = Path({str(tmp_path)!r}); from iocast.cli import main; main()",
+            (
+                f"from pathlib import Path; from iocast import binaries; binaries.CHECKOUT = Path({str(tmp_path)!r});"
+                " from iocast.cli import main; main()"
+            ),
         ]
         return subprocess.run(
             [*command, *arguments],

@@ -48,7 +48,9 @@ calibration:
       none: {}
       cache:
         needs: slow reads
-        edit: {caches: {memory: {per: system, capacity: 1GiB, page: 64KiB}}, demands: {disk: {law: exponential, mean: 5ms}}}
+        edit:
+          caches: {memory: {per: system, capacity: 1GiB, page: 64KiB}}
+          demands: {disk: {law: exponential, mean: 5ms}}
         then:
           operations.read.read: [{cache: memory, miss: [{station: disks, demand: disk}]}]
           operations.create.write: [{cache: memory}]
@@ -98,7 +100,8 @@ def family(tmp_path: Path) -> Path:
 def simulated(truth: Path, ranks: int, nodes: int, out: Path, *settings: str) -> Run:
     seed = str(1000 * nodes + ranks + len(out.name))
     binaries.run_json([
-        binaries.find("iocast-sim"), "--platform", str(truth), *SMALL, *settings, "--nodes", str(nodes), "--ppn", str(ranks // nodes), "--seed", seed, "--out", str(out), "--json",
+        binaries.find("iocast-sim"), "--platform", str(truth), *SMALL, *settings, "--nodes", str(nodes), "--ppn",
+        str(ranks // nodes), "--seed", seed, "--out", str(out), "--json",
     ])  # fmt: skip
     return Run(out, "benchmark")
 
@@ -121,7 +124,7 @@ def test_what_is_true_is_found_and_forecast(family: Path, tmp_path: Path, truth:
     fitted = calibrate(points, str(family), 0, lambda *_: None)
     assert " ".join(fitted["fitted"]["structure"].values()) == truth
     (tmp_path / "fitted.yaml").write_text(dump(fitted))
-    requested = simulated(file, 32, 2, tmp_path / "asked")
+    requested = simulated(file, 32, 2, tmp_path / "requested")
     printed = predict(Fitted.open(str(tmp_path / "fitted.yaml")), None, {}, 2, 16)["quantities"]
     assert printed["rate"]["value"] == pytest.approx(requested.rate, rel=0.08)
     assert printed["read.q75"]["value"] == pytest.approx(requested.quantity("read", "q75"), rel=0.08)
@@ -216,7 +219,7 @@ def test_what_would_come_by_the_million_is_not_simulated() -> None:
             simulations.run([job])
 
 
-def test_points_of_one_place_are_told_apart(family: Path, tmp_path: Path) -> None:
+def test_points_of_one_place_have_names_of_their_own(family: Path, tmp_path: Path) -> None:
     runs = [
         simulated(family, ranks, 1, tmp_path / f"{ranks}-{mode}", "--set", f"read_only={mode}")
         for ranks in (1, 4)
@@ -264,12 +267,13 @@ def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, 
 
 
 @pytest.mark.parametrize(
-    ("kept", "asked"), [("65536", "64KiB"), ("0.01", "10ms"), ("65536.0", "65536"), ("md5", "md5"), ("true", "true")]
+    ("kept", "requested"),
+    [("65536", "64KiB"), ("0.01", "10ms"), ("65536.0", "65536"), ("md5", "md5"), ("true", "true")],
 )
-def test_settings_mean_the_same_however_they_are_written(kept: str, asked: str) -> None:
+def test_settings_mean_the_same_however_they_are_written(kept: str, requested: str) -> None:
     fitted = {
         "campaign": {
             "points": [{"name": "other", "switches": {"x": "none"}}, {"name": "this", "switches": {"x": kept}}]
         }
     }
-    assert [point["name"] for point in points_like(fitted, {"x": asked})] == ["this"]
+    assert [point["name"] for point in points_like(fitted, {"x": requested})] == ["this"]

@@ -35,8 +35,10 @@ Generator = np.random.Generator
 
 
 def measured(
-    out: Path, ranks: int, generator: Generator, *, factors: tuple[float, ...] = (1.0,), swing: float = 0.0, second_band: float = 0.0,
-    started: str = "2026-01-01T00:00:00.000Z", per_node: int = 0, node_factors: tuple[float, ...] = (), idle: float = 0.0,
+    out: Path, ranks: int, generator: Generator, *, factors: tuple[float, ...] = (1.0,), swing: float = 0.0,
+    second_band: float = 0.0,
+    started: str = "2026-01-01T00:00:00.000Z", per_node: int = 0, node_factors: tuple[float, ...] = (),
+    idle: float = 0.0,
 ) -> Run:  # fmt: skip
     """Phases of 2 s a rank of creates of about 1 ms. `factors` multiply the latencies of each phase, `swing` those of
     every second quarter of a second, `node_factors` those of each node; `second_band` of them take 20 ms; `idle` is the
@@ -108,7 +110,7 @@ def test_quiet_data_show_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("factors", "word"), [((1.0, 1.2, 1.5), "falls by 3"), ((1.5, 1.2, 1.0), "rises by 5")])
-def test_a_system_that_ages_is_told(tmp_path: Path, factors: tuple[float, ...], word: str) -> None:
+def test_a_system_that_ages_is_reported(tmp_path: Path, factors: tuple[float, ...], word: str) -> None:
     generator = np.random.default_rng(1)
     runs = [
         measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=factors if ranks == 4 else (1.0,) * 3)
@@ -120,7 +122,7 @@ def test_a_system_that_ages_is_told(tmp_path: Path, factors: tuple[float, ...], 
     assert abs(found.numbers["log_ratio"]) == pytest.approx(math.log(1.5), rel=0.05)
 
 
-def test_a_system_that_changes_during_the_campaign_is_told(tmp_path: Path) -> None:
+def test_a_system_that_changes_during_the_campaign_is_reported(tmp_path: Path) -> None:
     generator = np.random.default_rng(2)
     runs = [
         measured(tmp_path / f"{ranks}-{r}", ranks, generator, factors=(1.3**r,), started=f"2026-01-01T0{r}:00:00.000Z")
@@ -139,14 +141,14 @@ def test_a_slow_node_is_named(tmp_path: Path) -> None:
     assert found.numbers["runs"] == found.numbers["tested"] == 2
 
 
-def test_time_between_operations_is_told(tmp_path: Path) -> None:
+def test_time_between_operations_is_reported(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 2, np.random.default_rng(4), idle=0.3)
     run.json["environment"]["cpus_per_node"] = 1
     found = outside(points(run))
     assert found is not None and "30 %" in found.text and "waiting for one of 1 processors" in found.text
 
 
-def test_a_slow_rank_that_is_alone_on_its_node_is_told_and_not_explained(tmp_path: Path) -> None:
+def test_a_slow_rank_that_is_alone_on_its_node_is_reported_and_not_explained(tmp_path: Path) -> None:
     generator = np.random.default_rng(13)
     slow = [
         measured(tmp_path / f"s{r}", 4, generator, per_node=1, node_factors=(1.0, 1.0, 1.3, 1.0)) for r in (0, 1, 2)
@@ -178,7 +180,7 @@ def test_think_times_that_nobody_recorded_are_not_idle_time(tmp_path: Path) -> N
         assert outside([Point([run])]) is None, parameters
 
 
-def test_ramps_are_told(tmp_path: Path) -> None:
+def test_ramps_are_reported(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 2, np.random.default_rng(5))
     for phase in run.phases:
         phase["balance"] = 0.5
@@ -211,14 +213,14 @@ def test_bands_of_latencies_have_their_middles_and_shares(tmp_path: Path) -> Non
     assert reported.text.startswith("Latencies of create at N=1 lie in bands: ")
 
 
-def test_a_coarse_clock_is_told(tmp_path: Path) -> None:
+def test_a_coarse_clock_is_reported(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 1, np.random.default_rng(9))
     run.json["environment"]["clock_resolution_ns"] = 1e6
     found = clock(points(run))
     assert found is not None and "create" in found.text
 
 
-def test_calibrate_says_what_it_saw_and_fits_nothing_when_asked_to_look(
+def test_calibrate_says_what_it_saw_and_fits_nothing_with_look(
     tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]
 ) -> None:
     generator = np.random.default_rng(10)

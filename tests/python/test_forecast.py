@@ -83,8 +83,8 @@ def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: 
         del point["peak_objects"]
     (tmp_path / "untold.yaml").write_text(yaml.safe_dump(untold))
     warned = []
-    # Of a rank in each of two datasets: with 16 ranks three times as many, and a few more; and as before it was told
-    # how many there were.
+    # Objects of a rank in each of two datasets: with 16 ranks three times as many as measured, and a few more; then the
+    # latter on a platform that doesn't record the measured number.
     for platform, objects in ((fitted, 2250), (fitted, 2260), (tmp_path / "untold.yaml", 2260)):
         settings = ("--set", f"iterations={objects}", "--set", f"objects={objects}")
         done = iocast("predict", platform, "--ppn", "16", *settings, "--json")
@@ -225,7 +225,10 @@ def test_the_solvers_agree_on_throughput(fitted: Path, iocast: Iocast) -> None:
 
 def test_both_solvers_count_the_bytes_of_large_objects(iocast: Iocast, tmp_path: Path) -> None:
     """32 MB through a target of 1 GB/s take 32 ms, whoever says so; 3.9 kB take next to nothing."""
-    operations = "{create: {open: [{station: mds, demand: 10us}], write: [{station: oss, demand: 1ms, bandwidth: 1GB/s}], close: [{station: mds, demand: 1us}]}}"
+    operations = (
+        "{create: {open: [{station: mds, demand: 10us}], write: [{station: oss, demand: 1ms, bandwidth: 1GB/s}], close:"
+        " [{station: mds, demand: 1us}]}}"
+    )
     (tmp_path / "disks.yaml").write_text(
         f"schema_version: 1\nextends: lustre\nstations: {{oss: {{servers: 1}}}}\noperations: {operations}\n"
     )

@@ -73,7 +73,8 @@ QUIET = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max"), 0.0)
 
 def interval_of(best: float, rows: list[float], error: float = 0.01) -> dict[str, float]:
     fitted = {
-        "discrepancy": {"rate": error}, "discrepancy_degrees": {"rate": 8}, "discrepancy_growth": {"step": 2, "power": 0.5}, "campaign": {"ranks": [1, 2, 4, 8]},
+        "discrepancy": {"rate": error}, "discrepancy_degrees": {"rate": 8},
+        "discrepancy_growth": {"step": 2, "power": 0.5}, "campaign": {"ranks": [1, 2, 4, 8]},
         "holdout": {}, "noise": {"rate": 0.01},
     }  # fmt: skip
     return _intervals(fitted, {"value": {"rate": best}, "ensemble": {"rate": rows}}, {"rate": 0.0}, 32, 0.9)["rate"]
@@ -180,7 +181,8 @@ def test_more_scales_never_make_an_interval_wider() -> None:
                 power,
             )
             fitted = {
-                "discrepancy": {"q50": found["q50"][0]}, "discrepancy_degrees": {"q50": found["q50"][1]}, "discrepancy_growth": {"step": step, "power": power},
+                "discrepancy": {"q50": found["q50"][0]}, "discrepancy_degrees": {"q50": found["q50"][1]},
+                "discrepancy_growth": {"step": step, "power": power},
                 "campaign": {"ranks": scales}, "holdout": {},
             }  # fmt: skip
             error, degrees = discrepancy_at(fitted, "q50", 64)
@@ -222,14 +224,28 @@ def server(directory: Path, **more: Any) -> Fitted:
     points = [{"name": f"N={n}", "ranks": n, "waiting_factor": 0.0, "rate": 8000.0, "latency": {}} for n in (8,)]
     fitted = {
         "campaign": {
-            "runs": [], "ranks": [1, 2, 4, 8], "waiting_factors": [0.0], "phase": "benchmark", "points": points,
-            "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {"datasets": 1, "objects": 20}},
+            "runs": [],
+            "ranks": [1, 2, 4, 8],
+            "waiting_factors": [0.0],
+            "phase": "benchmark",
+            "points": points,
+            "workload": {
+                "name": "md-workbench",
+                "pattern": "md-workbench",
+                "parameters": {"datasets": 1, "objects": 20},
+            },
         },
-        "draws": [{"stations": {"server": {"servers": 5 + i // 2}}} for i in range(16)], "draw_structures": [{}] * 16,
+        "draws": [{"stations": {"server": {"servers": 5 + i // 2}}} for i in range(16)],
+        "draw_structures": [{}] * 16,
         "alternatives": [{"structure": {}, "weight": 0.9}, {"structure": {}, "weight": 0.1}],
-        "discrepancy": dict.fromkeys(QUIET, 0.02), "discrepancy_degrees": dict.fromkeys(QUIET, 6), "discrepancy_growth": {"step": 2, "power": 0.5},
-        "noise": dict.fromkeys(QUIET, 0.02), "fit": rows, "holdout": {}, "notes": [],
-    } | more  # fmt: skip
+        "discrepancy": dict.fromkeys(QUIET, 0.02),
+        "discrepancy_degrees": dict.fromkeys(QUIET, 6),
+        "discrepancy_growth": {"step": 2, "power": 0.5},
+        "noise": dict.fromkeys(QUIET, 0.02),
+        "fit": rows,
+        "holdout": {},
+        "notes": [],
+    } | more
     file = directory / "fitted.yaml"
     file.write_text(yaml.safe_dump({"schema_version": 1, "extends": str(directory / "server.yaml"), "fitted": fitted}))
     return Fitted.open(str(file))
@@ -296,7 +312,8 @@ def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path:
     )
     answer = {}
     for name, edits in (("plain", []), ("renamed", []), ("edited", [("stations.node.servers", 64)])):
-        platform = Fitted.open(str(tmp_path / "renamed.yaml" if name == "renamed" else plain.file), edits)  # type: ignore[arg-type]
+        file = tmp_path / "renamed.yaml" if name == "renamed" else plain.file
+        platform = Fitted.open(str(file), edits)  # type: ignore[arg-type]
         answer[name] = predict(platform, None, {"iterations": "20"}, 1, 16)["quantities"]
     assert answer["renamed"] == answer["plain"]
     for quantity in ("stat.q99", "rate", "create.q99"):
@@ -339,10 +356,13 @@ def test_a_study_carries_residuals_as_a_forecast_does(tmp_path: Path, simulator:
     the others have it as a doubt."""
     plain = server(tmp_path, fit=MISSED)
     study = {
-        "schema_version": 1, "title": "t", "platform": str(plain.file), "workloads": {"own": {"workload": "md-workbench", "settings": {"iterations": 20, "objects": 20, "datasets": 1}},
+        "schema_version": 1, "title": "t", "platform": str(plain.file),
+        "workloads": {"own": {"workload": "md-workbench", "settings": {"iterations": 20, "objects": 20, "datasets": 1}},
         "other": {"workload": "postmark"}},
-        "scales": {"s": {"nodes": 1, "ranks_per_node": 16}}, "currency": "EUR", "parts": {"core": {"price": 1, "source": "made up"}},
-        "axes": {"nodes": {"as it is": {}, "more": {"edit": {"stations.node.servers": 65}, "parts": {"core": 1}}}}, "levels": ["rate(stat) >= 1/s", "p99(stat) < 1 s"],
+        "scales": {"s": {"nodes": 1, "ranks_per_node": 16}}, "currency": "EUR",
+        "parts": {"core": {"price": 1, "source": "made up"}},
+        "axes": {"nodes": {"as it is": {}, "more": {"edit": {"stations.node.servers": 65}, "parts": {"core": 1}}}},
+        "levels": ["rate(stat) >= 1/s", "p99(stat) < 1 s"],
     }  # fmt: skip
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
     read = read_study(tmp_path / "study.yaml")

@@ -76,7 +76,9 @@ def bounded(*arguments: str | Path) -> CompletedProcess[str]:
         resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
 
     return subprocess.run(
-        [sys.executable, "-m", "iocast", *map(str, arguments)], env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True, check=False,
+        [sys.executable, "-m", "iocast", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"}, capture_output=True, text=True,
+        check=False,
         timeout=120, preexec_fn=limit,
     )  # fmt: skip
 
@@ -118,7 +120,7 @@ def packed(content: bytes) -> str:
 
 
 def test_a_histogram_has_bounds(here: Path) -> None:
-    """Of what it unpacks to and of what its header asks for."""
+    """Both its unpacked size and the size in its header are bounded."""
     log = here / "run" / "latency.hlog"
     whole = log.read_text()
     header = struct.pack(">4i2qd", 0x1C849313, 0, 0, 3, 1, 2**40, 1.0)
@@ -249,7 +251,11 @@ def test_no_secret_is_written(here: Path, iocast: Iocast) -> None:
     )
     for mask in (0o077, 0o022):
         out = here / f"out-{mask:o}"
-        command = f"umask {mask:o}; exec {sys.executable} -m iocast measure --backend dummy --backend-option=--dummy.delay=1us --campaign {here}/plan.yaml --set objects=5 --set iterations=5 --out {out}"
+        command = (
+            f"umask {mask:o}; exec {sys.executable} -m iocast measure --backend dummy"
+            f" --backend-option=--dummy.delay=1us --campaign {here}/plan.yaml --set objects=5 --set iterations=5 --out"
+            f" {out}"
+        )
         subprocess.run(
             ["sh", "-c", command], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=True, capture_output=True
         )

@@ -36,7 +36,8 @@ def test_md_workbench_of_2017(tmp_path: Path) -> None:
     assert run["placement"] == {"ranks": 50, "nodes": 5, "ranks_per_node": 10}  # the file tells 50 by its counts
     assert run["workload"]["pattern"] == "md-workbench"
     assert run["workload"]["parameters"] | {"phases": ""} == {
-        "datasets": 1, "objects": 5000, "iterations": 1000, "object_size": 3900, "offset": 1, "repeats": 3, "start_index": 0, "waiting_factor": 0.0,
+        "datasets": 1, "objects": 5000, "iterations": 1000, "object_size": 3900, "offset": 1, "repeats": 3,
+        "start_index": 0, "waiting_factor": 0.0,
         "read_only": False, "phases": "",
     }  # fmt: skip
     benchmarks = phases(run, "benchmark")
@@ -113,7 +114,8 @@ def test_mdtest(tmp_path: Path) -> None:
         "version": "1.9.3",
     }
     assert {p["name"]: p["rate"] for p in run["phases"]} == {
-        "file-create": 1032.005, "file-stat": 4725.497, "file-remove": 563.824, "tree-create": 122.957, "tree-remove": 5.527,
+        "file-create": 1032.005, "file-stat": 4725.497, "file-remove": 563.824, "tree-create": 122.957,
+        "tree-remove": 5.527,
     }  # fmt: skip
     assert run["phases"][0]["operations"] == 1048560 and run["phases"][0]["seconds"] == pytest.approx(
         1048560 / 1032.005
@@ -129,7 +131,7 @@ def test_mdtest(tmp_path: Path) -> None:
     assert shared["phases"][0]["rate"] == 579.067 and shared["phases"][0]["operations"] is None
     verbose = imported(tmp_path / "verbose", SAMPLES / "mdtest" / "verbose.log")
     assert [(p["repeat"], p["rate"]) for p in phases(verbose, "file-create")] == [(1, 4000.0), (2, 3200.0)]
-    (removal,) = phases(verbose, "file-remove")  # told by the summary only
+    (removal,) = phases(verbose, "file-remove")  # in the summary only
     assert removal["rate"] == 8000 and removal["rate_over_repeats"] == {
         "repeats": 2,
         "mean": 8000,
@@ -199,8 +201,23 @@ def test_elbencho(tmp_path: Path) -> None:
 def test_fio(tmp_path: Path) -> None:
     """What is here now: two jobs at a time, then one."""
     (tmp_path / "files").mkdir()
-    command = ["fio", f"--directory={tmp_path}/files", "--size=1m", "--output-format=json+", f"--output={tmp_path}/fio.json", "--lat_percentiles=1",
-               "--name=mixed", "--rw=randrw", "--bs=4k", "--numjobs=2", "--name=later", "--stonewall", "--rw=write", "--bs=64k", "--fsync=4"]  # fmt: skip
+    command = [
+        "fio",
+        f"--directory={tmp_path}/files",
+        "--size=1m",
+        "--output-format=json+",
+        f"--output={tmp_path}/fio.json",
+        "--lat_percentiles=1",
+        "--name=mixed",
+        "--rw=randrw",
+        "--bs=4k",
+        "--numjobs=2",
+        "--name=later",
+        "--stonewall",
+        "--rw=write",
+        "--bs=64k",
+        "--fsync=4",
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     fio = json.loads((tmp_path / "fio.json").read_text())
     run = imported(tmp_path / "run", tmp_path / "fio.json")
@@ -304,7 +321,7 @@ def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> 
     points = group([Run(tmp_path / name) for name in ("n1-r1", "n1-r2", "n4-r1")])
     assert [(point.ranks, len(point.runs)) for point in points] == [(1, 2), (4, 1)]
     single, exact = points[0], Run(measured / "n1-r1")
-    # No mean, no 95 % quantile: a target has one for what is told.
+    # No mean, no 95 % quantile: a target has the printed quantiles only.
     target = Target.of(single, noise(points))
     assert {n for n in target.names if n.startswith("create")} == {
         f"create.{q}" for q in ("q25", "q50", "q75", "q99", "max")
@@ -316,7 +333,7 @@ def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> 
     assert law is not None and law["probabilities"] == [0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0]
     seconds = [float(v.removesuffix("s")) for v in law["values"]]
     assert seconds[2] == pytest.approx(exact.latencies("stat").quantile(0.5), rel=0.01)
-    # Parts that are not told add up to the whole, quantile by quantile; the one with the largest mean varies.
+    # Parts that are not printed add up to the whole, quantile by quantile; the one with the largest mean varies.
     whole = single_rank_law(single, "create")
     assert whole is not None
     parts = split_law(
@@ -342,7 +359,8 @@ def test_calibrations_take_what_a_text_tells(measured: Path, tmp_path: Path) -> 
 def test_table_of_rates(tmp_path: Path) -> None:
     table = tmp_path / "paper.csv"
     table.write_text(
-        '# Table 2\nnodes,ppn,rate,waiting_factor,D,label,operation,mean,q75\n10,10,2180,,1,Mistral,create,0.01,0.02\n\n10,1,58,4,1,"Mistral, T = 4",,,\n'
+        "# Table 2\nnodes,ppn,rate,waiting_factor,D,label,operation,mean,q75\n"
+        '10,10,2180,,1,Mistral,create,0.01,0.02\n\n10,1,58,4,1,"Mistral, T = 4",,,\n'
     )
     directories = import_files([table], tmp_path / "runs")  # recognised by its header
     first, second = (json.loads((directory / "run.json").read_text()) for directory in directories)

@@ -45,7 +45,7 @@ def memory(tmp_path: Path) -> Iterator[Path]:
     assert not left, "the search leaves nothing"
 
 
-def asked(done: CompletedProcess[str], *statuses: int) -> dict[str, Any]:
+def answer_of(done: CompletedProcess[str], *statuses: int) -> dict[str, Any]:
     assert done.returncode in (statuses or (0,)), (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
@@ -88,7 +88,7 @@ def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
         "--json",
     )
     answer = on_a_calm_machine(
-        lambda out: asked(iocast(*question, "--out", out), 0, 4),
+        lambda out: answer_of(iocast(*question, "--out", out), 0, 4),
         lambda found: found["answer"] is not None,
         tmp_path / "k",
     )
@@ -211,13 +211,13 @@ def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -
     # mpirun gives its ranks process groups of their own; they end when they find it gone.
     kept = {name: (out / "runs" / name / "run.json").read_bytes() for name in complete()}
     time.sleep(1)
-    answer = asked(iocast(*arguments, "--json"))
+    answer = answer_of(iocast(*arguments, "--json"))
     assert all((out / "runs" / name / "run.json").read_bytes() == content for name, content in kept.items())
     assert answer["reason"] == "always met" and answer["limited_by"] == "ranks" and answer["knee"]["high"] is None
     assert answer["answer"]["waiting_factor"] == 0 and "number of ranks" in answer["notes"][0]
     # What was finished is not made again, and another question doesn't go into the same directory.
     before = answer["runs"]
-    assert asked(iocast(*arguments, "--json"))["runs"] == before
+    assert answer_of(iocast(*arguments, "--json"))["runs"] == before
     refused = iocast(*(a if a != "p99(any) < 10 s" else "p99(any) < 9 s" for a in arguments))
     assert refused.returncode == 2 and "another search" in refused.stderr
 
@@ -228,22 +228,22 @@ def test_a_run_that_takes_far_too_long_is_ended(
     """It counts as missed, and the search goes on with a new data set."""
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
     monkeypatch.setattr(probes, "GUARD", (1.0, 1.0))
-    asked = probes.KneeSearch(
+    search = probes.KneeSearch(
         memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2
     )
     with Ending() as ending:
-        made = probes.Probes(asked, {}, ending)
+        made = probes.Probes(search, {}, ending)
         slow = made.make("bracket", {"rate": "50/s", "iterations": 200}, seconds=0.2)  # 16 s
         assert slow.status == "failed" and made.seconds < 12
         assert json.loads((made.path(slow) / "run.json").read_text())["status"] == "interrupted"
         assert made.make("bracket", {"rate": "400/s", **made.sized(80)}, seconds=0.2).status == "complete"
         made.leave()
-        with probes.Probes(asked, {}, ending) as again:
+        with probes.Probes(search, {}, ending) as again:
             assert [run.status for run in again.made("bracket")] == ["failed", "complete"]
 
 
 def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
-    answer = asked(
+    answer = answer_of(
         iocast(
             "knee",
             *DUMMY,
@@ -284,7 +284,7 @@ def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
         "--json",
     )
     answer = on_a_calm_machine(
-        lambda out: asked(iocast(*question, "--out", out), 0, 4),
+        lambda out: answer_of(iocast(*question, "--out", out), 0, 4),
         lambda found: found["limited_by"] == "ranks",
         tmp_path / "k",
     )

@@ -22,7 +22,7 @@ SEARCHES = 60
 
 
 def at_least(share: float) -> int:
-    """So many of SEARCHES succeed when each does with this probability, but for FALSE_ALARM."""
+    """Least number of SEARCHES that succeed when each does with this probability, but for FALSE_ALARM."""
     least = int(binom.ppf(FALSE_ALARM, SEARCHES, share))
     sharpness.fewer_than("share of searches", least, SEARCHES)
     return least

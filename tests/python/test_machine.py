@@ -71,11 +71,14 @@ def test_another_name_is_refused(tmp_path: Path) -> None:
     assert code == 4 and "--without can't be 'slrum'" in printed and "slurm, mongodb" in printed
 
 
+@pytest.mark.parametrize("user", [0, 1000])
 @pytest.mark.parametrize("name", machine.NEEDS)
 def test_where_nothing_is_installed_each_need_is_a_sentence_with_a_remedy(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, user: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Programs that are not on PATH are named with Debian's package."""
+    monkeypatch.setattr(machine.os, "geteuid", lambda: user)
+    monkeypatch.setattr(machine.os, "access", lambda *_: False)
     monkeypatch.setattr(machine.shutil, "which", lambda *_, **__: None)
     monkeypatch.setattr(machine.Path, "exists", lambda _: False)
     monkeypatch.setattr(machine.Path, "glob", lambda *_: iter(()))
@@ -85,7 +88,25 @@ def test_where_nothing_is_installed_each_need_is_a_sentence_with_a_remedy(
         lambda *_, **__: subprocess.CompletedProcess([], 1, "", "unshare: Operation not permitted"),
     )
     sentence = machine.NEEDS[name]()
-    assert re.fullmatch(r"[A-Z/a-z_].*\. (Install|Mount|Give|Run|Add|Load) .*\.", sentence), sentence
+    if (name, user) == ("root", 0):
+        assert sentence == ""
+    else:
+        assert re.fullmatch(r"[A-Z/a-z_].*\. (Install|Mount|Give|Run|Add|Load|Set) .*\.", sentence), sentence
+
+
+def test_no_test_is_skipped_in_silence() -> None:
+    """A test names what it needs of the machine, so that ./check reports it; only sanitizers skip, with a reason."""
+    skips = re.compile(r"pytest\.skip\(|mark\.skip|importorskip|GTEST_SKIP|xfail")
+    places = [
+        f"{file.relative_to(REPOSITORY)}:{number}"
+        for folder in ("tests", "validation/theory")
+        for pattern in ("*.py", "*.cpp", "*.hpp")
+        for file in (REPOSITORY / folder).rglob(pattern)
+        if file not in (Path(__file__), REPOSITORY / "tests" / "conftest.py")
+        for number, line in enumerate(file.read_text().splitlines(), start=1)
+        if skips.search(line)
+    ]
+    assert places == []
 
 
 def test_every_marker_names_a_need() -> None:

@@ -28,7 +28,8 @@ def pages(iocast: Iocast, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     for page in json.loads(done.stdout)["pages"]:
         read = subprocess.run(
             ["man", "--warnings=all", "--no-hyphenation", "--no-justification", "-l", page],
-            capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin", "MANWIDTH": "2000", "LC_ALL": "C.UTF-8", "MANROFFOPT": "-c"},
+            capture_output=True, text=True, check=True,
+            env={"PATH": "/usr/bin:/bin", "MANWIDTH": "2000", "LC_ALL": "C.UTF-8", "MANROFFOPT": "-c"},
         )  # fmt: skip
         assert read.stderr == "", f"{page}: {read.stderr}"
         shown[Path(page).name] = re.sub(r"[ \n]+", " ", re.sub(".\x08", "", read.stdout))

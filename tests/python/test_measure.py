@@ -126,7 +126,10 @@ def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -
 
 
 def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Iocast, tmp_path: Path) -> None:
-    plan = "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nbenchmark_repeats: 1\nrepeats: 1\n"
+    plan = (
+        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nbenchmark_repeats:"
+        " 1\nrepeats: 1\n"
+    )
     plan += "points: [{ranks: [1, 2, 4], waiting_factor: [0, 1]}]\n"
     did = {}
     for scaling in ("", "scaling: weak\n", "scaling: strong\n"):
@@ -184,16 +187,16 @@ points: [{ranks: 1}]
 """
 
 
-@pytest.mark.parametrize(("asked", "before_first"), [("true", "run"), ("false", False)])
+@pytest.mark.parametrize(("drop", "before_first"), [("true", "run"), ("false", False)])
 def test_caches_are_dropped_before_runs_where_the_campaign_says_so(
-    iocast: Iocast, tmp_path: Path, asked: str, before_first: object
+    iocast: Iocast, tmp_path: Path, drop: str, before_first: object
 ) -> None:
     may = os.access("/proc/sys/vm/drop_caches", os.W_OK)
-    (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", asked))
+    (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", drop))
     (tmp_path / "root").mkdir()
     done = iocast("measure", tmp_path / "root", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert ("Caches were not dropped" in done.stderr) == (asked == "true" and not may)
+    assert ("Caches were not dropped" in done.stderr) == (drop == "true" and not may)
     dropped = {
         run.parent.name: json.loads(run.read_text())["caches_dropped"]
         for run in (tmp_path / "out" / "runs").glob("*/run.json")
@@ -203,11 +206,9 @@ def test_caches_are_dropped_before_runs_where_the_campaign_says_so(
     )
 
 
-@pytest.mark.skipif(
-    not os.access("/proc/sys/vm/drop_caches", os.W_OK), reason="makes unwritable what isn't writable anyway"
-)
+@pytest.mark.needs("caches")
 @pytest.mark.needs("mounts")
-def test_who_may_not_drop_caches_measures_and_is_told(tmp_path: Path) -> None:
+def test_a_user_who_may_not_drop_caches_measures_and_is_warned(tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(STEPS.replace("DROP", "true"))
     (tmp_path / "root").mkdir()
     protect = 'mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec "$@"'
@@ -322,7 +323,8 @@ def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> N
     root.mkdir()
     ask = ("measure", root, "--campaign", plan, "--out", out)
     for option, words in (
-        (("--max-rate", "200"), "--max-rate"), (("--stop-latency", "creat:5s"), "Did you mean 'create'"), (("--max-objects", "39"), "40 objects"), (("--min-free", "much"), "--min-free"),
+        (("--max-rate", "200"), "--max-rate"), (("--stop-latency", "creat:5s"), "Did you mean 'create'"),
+        (("--max-objects", "39"), "40 objects"), (("--min-free", "much"), "--min-free"),
     ):  # fmt: skip
         done = iocast(*ask, *option)
         assert done.returncode == 2 and words in done.stderr, done.stderr

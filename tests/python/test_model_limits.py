@@ -46,7 +46,7 @@ def test_warnings_are_the_exception(table):
     assert sum(bool(cell.findings) for cell in others) <= 0.1 * len(others)
 
 
-def test_operations_that_visit_no_server_are_told(simulator):
+def test_operations_that_visit_no_server_are_reported(simulator):
     """GPFS's clients create by themselves: at 1000 nodes two million a second, which no server of the platform sees."""
     cell = run(simulator, "cooley", "mdtest-hard", 1000, WORKLOADS["mdtest-hard"], 60)
     assert ("no-server", "unlink") in kinds(cell)
@@ -54,7 +54,7 @@ def test_operations_that_visit_no_server_are_told(simulator):
     assert any("unlink" in sentence and "without bound" in sentence for sentence in cell.warnings)
 
 
-def test_bytes_beyond_the_network_cards_are_told(simulator):
+def test_bytes_beyond_the_network_cards_are_reported(simulator):
     """Records below the flow_threshold don't compete for links, and one machine's accesses move no bytes at all."""
     cell = run(simulator, "datawarp-8", "ior-hard", 1000, ("segments=100",), 60)
     found = next(finding for finding in cell.findings if finding["kind"] == "beyond-links")
@@ -63,7 +63,7 @@ def test_bytes_beyond_the_network_cards_are_told(simulator):
     assert ("beyond-links", "pwrite") in kinds(cell) or ("no-bytes", "pwrite") in kinds(cell)
 
 
-def test_accesses_that_bypass_where_whole_objects_go_are_told(simulator):
+def test_accesses_that_bypass_where_whole_objects_go_are_reported(simulator):
     cell = run(simulator, "ime", "ior-easy", 1, WORKLOADS["ior-easy"], 60)
     found = next(finding for finding in cell.findings if finding["kind"] == "other-servers")
     assert (found["station"], found["instead_of"]) == ("oss", "ime")
@@ -72,7 +72,8 @@ def test_accesses_that_bypass_where_whole_objects_go_are_told(simulator):
 def test_where_nothing_is_modelled_there_is_no_answer(simulator, tmp_path):
     file = tmp_path / "empty.yaml"
     file.write_text(
-        "schema_version: 1\nstations: {s: {}}\noperations: {stat: [], read: {}, create: {}, unlink: [{station: s, demand: 0us}]}\n"
+        "schema_version: 1\nstations: {s: {}}\noperations: {stat: [], read: {}, create: {}, unlink: [{station: s,"
+        " demand: 0us}]}\n"
     )
     command = [
         str(simulator),

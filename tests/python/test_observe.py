@@ -108,13 +108,29 @@ def synthetic(
     """A run directory that began at `start`; phases are (name, start, seconds, operations)."""
     directory.mkdir()
     run = {
-        "schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "label": "made", "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks},
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start)), "workload": {"name": "w", "pattern": "w", "parameters": {}}, "environment": {"hosts": hosts},
+        "schema_version": 1,
+        "kind": "run",
+        "source": "bench",
+        "status": "complete",
+        "label": "made",
+        "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks},
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(start)),
+        "workload": {"name": "w", "pattern": "w", "parameters": {}},
+        "environment": {"hosts": hosts},
         "phases": [
-            {"name": name, "repeat": 0, "start_seconds": at, "seconds": seconds, "operations": n, "errors": 0, "rate": n / seconds, "latency": {}}
+            {
+                "name": name,
+                "repeat": 0,
+                "start_seconds": at,
+                "seconds": seconds,
+                "operations": n,
+                "errors": 0,
+                "rate": n / seconds,
+                "latency": {},
+            }
             for name, at, seconds, n in phases
         ],
-    }  # fmt: skip
+    }
     (directory / "run.json").write_text(json.dumps(run))
     (directory / "latency.hlog").write_text("")
     ended = start + max(at + seconds for _, at, seconds, _ in phases)
@@ -149,7 +165,8 @@ def watched(
         cpu, disk = busy(at)
         wall = start + at + (step if at > seconds / 2 else 0)
         lines.append({
-            "monotonic": 500 + at, "wall": wall, "cpu": [7 + cpu, 3.0], "steal": 0, "iowait": 0, "memory": {}, "disks": {"sda": {"busy": disk}},
+            "monotonic": 500 + at, "wall": wall, "cpu": [7 + cpu, 3.0], "steal": 0, "iowait": 0, "memory": {},
+            "disks": {"sda": {"busy": disk}},
             "links": {"eth0": {"sent": 1e6 * at, "received": 0}}, "processes": {"mds": {"cpu": cpu / 2}},
         })  # fmt: skip
     path.write_text("\n".join(json.dumps(line) for line in lines) + "\n")
@@ -220,7 +237,7 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     )
 
 
-def test_what_processes_waited_for_is_told_by_phase(tmp_path: Path) -> None:
+def test_waits_of_processes_are_reported_by_phase(tmp_path: Path) -> None:
     start = 1_800_000_000.5
     run = synthetic(
         tmp_path / "run",
@@ -350,7 +367,8 @@ def test_a_benchmark_is_observed_and_joined(
 
 def test_campaigns_are_observed(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text(
-        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 3000, objects: 3000}\nrepeats: 1\nbenchmark_repeats: 1\npoints:\n  - {ranks: 2}\n"
+        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 3000, objects: 3000}\nrepeats:"
+        " 1\nbenchmark_repeats: 1\npoints:\n  - {ranks: 2}\n"
     )
     (tmp_path / "root").mkdir()
     done = iocast(

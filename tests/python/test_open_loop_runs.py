@@ -49,8 +49,8 @@ def test_forecasts_of_open_loops_have_responses(iocast: Iocast) -> None:
     quantities = {name: q["value"] for name, q in forecast["quantities"].items()}
     assert quantities["stat.response.q50"] >= quantities["stat.q50"]
     assert forecast["baselines"] == {}
-    # 2 x 160 operations at 200 a second in all: far below what the platform can, so the rate is what was asked, but for
-    # chance.
+    # 2 x 160 operations at 200 a second in all: far below what the platform can, so the rate is the requested one, but
+    # for chance.
     assert quantities["rate"] == pytest.approx(200, rel=0.25)
 
 

@@ -18,7 +18,8 @@ SETTINGS = {"datasets": "1", "objects": "50", "iterations": "50", "phases": "ben
 def platform(directory: Path, work: str) -> Path:
     file = directory / "mine.yaml"
     file.write_text(
-        f"schema_version: 1\nextends: lustre\ndemands: {{getattr: 50us}}\nbackground:\n  others: {{station: mds, demand: getattr, {work}}}\n"
+        "schema_version: 1\nextends: lustre\ndemands: {getattr: 50us}\nbackground:\n  others: {station: mds,"
+        f" demand: getattr, {work}}}\n"
     )
     return file
 
@@ -35,7 +36,7 @@ def test_a_share_and_a_rate(tmp_path: Path) -> None:
         binaries.resolve_platform(platform(tmp_path, "share: 1.5"))
 
 
-def test_what_piles_up_ends_and_is_told_from_other_failures(tmp_path: Path) -> None:
+def test_a_queue_without_bound_ends_and_is_distinguished_from_other_failures(tmp_path: Path) -> None:
     with Simulations() as simulations:
         quiet = (platform(tmp_path, "share: 0.25"), "md-workbench", SETTINGS, 2, 2, 1)
         assert simulations.run([quiet])[0]["phases"]

@@ -81,8 +81,18 @@ def test_the_wheel_has_its_data(prefix: Path, tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0 and len(done.stdout.splitlines()) > 1, done.stderr
-    report = subprocess.run([sys.executable, "-c", "import iocast.report.page as p; print(p.__file__, sorted(x.name for x in p.HERE.glob('page.*')))"],
-                            capture_output=True, text=True, env=environment, cwd=tmp_path, check=True).stdout  # fmt: skip
+    report = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import iocast.report.page as p; print(p.__file__, sorted(x.name for x in p.HERE.glob('page.*')))",
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=tmp_path,
+        check=True,
+    ).stdout
     assert str(package) in report and "page.html.j2" in report and "page.css" in report
 
 
@@ -95,7 +105,8 @@ def test_the_module_file(prefix: Path, tmp_path: Path) -> None:
         return subprocess.run(["sh", "-c", text], capture_output=True, text=True, env=given, check=False)
 
     done = shell(
-        'module load iocast && command -v iocast-sim && echo "$MANPATH $IOCAST_HOME" && module unload iocast && command -v iocast-sim',
+        'module load iocast && command -v iocast-sim && echo "$MANPATH $IOCAST_HOME" && module unload iocast && command'
+        " -v iocast-sim",
         IOCAST_PREFIX=str(prefix),
     )
     assert done.stdout.split() == [f"{prefix}/bin/iocast-sim", f"{prefix}/share/man", f"{prefix}/share/iocast"], (
@@ -110,7 +121,7 @@ def test_the_module_file(prefix: Path, tmp_path: Path) -> None:
 
 
 class Recipe:
-    """Runs packaging/spack's package.py with directives that write down what they are told."""
+    """Runs packaging/spack's package.py with directives that write down their arguments."""
 
     def __init__(self) -> None:
         self.variants: dict[str, bool] = {}
@@ -145,9 +156,12 @@ class Recipe:
             return lambda function: function
 
         recipe = self
-        Build.define_from_variant = lambda s, name, variant: s.define(name, recipe.chosen[variant])  # type: ignore[attr-defined]
+        Build.define_from_variant = (  # type: ignore[attr-defined]
+            lambda s, name, variant: s.define(name, recipe.chosen[variant])
+        )
         module.__dict__.update(
-            CMakePackage=Build, depends_on=depends_on, extends=depends_on, variant=lambda name, default, description: self.variants.update({name: default}),
+            CMakePackage=Build, depends_on=depends_on, extends=depends_on, variant=lambda name, default,
+            description: self.variants.update({name: default}),
             when=within, version=ignored, license=ignored, generator=ignored, run_after=ignored,
         )  # fmt: skip
         sys.modules |= {"spack": types.ModuleType("spack"), "spack.package": module}
@@ -160,8 +174,10 @@ class Recipe:
 
 # What CMake looks for, and what Spack calls it.
 SPACK = {
-    "yaml-cpp": "yaml-cpp", "nlohmann_json": "nlohmann-json", "fmt": "fmt", "CLI11": "cli11", "ZLIB": "zlib-api", "Boost": "boost", "MPI": "mpi",
-    "simgrid": "simgrid", "Git": "git", "PkgConfig": "pkgconfig", "HDF5": "hdf5", "CURL": "curl", "OpenSSL": "openssl", "PostgreSQL": "postgresql",
+    "yaml-cpp": "yaml-cpp", "nlohmann_json": "nlohmann-json", "fmt": "fmt", "CLI11": "cli11", "ZLIB": "zlib-api",
+    "Boost": "boost", "MPI": "mpi",
+    "simgrid": "simgrid", "Git": "git", "PkgConfig": "pkgconfig", "HDF5": "hdf5", "CURL": "curl", "OpenSSL": "openssl",
+    "PostgreSQL": "postgresql",
     "mongoc-1.0": "mongo-c-driver",
 }  # fmt: skip
 
@@ -220,8 +236,13 @@ def configured(place: Path, absent: list[str], *options: str) -> subprocess.Comp
 
 def test_all_that_is_missing_is_one_message(tmp_path: Path) -> None:
     """With Debian's packages, all of which ./quickstart installs, and the two ways out."""
-    done = configured(tmp_path, ["yaml-cpp", "fmt", "MPI", "PkgConfig"], "-DRANDOM123_INCLUDE_DIR=RANDOM123_INCLUDE_DIR-NOTFOUND", "-DCMAKE_FIND_ROOT_PATH=/nowhere",
-                      "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY")  # fmt: skip
+    done = configured(
+        tmp_path,
+        ["yaml-cpp", "fmt", "MPI", "PkgConfig"],
+        "-DRANDOM123_INCLUDE_DIR=RANDOM123_INCLUDE_DIR-NOTFOUND",
+        "-DCMAKE_FIND_ROOT_PATH=/nowhere",
+        "-DCMAKE_FIND_ROOT_PATH_MODE_INCLUDE=ONLY",
+    )
     assert done.returncode == 1 and done.stderr.count("CMake Error") == 1, done.stderr
     packages = re.findall(r"[a-z0-9-]+-dev|openmpi-bin|pkg-config(?=\))", done.stderr)
     assert {"libyaml-cpp-dev", "libfmt-dev", "libopenmpi-dev", "openmpi-bin", "pkg-config", "librandom123-dev"} <= set(

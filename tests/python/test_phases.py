@@ -128,7 +128,7 @@ def test_what_stands_for_a_workload() -> None:
     assert Request("w", {}, ["a", "b"]).present({"a": 0, "b": 2}) == ["b"]
 
 
-# ---- placements ---------------------------------------------------------------------------------------------------------
+# ---- placements ------------------------------------------------------------------------------------------------------
 
 
 def with_points(*placements: tuple[int, int]) -> Fitted:
@@ -146,16 +146,18 @@ def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tupl
 
 
 @pytest.mark.parametrize(
-    ("placements", "asked", "says"),
+    ("placements", "requested", "says"),
     [
-        ([(1, 16), (2, 16), (8, 16)], (32, 16), ""), ([(1, 16), (2, 16), (8, 16)], (32, 1), "1 rank a node was not measured; 16"), ([(1, 1), (1, 8)], (1, 64), ""),
-        ([(1, 1), (1, 8)], (4, 8), "ran on one node"), ([(1, 1), (4, 8)], (64, 4), ""), ([(1, 1), (4, 8)], (64, 16), "16 ranks a node"), ([], (5, 5), ""),
+        ([(1, 16), (2, 16), (8, 16)], (32, 16), ""),
+        ([(1, 16), (2, 16), (8, 16)], (32, 1), "1 rank a node was not measured; 16"), ([(1, 1), (1, 8)], (1, 64), ""),
+        ([(1, 1), (1, 8)], (4, 8), "ran on one node"), ([(1, 1), (4, 8)], (64, 4), ""),
+        ([(1, 1), (4, 8)], (64, 16), "16 ranks a node"), ([], (5, 5), ""),
     ],
 )  # fmt: skip
 def test_a_placement_of_a_kind_never_measured_is_warned_of(
-    placements: list[tuple[int, int]], asked: tuple[int, int], says: str
+    placements: list[tuple[int, int]], requested: tuple[int, int], says: str
 ) -> None:
-    found = _other_placement(with_points(*placements), *asked)
+    found = _other_placement(with_points(*placements), *requested)
     assert (says in found[0]) if says else (found == [])
 
 

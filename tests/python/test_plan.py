@@ -17,7 +17,7 @@ from iocast.campaign import read_plan
 from iocast.plan import ALONE, Ensemble, Place, Planner, Proposed, Simulated, beyond, campaign_file, candidates
 
 Iocast = Callable[..., CompletedProcess[str]]
-ASKED, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
+TARGET, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
 
 
 def ensemble(answer: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
@@ -32,15 +32,15 @@ def ensemble(answer: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
 
 @pytest.mark.parametrize("noise", [0.01, 0.3, 3.0])
 def test_what_remains_is_that_of_normal_theory(noise: float) -> None:
-    """Rate at the asked scale z = a + b, at the measured one y = a + error: Var(z | y) = 1 + 1 - 1 / (1 + noise^2) when
-    a and b have variance 1."""
+    """Rate at the target scale z = a + b, at the measured one y = a + error: Var(z | y) = 1 + 1 - 1 / (1 + noise^2)
+    when a and b have variance 1."""
     generator = np.random.default_rng(3)
     a, b = generator.standard_normal((2, 800))
-    made = ensemble({ASKED: (a + b, 0.0), NEAR: (a, noise**2)})
+    made = ensemble({TARGET: (a + b, 0.0), NEAR: (a, noise**2)})
     # A mean of 800 squares is within 3.9 sqrt(2 / 800) of its own once in 10,000 tries; the two fitted moments add 3 in
     # 800.
-    assert made.spread(ASKED, []) ** 2 == pytest.approx(2, rel=0.2)
-    assert made.spread(ASKED, [NEAR]) ** 2 == pytest.approx(2 - 1 / (1 + noise**2), rel=0.2)
+    assert made.spread(TARGET, []) ** 2 == pytest.approx(2, rel=0.2)
+    assert made.spread(TARGET, [NEAR]) ** 2 == pytest.approx(2 - 1 / (1 + noise**2), rel=0.2)
 
 
 def test_a_measurement_that_tells_nothing_is_not_proposed() -> None:
@@ -48,13 +48,13 @@ def test_a_measurement_that_tells_nothing_is_not_proposed() -> None:
     z = generator.standard_normal(400)
     made = ensemble(
         {
-            ASKED: (z, 0.0),
+            TARGET: (z, 0.0),
             ALONE: (np.zeros(400), 0.01),
             NEAR: (generator.standard_normal(400), 0.01),
             FAR: (z + 0.1 * generator.standard_normal(400), 0.01),
         }
     )
-    best, other = Planner(made, ASKED, {}).proposals([NEAR, FAR])
+    best, other = Planner(made, TARGET, {}).proposals([NEAR, FAR])
     assert best.place == FAR and best.worth_it
     assert not other.worth_it
     # what remains: noise and scatter of variance 0.02 beside a variance of 1
@@ -69,8 +69,8 @@ def test_measuring_further_out_lessens_the_models_own_error() -> None:
         "holdout": {"rows": []},
     }
     same = np.linspace(-1e-3, 1e-3, 50)
-    made = ensemble({place: (same, 0.01) for place in (ASKED, ALONE, NEAR, FAR)})
-    best, other = Planner(made, ASKED, fitted).proposals([NEAR, FAR])
+    made = ensemble({place: (same, 0.01) for place in (TARGET, ALONE, NEAR, FAR)})
+    best, other = Planner(made, TARGET, fitted).proposals([NEAR, FAR])
     assert best.place == FAR
     # twice as far as the step before; half of that from 64 on
     assert math.log(other.after) == pytest.approx(2 * math.log(best.after), rel=0.02)
@@ -103,7 +103,7 @@ def test_a_place_with_settings_of_its_own_is_simulated_and_measured_with_them(tm
     assert made._settings(own) == {"offset": "0", "datasets": "2", "waiting_factor": "0"}
     proposed = [Proposed(place, 1.0, 2.0, 1.5) for place in (ALONE, own)]
     (tmp_path / "plan.yaml").write_text(
-        campaign_file(proposed, Planner(made, ASKED, {}), 2, "md-workbench", {"datasets": 2}, "a test")
+        campaign_file(proposed, Planner(made, TARGET, {}), 2, "md-workbench", {"datasets": 2}, "a test")
     )
     assert [dict(point.settings) for point in read_plan(str(tmp_path / "plan.yaml")).points] == [{}, {"offset": "0"}]
 

@@ -34,12 +34,13 @@ def test_a_list_has_only_the_entries_that_are_there(path: str) -> None:
     assert document == {"operations": [{"delay": "rtt"}, "rtt"]}
 
 
-def test_quantiles_are_told_of_every_law_and_names_are_free(tmp_path: Path) -> None:
-    """Also within drains, and whatever a buffer is called; only where they are asked for."""
+def test_every_law_has_its_quantiles_and_names_are_free(tmp_path: Path) -> None:
+    """Also within drains, and whatever a buffer is called; only where they are requested."""
     file = tmp_path / "p.yaml"
     file.write_text(
-        "schema_version: 1\nextends: queue\nbuffers:\n  quantiles: {capacity: 1GiB, drain: [{delay: 3ms}]}\n  other: {capacity: 1GiB, drain: [{delay: {law: exponential, mean: 1ms}}]}\n"
-        "operations:\n  fsync: [{flush: quantiles}, {flush: other}]\n"
+        "schema_version: 1\nextends: queue\nbuffers:\n  quantiles: {capacity: 1GiB, drain: [{delay: 3ms}]}\n  other:"
+        " {capacity: 1GiB, drain: [{delay: {law: exponential, mean: 1ms}}]}\noperations:\n  fsync: [{flush: quantiles},"
+        " {flush: other}]\n"
     )
     reported = binaries.resolve_platform(file)
     assert list(reported["buffers"]) == ["quantiles", "other"]
@@ -56,7 +57,7 @@ def test_quantiles_are_told_of_every_law_and_names_are_free(tmp_path: Path) -> N
 
 
 def test_a_run_tells_what_its_failures_cost(simulate: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
-    """A rank whose only server is away for a second loses that second, less what it had not asked for yet."""
+    """A rank whose only server is away for a second loses that second, less the requests that it had not sent yet."""
     (tmp_path / "p.yaml").write_text(
         "schema_version: 1\nextends: queue\nfailures: {f: {station: server, at: 1s, length: 1s}}\n"
     )

@@ -84,8 +84,10 @@ def test_edits_of_what_is_there_reach_the_platform() -> None:
     """Also where only a family that is extended writes it, where it is a default, an entry of a route, or a whole new
     part."""
     edits = [
-        ("stations.mds.servers", 3), ("stations.oss.speed", 2.0), ("demands.getattr.scale", 2), ("locks.directory.hand_over", "1us"),
-        ("network.latency", "9us"), ("operations.stat.0.station", "mds"), ("stalls.second", {"station": "mds", "every": "1s", "length": "1ms", "operations": ["stat"]}),
+        ("stations.mds.servers", 3), ("stations.oss.speed", 2.0), ("demands.getattr.scale", 2),
+        ("locks.directory.hand_over", "1us"),
+        ("network.latency", "9us"), ("operations.stat.0.station", "mds"),
+        ("stalls.second", {"station": "mds", "every": "1s", "length": "1ms", "operations": ["stat"]}),
         ("stalls.second.length", "2ms"),
     ]  # fmt: skip
     platform = Fitted.open("lustre", edits)

@@ -64,12 +64,14 @@ def test_a_part_that_no_route_uses_is_refused(refused, text, what, match):
 def test_a_part_that_a_route_of_the_same_file_uses_is_not(simulator, tmp_path):
     base = tmp_path / "base.yaml"
     base.write_text(
-        "schema_version: 1\nstations: {s: {}, t: {}}\noperations: {stat: [{station: s, demand: 1ms}], read: {read: [{station: t, demand: 1ms}]}}\n"
+        "schema_version: 1\nstations: {s: {}, t: {}}\noperations: {stat: [{station: s, demand: 1ms}], read: {read:"
+        " [{station: t, demand: 1ms}]}}\n"
     )
     file = tmp_path / "platform.yaml"
     # The base's station 't' is nobody's now, which is no mistake in this file.
     file.write_text(
-        "schema_version: 1\nextends: base.yaml\nstations: {u: {servers: 2}}\noperations: {read: {read: [{station: u, demand: 1ms}]}}\n"
+        "schema_version: 1\nextends: base.yaml\nstations: {u: {servers: 2}}\noperations: {read: {read: [{station: u,"
+        " demand: 1ms}]}}\n"
     )
     assert answer(simulator, file).returncode == 0
 
@@ -138,7 +140,8 @@ def test_servers_without_number_that_share_are_no_matter_of_memory(simulate, tmp
     for servers in ("64", "2000000000"):
         file = tmp_path / f"{servers}.yaml"
         file.write_text(
-            f"schema_version: 1\nstations: {{s: {{discipline: ps, servers: {servers}, contention: 0.01}}}}\n{OPERATIONS}"
+            f"schema_version: 1\nstations: {{s: {{discipline: ps, servers: {servers}, contention:"
+            f" 0.01}}}}\n{OPERATIONS}"
         )
         arguments = (
             "--workload",

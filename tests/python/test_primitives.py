@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What caches, pools and locks on ranges are told as: in run directories, in the resolved platform, and in the drawn
+"""How caches, pools and locks on ranges are reported: in run directories, in the resolved platform, and in the drawn
 model. Their course is tested in tests/unit."""
 
 import json
@@ -76,7 +76,9 @@ AHEAD = """schema_version: 1
 stations:
   oss: {servers: 8}
 caches:
-  c: {capacity: 64MiB, page: 1MiB, ahead: 4MiB, unit: 2MiB, at_once: 2, fetch: [{station: oss, demand: {law: exponential, mean: 10ms}}]}
+  c:
+    {capacity: 64MiB, page: 1MiB, ahead: 4MiB, unit: 2MiB, at_once: 2,
+     fetch: [{station: oss, demand: {law: exponential, mean: 10ms}}]}
 operations:
   mkdir: []
   rmdir: []

@@ -137,10 +137,19 @@ def test_refusals(tmp_path: Path, old: str, new: str, words: str) -> None:
 def made(directory: Path, phases: list[dict[str, Any]], factor: float) -> Path:
     directory.mkdir()
     run = {
-        "schema_version": 1, "kind": "run", "source": "bench", "status": "complete", "placement": {"ranks": 100, "nodes": 10, "ranks_per_node": 10},
-        "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {"datasets": 1, "objects": 10000, "iterations": 2000, "waiting_factor": factor}},
-        "environment": {"filesystem": {"type": "gpfs", "mount_point": "/home"}}, "phases": phases,
-    }  # fmt: skip
+        "schema_version": 1,
+        "kind": "run",
+        "source": "bench",
+        "status": "complete",
+        "placement": {"ranks": 100, "nodes": 10, "ranks_per_node": 10},
+        "workload": {
+            "name": "md-workbench",
+            "pattern": "md-workbench",
+            "parameters": {"datasets": 1, "objects": 10000, "iterations": 2000, "waiting_factor": factor},
+        },
+        "environment": {"filesystem": {"type": "gpfs", "mount_point": "/home"}},
+        "phases": phases,
+    }
     (directory / "run.json").write_text(json.dumps(run))
     return directory
 

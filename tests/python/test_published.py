@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scoreboard's arithmetic, on tables as small as can be: nothing asked is ever fitted to, and errors are what they
-say."""
+"""The scoreboard's arithmetic, on tables as small as can be: no target scale is ever fitted to, and errors are what
+they say."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from programs import REPOSITORY
 
 SCORES = REPOSITORY / "validation" / "published" / "scores.py"
 HEADER = "system,mode,nodes,ppn,operation,rate_per_s\n"
-FITTED = "Cirrus,mf,1,36,File creation,5400\nCirrus,mf,4,36,File creation,19000\nCirrus,mf,8,36,File creation,31000\nCirrus,mf,8,36,File creation,33000\n"
+FITTED = (
+    "Cirrus,mf,1,36,File creation,5400\nCirrus,mf,4,36,File creation,19000\nCirrus,mf,8,36,File"
+    " creation,31000\nCirrus,mf,8,36,File creation,33000\n"
+)
 
 
 def scores(data: Path, text: str, simulator: Path) -> dict[str, Any]:
@@ -29,8 +32,8 @@ def scores(data: Path, text: str, simulator: Path) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_what_is_asked_is_never_fitted_to(simulator: Path, tmp_path: Path) -> None:
-    """The same forecasts, bit by bit, whatever was measured at the scales asked for."""
+def test_a_target_scale_is_never_fitted_to(simulator: Path, tmp_path: Path) -> None:
+    """The same forecasts, bit by bit, whatever was measured at the target scales."""
     entries = [
         scores(tmp_path / str(rate), f"Cirrus,mf,16,36,File creation,{rate}\n", simulator) for rate in (40000, 400)
     ]

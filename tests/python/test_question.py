@@ -15,18 +15,20 @@ from iocast.question import Placement, Question, Setting
 from iocast.run_directory import find_runs, group
 
 PARAMETERS = {
-    "datasets": 10, "objects": 1000, "iterations": 200, "object_size": 3901, "most_seconds": 5.0, "read_only": False, "start_index": 0, "repeats": 1,
+    "datasets": 10, "objects": 1000, "iterations": 200, "object_size": 3901, "most_seconds": 5.0, "read_only": False,
+    "start_index": 0, "repeats": 1,
     "waiting_factor": 0.0, "phases": "benchmark", "think_time": 0.0005, "rate": 0.0,
 }  # fmt: skip
 WORKLOAD = {"name": "md-workbench", "pattern": "md-workbench", "parameters": PARAMETERS}
 PLACE = {"ranks": 32, "nodes": 1, "ranks_per_node": 32}
-ASKED = Question.of(WORKLOAD, PLACE, "benchmark")
+QUESTION = Question.of(WORKLOAD, PLACE, "benchmark")
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("5s", "5.0s"), ("5s", "5000ms"), (5.0, "5s"), ("3901B", 3901), ("4KiB", "4096B"), ("4KiB", 4096), ("4kB", "4000 B"), ("1min", "60s"), ("100/s", "6000/min"), ("1e3", 1000), (True, "true"),
+        ("5s", "5.0s"), ("5s", "5000ms"), (5.0, "5s"), ("3901B", 3901), ("4KiB", "4096B"), ("4KiB", 4096),
+        ("4kB", "4000 B"), ("1min", "60s"), ("100/s", "6000/min"), ("1e3", 1000), (True, "true"),
         ("yes", True), ("0", "0s"), ("0.1s", "100ms"), ("2g", "2GiB"), ("fixed", "fixed"),
     ],
 )  # fmt: skip
@@ -74,16 +76,27 @@ def test_spelling_order_and_names_do_not_change_a_question() -> None:
         PLACE,
         "benchmark",
     )
-    assert other == ASKED
-    assert hash(other) == hash(ASKED)
-    assert ASKED.differences(other) == []
-    assert Question.read(json.loads(json.dumps(ASKED.document()))) == ASKED
+    assert other == QUESTION
+    assert hash(other) == hash(QUESTION)
+    assert QUESTION.differences(other) == []
+    assert Question.read(json.loads(json.dumps(QUESTION.document()))) == QUESTION
 
 
 def changed_questions() -> list[tuple[str, Question]]:
     """A question for each thing that makes it another one, and the word by which the difference is named."""
-    found = [(name, Question.of(WORKLOAD | {"parameters": PARAMETERS | {name: value}}, PLACE, "benchmark")) for name, value in
-             (("datasets", 11), ("objects", 10), ("iterations", 20), ("object_size", "4KiB"), ("most_seconds", "6s"), ("read_only", True), ("think_time", "1s"), ("rate", "5/s"))]  # fmt: skip
+    found = [
+        (name, Question.of(WORKLOAD | {"parameters": PARAMETERS | {name: value}}, PLACE, "benchmark"))
+        for name, value in (
+            ("datasets", 11),
+            ("objects", 10),
+            ("iterations", 20),
+            ("object_size", "4KiB"),
+            ("most_seconds", "6s"),
+            ("read_only", True),
+            ("think_time", "1s"),
+            ("rate", "5/s"),
+        )
+    ]
     found.append(
         (
             "waiting factor 4",
@@ -106,15 +119,15 @@ def changed_questions() -> list[tuple[str, Question]]:
 
 @pytest.mark.parametrize(("named", "other"), changed_questions(), ids=[name for name, _ in changed_questions()])
 def test_whatever_changes_a_question_is_named(named: str, other: Question) -> None:
-    assert other != ASKED
-    assert not other.answers(ASKED)
-    (difference,) = other.differences(ASKED)
+    assert other != QUESTION
+    assert not other.answers(QUESTION)
+    (difference,) = other.differences(QUESTION)
     assert named in difference
 
 
 def test_a_platform_fitted_to_rates_alone_knows_no_settings() -> None:
     rates_alone = Question.of(WORKLOAD, PLACE, "benchmark", settings_known=False)
-    assert rates_alone.answers(ASKED)
+    assert rates_alone.answers(QUESTION)
     assert not rates_alone.answers(Question.of(WORKLOAD, PLACE, "precreate"))
 
 
@@ -128,14 +141,16 @@ def test_a_question_without_nodes_can_be_written() -> None:
     assert Placement.read({"ranks": 4}).document() == {"ranks": 4, "nodes": None, "ranks_per_node": None}
 
 
-# ---- forecasts made earlier ---------------------------------------------------------------------------------------------
+# ---- forecasts made earlier ------------------------------------------------------------------------------------------
 
 HASH = "a" * 64
 
 
-def forecast(question: Question = ASKED, **more: Any) -> dict[str, Any]:
+def forecast(question: Question = QUESTION, **more: Any) -> dict[str, Any]:
     return {
-        "schema_version": 1, "kind": "forecast", "label": "earlier", "platform": {"file": "fitted.yaml", "content_hash": HASH, "edits": {}}, "level": 0.9, "made_at": "2026-01-01T00:00:00.000Z",
+        "schema_version": 1, "kind": "forecast", "label": "earlier",
+        "platform": {"file": "fitted.yaml", "content_hash": HASH, "edits": {}}, "level": 0.9,
+        "made_at": "2026-01-01T00:00:00.000Z",
         "question": question.document(), **more,
     }  # fmt: skip
 
@@ -187,8 +202,15 @@ def test_a_forecast_is_found_however_its_settings_are_spelled(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("change", "says"),
-    [({"platform": {"file": "other.yaml", "content_hash": "b" * 64, "edits": {}}}, "another platform"), ({"platform": {"file": "f", "content_hash": "b" * 64, "edits": {"stations.cpu.servers": 4}}}, "stations.cpu.servers"), ({"level": 0.5}, "--level 0.5")],
-)  # fmt: skip
+    [
+        ({"platform": {"file": "other.yaml", "content_hash": "b" * 64, "edits": {}}}, "another platform"),
+        (
+            {"platform": {"file": "f", "content_hash": "b" * 64, "edits": {"stations.cpu.servers": 4}}},
+            "stations.cpu.servers",
+        ),
+        ({"level": 0.5}, "--level 0.5"),
+    ],
+)
 def test_a_forecast_of_another_platform_or_level_is_refused(change: dict[str, Any], says: str) -> None:
     Earlier.of_document(forecast()).check(HASH, 0.9)
     with pytest.raises(InputError, match=says):
@@ -231,7 +253,7 @@ def test_all_runs_of_a_point_must_be_later(tmp_path: Path) -> None:
     assert Earlier.of_document(forecast()).made(point)["before_measurement"] is False
 
 
-# ---- points -------------------------------------------------------------------------------------------------------------
+# ---- points ----------------------------------------------------------------------------------------------------------
 
 
 def campaign(path: Path, points: dict[str, str]) -> Path:
@@ -279,7 +301,8 @@ def test_a_platforms_hash_is_of_its_content(tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "under.yaml").write_text(
-        "# a comment\nschema_version: 1\nstations: {cpu: {quantum: 5ms, servers: 4}}\nextends: local\nsource: elsewhere\n"
+        "# a comment\nschema_version: 1\nstations: {cpu: {quantum: 5ms, servers: 4}}\nextends: local\nsource:"
+        " elsewhere\n"
     )
     (moved / "other.yaml").write_text("description: another\nextends: under.yaml\nschema_version: 1\n")
     assert Fitted.open(str(moved / "other.yaml")).content_hash() == first

@@ -39,7 +39,10 @@ def refused_change(text: str, old: str, new: str, words: tuple[str, ...], simula
         assert word in message, message
 
 
-CAMPAIGN = "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 5, objects: 5}\nrepeats: 1\npoints:\n  - {ranks: 1}\n"
+CAMPAIGN = (
+    "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 5, objects: 5}\nrepeats:"
+    " 1\npoints:\n  - {ranks: 1}\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -319,7 +322,8 @@ def test_caches_of_platform_files(simulator: Path, tmp_path: Path, old: str, new
 
 def test_caches_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(
-        "schema_version: 1\nextends: queue\ncaches: {c: {objects: 9}}\noperations: {stat: [{cache: c, miss: [{delay: 1ms}]}]}\n"
+        "schema_version: 1\nextends: queue\ncaches: {c: {objects: 9}}\noperations: {stat: [{cache: c, miss: [{delay:"
+        " 1ms}]}]}\n"
     )
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "cache 'c'", "use the simulator")
 
@@ -337,8 +341,12 @@ locks:
 buffers:
   b: {capacity: 1GiB, drain: [{station: oss, demand: 1ms}]}
 caches:
-  server: {station: mds, capacity: 1GiB, page: 1MiB, ahead: 4MiB, fetch: [{station: mds, demand: 1ms}, {limit: threads, steps: []}]}
-  pages: {capacity: 64MiB, page: 1MiB, ahead: 8MiB, unit: 4MiB, at_once: 2, fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]}
+  server:
+    {station: mds, capacity: 1GiB, page: 1MiB, ahead: 4MiB,
+     fetch: [{station: mds, demand: 1ms}, {limit: threads, steps: []}]}
+  pages:
+    {capacity: 64MiB, page: 1MiB, ahead: 8MiB, unit: 4MiB, at_once: 2,
+     fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]}
 operations:
   pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]
   stat: [{forget: pages, of: elsewhere}, {limit: rpcs, steps: [{delay: 1ms}]}]
@@ -357,27 +365,59 @@ operations:
         ("unit: 4MiB", "unit: 3000KiB", ("p.yaml:15", "whole pages, of 1MiB", "3000KiB is not a multiple")),
         ("at_once: 2", "at_once: 0", ("p.yaml:15", "0")),
         ("capacity: 64MiB, page: 1MiB", "objects: 10", ("p.yaml:15", "counted in objects")),
-        ("capacity: 64MiB, page: 1MiB", "capacity: 1TiB, page: 4KiB", ("p.yaml:15", "268435456", "the most is 16777216")),
+        (
+            "capacity: 64MiB, page: 1MiB",
+            "capacity: 1TiB, page: 4KiB",
+            ("p.yaml:15", "268435456", "the most is 16777216"),
+        ),
         ("pages: {capacity", "pages: {station: oss, capacity", ("p.yaml:15", "'oss' has only stripes")),
         ("pages: {capacity", "pages: {per: system, capacity", ("p.yaml:15", "'pages' is no node's")),
-        ("fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]", "fetch: []", ("p.yaml:15", "no step")),
-        (", fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]", "", ("p.yaml:15", "fetch")),
+        (
+            "fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]",
+            "fetch: []",
+            ("p.yaml:15", "no step"),
+        ),
+        (
+            ", fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]",
+            "",
+            ("p.yaml:15", "fetch"),
+        ),
         ("{cache: server}", "{cache: pages}", ("p.yaml:15", "no earlier cache 'pages'", "server")),
         ("{cache: server}", "{buffer: b}", ("p.yaml:15", "what a cache fetches goes through")),
         ("{cache: server}", "{flush: b}", ("p.yaml:15", "what a cache fetches goes through")),
         ("{cache: server}", "{take: b}", ("p.yaml:15", "what a cache fetches goes through")),
         ("{cache: server}", "{station: mds, demand: 1ms, per: block}", ("p.yaml:15", "no blocks")),
         ("transfer: read", "transfer: write", ("p.yaml:15", "is read, not written")),
-        ("fetch: [{station: mds", "fetch: [{transfer: read, station: oss}, {station: mds", ("p.yaml:14", "by the bandwidth of a visit")),
-        ("fetch: [{station: mds", "fetch: [{station: cpu", ("p.yaml:14", "'server' is no node's", "station of the client nodes")),
-        ("fetch: [{station: mds, demand: 1ms", "fetch: [{station: mds, demand: 1ms, lock: l", ("p.yaml:14", "is no node's", "lock")),
+        (
+            "fetch: [{station: mds",
+            "fetch: [{transfer: read, station: oss}, {station: mds",
+            ("p.yaml:14", "by the bandwidth of a visit"),
+        ),
+        (
+            "fetch: [{station: mds",
+            "fetch: [{station: cpu",
+            ("p.yaml:14", "'server' is no node's", "station of the client nodes"),
+        ),
+        (
+            "fetch: [{station: mds, demand: 1ms",
+            "fetch: [{station: mds, demand: 1ms, lock: l",
+            ("p.yaml:14", "is no node's", "lock"),
+        ),
         ("{limit: threads, steps: []}", "{limit: rpcs, steps: []}", ("p.yaml:14", "is no node's", "a slot of one")),
-        ("pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]", "pread: [{limit: rpcs, steps: [{cache: pages}]}]", ("p.yaml:17", "cache 'pages' needs the limit 'rpcs' to fetch ahead", "wait for itself")),
-        ("pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]", "pread: [{limit: threads, steps: [{cache: pages}]}]", ("p.yaml:17", "cache 'server' needs the limit 'threads'")),
+        (
+            "pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]",
+            "pread: [{limit: rpcs, steps: [{cache: pages}]}]",
+            ("p.yaml:17", "cache 'pages' needs the limit 'rpcs' to fetch ahead", "wait for itself"),
+        ),
+        (
+            "pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]",
+            "pread: [{limit: threads, steps: [{cache: pages}]}]",
+            ("p.yaml:17", "cache 'server' needs the limit 'threads'"),
+        ),
         ("of: elsewhere", "of: elswhere", ("p.yaml:18", "'elswhere'", "Did you mean 'elsewhere'")),
         ("{forget: pages", "{forget: server", ("p.yaml:18", "'server' is no node's", "elsewhere")),
     ],
-)  # fmt: skip
+)
 def test_caches_that_read_ahead_of_platform_files(
     simulator: Path, tmp_path: Path, old: str, new: str, words: tuple[str, ...]
 ) -> None:
@@ -450,7 +490,8 @@ def test_pools_of_platform_files(simulator: Path, tmp_path: Path, old: str, new:
 
 def test_pools_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(
-        "schema_version: 1\nextends: queue\npools: {c: {size: 9, batch: 1, refill: [{delay: 1ms}]}}\noperations: {stat: [{take: c}]}\n"
+        "schema_version: 1\nextends: queue\npools: {c: {size: 9, batch: 1, refill: [{delay: 1ms}]}}\noperations: {stat:"
+        " [{take: c}]}\n"
     )
     refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "pool 'c'", "use the simulator")
 
@@ -559,7 +600,8 @@ def test_locks_on_ranges_of_platform_files(
 def test_locks_on_ranges_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     lock = "locks: {l: {per: object, hand_over: 1ms, extent: 4KiB}}\n"
     (tmp_path / "p.yaml").write_text(
-        f"schema_version: 1\nextends: queue\nstations: {{q: {{}}}}\n{lock}operations: {{stat: [{{station: q, demand: 1ms, lock: l}}]}}\n"
+        f"schema_version: 1\nextends: queue\nstations: {{q: {{}}}}\n{lock}operations: {{stat: [{{station: q, demand:"
+        " 1ms, lock: l}]}\n"
     )
     refused(
         iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"),

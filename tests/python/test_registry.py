@@ -20,7 +20,10 @@ case "$1" in
   --describe) echo '{"name": "'"$2"'", "small": []}' ;;
 esac
 """
-ASK = "import json, registry; print(json.dumps([registry.workload_names('iocast-sim'), registry.described('iocast-sim', 'two')]))"
+ASK = (
+    "import json, registry; print(json.dumps([registry.workload_names('iocast-sim'), registry.described('iocast-sim',"
+    " 'two')]))"
+)
 
 
 @pytest.fixture
@@ -51,7 +54,7 @@ def test_it_is_made_once_for_each_build(build: Path) -> None:
     answers = collections(build, 3)
     assert set(answers) == {json.dumps([["one", "two"], {"name": "two", "small": []}]) + "\n"}
     first = calls(build)
-    assert len(first) == len(set(first)) == 4 + 2, "each was asked for once"
+    assert len(first) == len(set(first)) == 4 + 2, "each program was started once"
     assert collections(build, 1) == answers[:1] and calls(build) == first
     os.utime(build / "bin" / "iocast-sim", ns=(1, 1))
     assert collections(build, 2) == answers[:2] and calls(build) == 2 * first

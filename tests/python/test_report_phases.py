@@ -46,10 +46,20 @@ def run(
 ) -> Path:
     """A run directory with these phases; `operations` by phase, by default 1000 each."""
     known = [
-        {"name": name, "repeat": 0, "operations": (operations or {}).get(name, 1000), "rate": rate_of(name, ranks) if name in RATES else 500.0,
-         "seconds": (operations or {}).get(name, 1000) / 500, "start_seconds": i, "errors": 0, "latency": {"create": LATENCY}, "balance": None, "stations": {}}
+        {
+            "name": name,
+            "repeat": 0,
+            "operations": (operations or {}).get(name, 1000),
+            "rate": rate_of(name, ranks) if name in RATES else 500.0,
+            "seconds": (operations or {}).get(name, 1000) / 500,
+            "start_seconds": i,
+            "errors": 0,
+            "latency": {"create": LATENCY},
+            "balance": None,
+            "stations": {},
+        }
         for i, name in enumerate(phases)
-    ]  # fmt: skip
+    ]
     path.mkdir(parents=True)
     placement = {"ranks": ranks, "nodes": max(1, ranks // 16), "ranks_per_node": min(ranks, 16)}
     document = {
@@ -96,7 +106,7 @@ def forecast(path: Path, phase: str, ranks: int, times: float = 1.0, further: tu
 
 
 def platform(path: Path, phase: str, ranks: int = 64) -> Path:
-    """A platform that was fitted to a phase, with what its held-out scale said."""
+    """A platform that was fitted to a phase, with the rates at its held-out scale."""
     measured = rate_of(phase, ranks)
     rows = [
         {
@@ -179,7 +189,7 @@ def test_a_forecast_of_several_phases_is_one_of_each(tmp_path: Path) -> None:
         assert phase in tell(read_sources(sources)).headline
 
 
-def test_calibrations_of_two_phases_are_told_apart(tmp_path: Path) -> None:
+def test_calibrations_of_two_phases_have_titles_of_their_own(tmp_path: Path) -> None:
     sources = [platform(tmp_path / f"{phase}.yaml", phase) for phase in ("file-create", "file-stat")]
     found = comparisons(read_sources(sources))
     assert [(c.phase, c.ranks) for c in found] == [("file-create", 64), ("file-stat", 64)]
@@ -222,7 +232,8 @@ def test_an_applications_headline_is_its_time_by_phase(tmp_path: Path) -> None:
     headline = reported.headline.replace("\N{NO-BREAK SPACE}", " ")
     assert (
         headline
-        == "In simulation, 64 ranks on 4 nodes take 9.60 s for the 4 phases of my-app: small-files 6.00 s, checkpoint 3.00 s, restart 400 ms and 1 more."
+        == "In simulation, 64 ranks on 4 nodes take 9.60 s for the 4 phases of my-app: small-files 6.00 s, checkpoint"
+        " 3.00 s, restart 400 ms and 1 more."
     )
 
 

@@ -45,7 +45,7 @@ def test_chance_is_not_carried_on() -> None:
 
     # The mean square of 200 normal numbers is more than 1.43 times their variance once in 10,000 tries (chi-square).
     assert max(shares(0.0)) < 1 - 1 / 1.43
-    # Beside 0.2 squared a variance of 0.005 within that, and a mean within 0.02, leave the share of what is not chance
+    # Beside 0.2 squared a variance of 0.005 within that, and a mean within 0.02, leave the share that is not chance
     # between these.
     assert 0.86 < min(shares(0.2)) <= max(shares(0.2)) < 0.91
 

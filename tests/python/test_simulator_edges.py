@@ -16,7 +16,9 @@ MIX = """schema_version: 1
 pattern: mix
 parameters:
   hog: {workload: operation-mix, share: 2, files: 1, operations: 400, stat: 0, read: 0, create: 0, unlink: 0, append: 1}
-  waker: {workload: operation-mix, share: 1, files: 1, operations: 2000, stat: 1, read: 0, create: 0, unlink: 0, append: 0, think_time: 1ms}
+  waker:
+    {workload: operation-mix, share: 1, files: 1, operations: 2000, stat: 1, read: 0, create: 0, unlink: 0, append: 0,
+     think_time: 1ms}
 """
 QUIET = ("--workload", "md-workbench", "--set", "read_only=true", "--set", "phases=benchmark", "--set", "datasets=1")
 
@@ -67,10 +69,11 @@ def test_a_preempted_job_keeps_the_rest_of_its_slice(simulate, tmp_path):
     its slice, and both get as much."""
     file = tmp_path / "core.yaml"
     file.write_text(
-        "schema_version: 1\nstations: {cpu: {per: node, discipline: timeslice, quantum: 3ms}}\n"
-        "operations:\n  stat: [{station: cpu, demand: 50us}]\n  append: {open: [], write: [{station: cpu, demand: 5ms}], close: []}\n"
-        "  mkdir: [{station: cpu, demand: 1us}]\n  rmdir: [{station: cpu, demand: 1us}]\n  unlink: [{station: cpu, demand: 1us}]\n"
-        "  create: {open: [], write: [{station: cpu, demand: 1us}], close: []}\n  read: {open: [], read: [{station: cpu, demand: 1us}], close: []}\n"
+        "schema_version: 1\nstations: {cpu: {per: node, discipline: timeslice, quantum: 3ms}}\noperations:\n  stat:"
+        " [{station: cpu, demand: 50us}]\n  append: {open: [], write: [{station: cpu, demand: 5ms}], close: []}\n "
+        " mkdir: [{station: cpu, demand: 1us}]\n  rmdir: [{station: cpu, demand: 1us}]\n  unlink: [{station: cpu,"
+        " demand: 1us}]\n  create: {open: [], write: [{station: cpu, demand: 1us}], close: []}\n  read: {open: [],"
+        " read: [{station: cpu, demand: 1us}], close: []}\n"
     )
     workload = tmp_path / "mix.yaml"
     workload.write_text(MIX)
@@ -86,15 +89,15 @@ def test_a_preempted_job_keeps_the_rest_of_its_slice(simulate, tmp_path):
 
 
 def test_who_was_stalled_waits_for_a_stall_that_began_meanwhile(simulate, tmp_path):
-    """Two stalls, each told by the long gaps of a run where the other one lasts a microsecond: where both are, no
+    """Two stalls, each recognised by the long gaps of a run where the other one lasts a microsecond: where both are, no
     service begins in a window of either."""
 
     def starts(name: str, first: str, second: str) -> np.ndarray:
         file = tmp_path / f"{name}.yaml"
         file.write_text(
-            "schema_version: 1\nstations: {s: {}}\n"
-            f"stalls:\n  a: {{station: s, every: 100ms, length: {first}, operations: [stat]}}\n  b: {{station: s, every: 101ms, length: {second}, operations: [stat]}}\n"
-            "operations:\n  stat: [{station: s, demand: 1ms}]\n  read: {read: [{delay: 10us}]}\n"
+            f"schema_version: 1\nstations: {{s: {{}}}}\nstalls:\n  a: {{station: s, every: 100ms, length: {first},"
+            f" operations: [stat]}}\n  b: {{station: s, every: 101ms, length: {second}, operations:"
+            " [stat]}\noperations:\n  stat: [{station: s, demand: 1ms}]\n  read: {read: [{delay: 10us}]}\n"
         )
         simulate(file, *QUIET, "--set", "objects=800", "--set", "iterations=800", "--trace", "--out", tmp_path / name)
         with h5py.File(tmp_path / name / "ops.h5") as trace:

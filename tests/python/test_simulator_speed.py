@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""validation/speed/simulator.py measures; here is only that it takes each figure of as much as it was asked for, tells
-when a bar is missed, and that what stands beside actors is the same network."""
+"""validation/speed/simulator.py measures. Here: each figure comes from a run of the requested size, a missed target is
+reported, and the network beside SimGrid's actors is the same one."""
 
 import json
 import os

@@ -23,7 +23,11 @@ from iocast.run_directory import Point, Run, group
 FAMILY = """
 schema_version: 1
 stations: {server: {servers: 16}}
-demands: {make: 2ms, look: {law: lognormal, mean: 1ms, sigma: 0.1}, fetch: {law: lognormal, mean: 3ms, sigma: 0.1}, drop: 1500us}
+demands:
+  make: 2ms
+  look: {law: lognormal, mean: 1ms, sigma: 0.1}
+  fetch: {law: lognormal, mean: 3ms, sigma: 0.1}
+  drop: 1500us
 operations:
   create: {open: [{station: server, demand: make}], write: [], close: []}
   stat: [{station: server, demand: look}]
@@ -34,7 +38,11 @@ operations:
 calibration:
   laws: {make: create.open, look: stat, fetch: read.open, drop: unlink}
   choices:
-    threads: {16: {}, 1: {edit: {stations: {server: {servers: 1}}}}, 2: {edit: {stations: {server: {servers: 2}}}}, 4: {edit: {stations: {server: {servers: 4}}}}}
+    threads:
+      16: {}
+      1: {edit: {stations: {server: {servers: 1}}}}
+      2: {edit: {stations: {server: {servers: 2}}}}
+      4: {edit: {stations: {server: {servers: 4}}}}
     slowdown:
       contention: {parameters: {contention: {path: stations.server.contention, low: 0.0001, high: 1, start: 0.01}}}
       none: {}
@@ -55,7 +63,7 @@ def _measured(truth: Path, ranks: tuple[int, ...]) -> list[Point]:
     return group(runs)
 
 
-def test_two_threads_that_take_turns_are_told_from_many_that_contend(tmp_path: Path) -> None:
+def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tmp_path: Path) -> None:
     """With many threads, contention makes all operations longer in proportion, much as turns do."""
     (tmp_path / "family.yaml").write_text(FAMILY)
     truth = tmp_path / "truth.yaml"

@@ -91,12 +91,12 @@ def test_forecasts_are_the_simulators(
     def mean(of: Callable[[Any], float]) -> float:
         return math.exp(sum(math.log(of(phase)) for phase in phases) / len(phases))
 
-    told_rate = next(c for c in design["levels"] if c["quantity"] == "create.rate" and c["scale"] == "many")
+    rate_level = next(c for c in design["levels"] if c["quantity"] == "create.rate" and c["scale"] == "many")
     rate = mean(lambda phase: phase["latency"]["create"]["count"] / phase["seconds"])
-    assert told_rate["value"] == pytest.approx(rate, rel=1e-6)
-    told_tail = next(c for c in design["levels"] if c["quantity"] == "stat.q95" and c["scale"] == "many")
-    assert told_tail["value"] == pytest.approx(mean(lambda phase: phase["latency"]["stat"]["q95"]), rel=1e-6)
-    assert told_tail["low"] < told_tail["value"] < told_tail["high"]
+    assert rate_level["value"] == pytest.approx(rate, rel=1e-6)
+    tail_level = next(c for c in design["levels"] if c["quantity"] == "stat.q95" and c["scale"] == "many")
+    assert tail_level["value"] == pytest.approx(mean(lambda phase: phase["latency"]["stat"]["q95"]), rel=1e-6)
+    assert tail_level["low"] < tail_level["value"] < tail_level["high"]
 
 
 def test_no_design_beats_one_of_the_front_in_everything(small: tuple[Path, dict[str, Any]]) -> None:
@@ -123,7 +123,7 @@ def test_designs_break_where_their_curves_cross_the_level(small: tuple[Path, dic
             assert end["ranks"] is None or end["ranks"] > scales["few"]
 
 
-def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(
+def test_a_repeated_study_computes_nothing_and_an_edited_price_changes_the_answer(
     small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
 ) -> None:
     directory, reported = small
@@ -148,7 +148,7 @@ def test_asked_again_nothing_is_computed_and_an_edited_price_changes_the_answer(
     assert restored["decision"] == reported["decision"]
 
 
-def test_what_is_known_is_told_before_more_is_computed(
+def test_known_results_are_printed_before_more_is_computed(
     small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
 ) -> None:
     """One value more on an axis: what the designs of before say comes first, then the whole answer."""
@@ -414,15 +414,21 @@ def test_compare_sets_two_designs_beside_each_other(
 
 def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
     study = {
-        "schema_version": 1, "platform": str(fitted), "confidence": 0.8,
-        "workloads": {"mix": {"workload": "md-workbench", "settings": {"datasets": 2, "objects": 50, "iterations": 50}}},
+        "schema_version": 1,
+        "platform": str(fitted),
+        "confidence": 0.8,
+        "workloads": {
+            "mix": {"workload": "md-workbench", "settings": {"datasets": 2, "objects": 50, "iterations": 50}}
+        },
         "scales": {"measured": {"nodes": 1, "ranks_per_node": 8}, "beyond": {"nodes": 1, "ranks_per_node": 64}},
-        "axes": {"cores": {"as today": {}, "twice": {"edit": {"stations.cpu.servers": {"times": 2}}, "parts": {"core": 2}}}},
+        "axes": {
+            "cores": {"as today": {}, "twice": {"edit": {"stations.cpu.servers": {"times": 2}}, "parts": {"core": 2}}}
+        },
         "parts": {"core": {"price": 100, "source": "made up"}},
         "levels": ["rate(all) >= 150k/s", "p50(stat) < 1 ms"],
         "measurements": {"a longer campaign": {"tells": "the model", "price": 1}},
         "search": {"replications": 8},
-    }  # fmt: skip
+    }
     reported = answered(
         iocast("study", write(tmp_path, study), "--out", tmp_path / "answer", "--workers", "1", "--json")
     )

@@ -23,7 +23,7 @@ def small(file: Path) -> dict[str, Any]:
         sorted(study["scales"].values(), key=lambda s: s["nodes"] * s["ranks_per_node"]), start=1
     ):
         scale |= {"nodes": min(scale["nodes"], 2 * i), "ranks_per_node": min(scale["ranks_per_node"], 4)}
-    for workload in study["workloads"].values():  # or others' work in the meantime would be most of what is simulated
+    for workload in study["workloads"].values():  # else the background load would take most of the simulation
         if "think_time" in workload.get("settings", {}):
             workload["settings"]["think_time"] = "10ms"
     return study | {"search": {"simulate": 2, "replications": 4}, "most_operations": 1000}

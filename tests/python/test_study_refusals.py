@@ -22,13 +22,29 @@ def axis(**edit: Any) -> dict[str, Any]:
 
 
 CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
-    ("an axis that names nothing", changed(axes=axis(stations__mdt__servers=2)), ("study.yaml:", "stations.mdt.servers", "stations.mds.servers")),
+    (
+        "an axis that names nothing",
+        changed(axes=axis(stations__mdt__servers=2)),
+        ("study.yaml:", "stations.mdt.servers", "stations.mds.servers"),
+    ),
     ("an unknown key", changed(levls=["p99(create) < 1 s"]), ("study.yaml:", "levls", "levels")),
     ("an unknown part", changed(base={"chasis": 1}), ("study.yaml:", "chasis", "no price", "chassis")),
     ("no parts at all", changed(parts=None), ("study.yaml:", "core", "no price", "parts")),
-    ("a part without a price", changed(parts={**SMALL["parts"], "core": {"watts": 3}}), ("study.yaml:", "parts.core", "'price' is missing")),
-    ("a level on an operation that is never done", changed(levels=["p99(readdir) < 1 s"]), ("readdir", "never does", "create")),
-    ("a level that is none", changed(levels=["create should be fast"]), ("study.yaml:", "no level", "p99(create) < 50 ms")),
+    (
+        "a part without a price",
+        changed(parts={**SMALL["parts"], "core": {"watts": 3}}),
+        ("study.yaml:", "parts.core", "'price' is missing"),
+    ),
+    (
+        "a level on an operation that is never done",
+        changed(levels=["p99(readdir) < 1 s"]),
+        ("readdir", "never does", "create"),
+    ),
+    (
+        "a level that is none",
+        changed(levels=["create should be fast"]),
+        ("study.yaml:", "no level", "p99(create) < 50 ms"),
+    ),
     ("an unknown statistic", changed(levels=["p98(create) < 50 ms"]), ("study.yaml:", "p98", "p99")),
     ("an unknown unit", changed(levels=["p99(create) < 50 m/s"]), ("study.yaml:", "m/s", "ms")),
     ("bits", changed(levels=["bandwidth(read) >= 10Gbit/s"]), ("study.yaml:", "is in bits", "it is 1.25 GB/s")),
@@ -40,19 +56,44 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("a rate from above", changed(levels=["rate(create) < 50k/s"]), ("study.yaml:", ">=")),
     ("a response time from below", changed(levels=["p99(create) > 50 ms"]), ("study.yaml:", "<")),
     ("an equality", changed(levels=["p99(create) = 50 ms"]), ("study.yaml:", "'='")),
-    ("contradicting levels", changed(levels=["p99(create) < 50 ms", "p99(create) < 20 ms"]), ("study.yaml:", "contradict")),
-    ("no level", changed(levels=[]), ("study.yaml:", "at least one service level")),
-    ("an unknown scale", changed(levels=[{"level": "p99(stat) < 1 s", "at": ["mny"]}]), ("study.yaml:", "mny", "Did you mean 'many'")),
-    ("an unknown scenario", changed(levels=[{"level": "p99(stat) < 1 s", "under": "rain"}]), ("study.yaml:", "rain")),
-    ("an unknown workload", changed(workloads={"mix": {"workload": "md-workbnch"}}), ("workloads.mix", "md-workbnch", "md-workbench")),
-    ("an unknown setting", changed(workloads={"mix": {"workload": "md-workbench", "settings": {"datsets": 1}}}), ("workloads.mix", "datsets", "datasets")),
-    ("an unknown phase", changed(workloads={"mix": {"workload": "md-workbench", "phase": "benchmrk"}}), ("workloads.mix", "benchmrk")),
     (
-        "an operation of two phases", changed(workloads={"mix": {"workload": "mdtest", "settings": {"items": 4}}}, levels=["p99(stat) < 1 s"]),
+        "contradicting levels",
+        changed(levels=["p99(create) < 50 ms", "p99(create) < 20 ms"]),
+        ("study.yaml:", "contradict"),
+    ),
+    ("no level", changed(levels=[]), ("study.yaml:", "at least one service level")),
+    (
+        "an unknown scale",
+        changed(levels=[{"level": "p99(stat) < 1 s", "at": ["mny"]}]),
+        ("study.yaml:", "mny", "Did you mean 'many'"),
+    ),
+    ("an unknown scenario", changed(levels=[{"level": "p99(stat) < 1 s", "under": "rain"}]), ("study.yaml:", "rain")),
+    (
+        "an unknown workload",
+        changed(workloads={"mix": {"workload": "md-workbnch"}}),
+        ("workloads.mix", "md-workbnch", "md-workbench"),
+    ),
+    (
+        "an unknown setting",
+        changed(workloads={"mix": {"workload": "md-workbench", "settings": {"datsets": 1}}}),
+        ("workloads.mix", "datsets", "datasets"),
+    ),
+    (
+        "an unknown phase",
+        changed(workloads={"mix": {"workload": "md-workbench", "phase": "benchmrk"}}),
+        ("workloads.mix", "benchmrk"),
+    ),
+    (
+        "an operation of two phases",
+        changed(workloads={"mix": {"workload": "mdtest", "settings": {"items": 4}}}, levels=["p99(stat) < 1 s"]),
         ("study.yaml:", "p99(stat)", "directory-stat and file-stat", "workloads.mix.phase"),
     ),
     (
-        "an operation of another phase", changed(workloads={"mix": {"workload": "ior-easy", "settings": {"per_process": "8MiB"}}}, levels=["p99(pread) < 1 s"]),
+        "an operation of another phase",
+        changed(
+            workloads={"mix": {"workload": "ior-easy", "settings": {"per_process": "8MiB"}}},
+            levels=["p99(pread) < 1 s"],
+        ),
         ("study.yaml:", "in read", "workloads.mix.phase"),
     ),
     ("an unknown platform", changed(platform="lustr"), ("study.yaml:", "lustr", "lustre")),
@@ -62,15 +103,31 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("an impossible confidence", changed(confidence=1.5), ("study.yaml:", "confidence", "1.5")),
     ("nobody to serve", changed(scales={"none": {"nodes": 0, "ranks_per_node": 4}}), ("study.yaml:", "nodes", "0")),
     ("half a node", changed(scales={"half": {"nodes": 0.5, "ranks_per_node": 4}}), ("study.yaml:", "nodes")),
-    ("a factor that is no number", changed(axes=axis(stations__mds__servers={"times": "two"})), ("study.yaml:", "'times'", "two")),
+    (
+        "a factor that is no number",
+        changed(axes=axis(stations__mds__servers={"times": "two"})),
+        ("study.yaml:", "'times'", "two"),
+    ),
     ("a sum of different units", changed(axes=axis(network__latency={"plus": "5GB/s"})), ("study.yaml:", "5GB/s")),
-    ("an uncertainty about nothing", changed(uncertainty={"x": {"paths": "demands.mak", "factor": 2, "source": "s"}}), ("study.yaml:", "demands.mak", "demands.make")),
-    ("an uncertainty without a source", changed(uncertainty={"x": {"paths": "demands.make", "factor": 2}}), ("study.yaml:", "'source' is missing")),
-    ("a measurement of nothing", changed(measurements={"m": {"tells": "service time", "price": 1}}), ("measurements.m", "service time", "service times")),
+    (
+        "an uncertainty about nothing",
+        changed(uncertainty={"x": {"paths": "demands.mak", "factor": 2, "source": "s"}}),
+        ("study.yaml:", "demands.mak", "demands.make"),
+    ),
+    (
+        "an uncertainty without a source",
+        changed(uncertainty={"x": {"paths": "demands.make", "factor": 2}}),
+        ("study.yaml:", "'source' is missing"),
+    ),
+    (
+        "a measurement of nothing",
+        changed(measurements={"m": {"tells": "service time", "price": 1}}),
+        ("measurements.m", "service time", "service times"),
+    ),
     ("an edit that makes no platform", changed(axes=axis(stations__mds__discipline="lifo")), ("lifo",)),
     ("a newer schema", changed(schema_version=2), ("study.yaml:1", "2")),
     ("no axes", changed(axes={}), ("study.yaml:", "axes")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("study, words", [case[1:] for case in CASES], ids=[case[0] for case in CASES])

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from iocast.study import risk, worth
 from iocast.study.spec import MODEL, Measurement
 
-ASKED = 0.9
+REQUIRED = 0.9
 REPLICATIONS = 16
 TOLERANCE = 0.035
 """What a stated confidence may be too high by on average (docs/studies.md)."""
@@ -30,7 +30,7 @@ def studies(truths: Truths, count: int, shared: float, pool: bool = True) -> np.
         ]
         for mean, table in zip(means, risk.pooled(tables) if pool else tables, strict=True):
             stated = risk.probabilities(risk.predictive(table, risk.ModelError.none(1)))[0]
-            if stated >= ASKED:
+            if stated >= REQUIRED:
                 found.append((stated, norm.cdf(mean)))
                 break
     return np.array(found).reshape(-1, 2)
@@ -104,8 +104,10 @@ def search_of(first: int = 1) -> tuple[types.SimpleNamespace, worth.Value, list[
         for n in (first, 3 - first)
     ]
     search = types.SimpleNamespace(
-        study=types.SimpleNamespace(falling_short=1000.0, measurements=entries), decision=lambda: None, judged_table=lambda c: tables[c.design.number],
-        model_error=lambda c: error, desk=types.SimpleNamespace(variants=types.SimpleNamespace(uncertain=lambda d: deviations[d.number])),
+        study=types.SimpleNamespace(falling_short=1000.0, measurements=entries), decision=lambda: None,
+        judged_table=lambda c: tables[c.design.number],
+        model_error=lambda c: error,
+        desk=types.SimpleNamespace(variants=types.SimpleNamespace(uncertain=lambda d: deviations[d.number])),
     )  # fmt: skip
     slopes = {
         1: worth.Slopes(("cpu speed",), np.array([[0.1]])),
@@ -116,7 +118,7 @@ def search_of(first: int = 1) -> tuple[types.SimpleNamespace, worth.Value, list[
 
 @pytest.mark.parametrize("name", [MODEL, "disk speed"])
 def test_a_measurement_that_leaves_more_is_worth_less(name: str) -> None:
-    """Of the model, and of what only one of the designs has; one that leaves everything is worth nothing."""
+    """For an error of the model and one of a single design. A measurement that leaves all of it is worth nothing."""
     search, value, _ = search_of()
     worths = {m["name"]: m["value"] for m in worth.measurements(search, value)}
     ordered = [worths[f"{name} {leaves:g}"] for leaves in (1, 1.5, 3, 1000)]

@@ -15,7 +15,7 @@ from iocast.study.levels import parse_level
 def row(level: str, value: float | None, scale: str = "full", **other: Any) -> dict[str, Any]:
     parsed = parse_level(level)
     times = None if value is None else value / parsed.limit
-    told = {
+    judged = {
         "level": level,
         "quantity": parsed.quantity,
         "limit": parsed.limit,
@@ -25,28 +25,61 @@ def row(level: str, value: float | None, scale: str = "full", **other: Any) -> d
         "under": None,
     }
     return (
-        told | {"value": value, "margin": times and (1 / times if parsed.upper else times), "probability": 0.97} | other
+        judged
+        | {"value": value, "margin": times and (1 / times if parsed.upper else times), "probability": 0.97}
+        | other
     )
 
 
 def answer(**changes: Any) -> dict[str, Any]:
     """A decision of two designs that differ on one axis and cost nothing."""
     designs = [
-        {"id": name, "name": name, "cost": 0, "price": 0, "values": {"offer": name}, "meets": True, "basis": "simulated", "first_failing": None,
-         "levels": [row("p99(create) < 5 ms", 0.00491), row("rate(create) >= 60k/s", 68.4e3), row("p99(create) < 5 ms", 0.001, "half")],
-         "breaks_at": {"ranks": 1045, "level": "p99(create) < 5 ms", "workload": "files", "beyond": 16384}}
+        {
+            "id": name,
+            "name": name,
+            "cost": 0,
+            "price": 0,
+            "values": {"offer": name},
+            "meets": True,
+            "basis": "simulated",
+            "first_failing": None,
+            "levels": [
+                row("p99(create) < 5 ms", 0.00491),
+                row("rate(create) >= 60k/s", 68.4e3),
+                row("p99(create) < 5 ms", 0.001, "half"),
+            ],
+            "breaks_at": {"ranks": 1045, "level": "p99(create) < 5 ms", "workload": "files", "beyond": 16384},
+        }
         for name in ("A", "B")
-    ]  # fmt: skip
-    told = {
-        "decision": {"id": "A", "name": "A", "cost": 0, "price": 0, "values": {"offer": "A"}}, "confidence": 0.97, "confidence_asked": 0.9, "designs": designs,
-        "nearest_miss": None, "relaxations": [], "currency": "EUR", "years": 5, "stability": 1.0, "measurements": [], "study": {},
-        "other_confidences": [{"confidence": c, "design": "A", "name": "A", "cost": 0} for c in (0.5, 0.8, 0.9, 0.95, 0.99)],
-        "levels": [{"level": "p99(create) < 5 ms", "rules_out": 0.0, "alone": 0.0}], "scales": [{"name": "half", "ranks": 512}, {"name": "full", "ranks": 1024}],
-        "workloads": [{"name": "files"}], "axes": [{"name": "offer", "values": [{"name": "A", "platform": None}, {"name": "B", "platform": None}]}],
-        "sensitivity": {"axes": [{"axis": "offer", "shares": {"worst margin": 1.0}, "values": [{}, {}]}], "uncertain": []}, "platform": {}, "model_error": None,
+    ]
+    decided = {
+        "decision": {"id": "A", "name": "A", "cost": 0, "price": 0, "values": {"offer": "A"}},
+        "confidence": 0.97,
+        "confidence_asked": 0.9,
+        "designs": designs,
+        "nearest_miss": None,
+        "relaxations": [],
+        "currency": "EUR",
+        "years": 5,
+        "stability": 1.0,
+        "measurements": [],
+        "study": {},
+        "other_confidences": [
+            {"confidence": c, "design": "A", "name": "A", "cost": 0} for c in (0.5, 0.8, 0.9, 0.95, 0.99)
+        ],
+        "levels": [{"level": "p99(create) < 5 ms", "rules_out": 0.0, "alone": 0.0}],
+        "scales": [{"name": "half", "ranks": 512}, {"name": "full", "ranks": 1024}],
+        "workloads": [{"name": "files"}],
+        "axes": [{"name": "offer", "values": [{"name": "A", "platform": None}, {"name": "B", "platform": None}]}],
+        "sensitivity": {
+            "axes": [{"axis": "offer", "shares": {"worst margin": 1.0}, "values": [{}, {}]}],
+            "uncertain": [],
+        },
+        "platform": {},
+        "model_error": None,
         "search": {"designs": 2, "within_limits": 2, "explored": "full factorial", "simulated": 2, "replications": 4},
-    }  # fmt: skip
-    return told | changes
+    }
+    return decided | changes
 
 
 def test_a_design_that_keeps_all_levels_does_not_break_at_that_scale() -> None:
@@ -56,32 +89,32 @@ def test_a_design_that_keeps_all_levels_does_not_break_at_that_scale() -> None:
 
 @pytest.mark.parametrize("scale", [7, 96, 128, 1000, 1024, 99_999])
 def test_a_rounded_scale_stays_on_its_side_of_every_scale(scale: int) -> None:
-    told = answer(scales=[{"name": "half", "ranks": scale // 2}, {"name": "full", "ranks": scale}])
+    decided = answer(scales=[{"name": "half", "ranks": scale // 2}, {"name": "full", "ranks": scale}])
     for ranks in {*range(max(1, scale - 60), scale + 60), scale // 2, scale // 2 + 1, 3 * scale, 16 * scale - 1}:
-        shown = words.break_count(told, ranks)
-        assert all((shown > s["ranks"]) == (ranks > s["ranks"]) for s in told["scales"])
+        shown = words.break_count(decided, ranks)
+        assert all((shown > s["ranks"]) == (ranks > s["ranks"]) for s in decided["scales"])
         assert abs(shown - ranks) <= 0.06 * ranks
 
 
 def test_each_level_stands_with_value_limit_and_margin_where_it_is_tightest() -> None:
-    told = answer()
-    tightest = words.tightest(words.reference(told)["levels"])
+    decided = answer()
+    tightest = words.tightest(words.reference(decided)["levels"])
     assert [(r["level"], r["scale"]) for r in tightest] == [
         ("p99(create) < 5 ms", "full"),
         ("rate(create) >= 60k/s", "full"),
     ]
     assert [words.margin(r) for r in tightest] == ["2 % to spare", "14 % to spare"]
     text = words.as_text(
-        told
+        decided
         | {"headline": "", "conclusions": [], "warnings": []}
-        | {"designs": [d | {"probability": 0.9, "rate": 1, "tail": 1, "front": True} for d in told["designs"]]}
+        | {"designs": [d | {"probability": 0.9, "rate": 1, "tail": 1, "front": True} for d in decided["designs"]]}
     )
     for shown in ("4.91 ms", "at most 5.00 ms", "2 % to spare", "68.4 k/s", "at least 60.0 k/s", "at 1,024 clients"):
         assert shown in text, shown
 
 
 @pytest.mark.parametrize(
-    ("level", "value", "told"),
+    ("level", "value", "margin"),
     [
         ("p99(create) < 5 ms", 0.0051, "missed by 2 %"),
         ("p99(create) < 5 ms", 0.0499, "10 times worse than needed"),
@@ -91,16 +124,16 @@ def test_each_level_stands_with_value_limit_and_margin_where_it_is_tightest() ->
         ("p99(create) < 5 ms", 0.005, "0.0 % to spare"),
     ],
 )
-def test_margins_say_which_side_and_how_far(level: str, value: float | None, told: str) -> None:
-    assert words.margin(row(level, value)) == told
+def test_margins_say_which_side_and_how_far(level: str, value: float | None, margin: str) -> None:
+    assert words.margin(row(level, value)) == margin
 
 
-def told_of(**changes: Any) -> str:
+def conclusions_of(**changes: Any) -> str:
     return " ".join(c["text"] for c in words.conclusions(answer(**changes)))
 
 
-def test_nothing_is_said_of_prices_that_nobody_asks() -> None:
-    text = told_of(
+def test_prices_that_nobody_asks_are_not_mentioned() -> None:
+    text = conclusions_of(
         measurements=[
             {"name": "knowing x exactly", "price": None, "value": 0.01, "net": None, "tells": ["x"], "exact": True}
         ]
@@ -113,27 +146,27 @@ def test_nothing_is_said_of_prices_that_nobody_asks() -> None:
 def test_a_free_decision_is_not_cheaper_if_prices_move() -> None:
     designs = answer()["designs"]
     designs[1] |= {"cost": 5000, "price": 5000}
-    text = told_of(designs=designs)
+    text = conclusions_of(designs=designs)
     assert "costs 5,000 EUR more." in text and "prices move" not in text
 
 
-def test_a_single_axis_is_not_what_matters_most_and_two_are_told_apart() -> None:
-    assert "explains by itself" not in told_of()
+def test_a_single_axis_is_not_what_matters_most_and_two_are_compared() -> None:
+    assert "explains by itself" not in conclusions_of()
     axes = [
         {"axis": name, "shares": {"worst margin": share}, "values": [{}, {}]}
         for name, share in (("offer", 0.7), ("network", 0.2))
     ]
-    assert "“offer” 70 %, “network” 20 %" in told_of(sensitivity={"axes": axes, "uncertain": []})
+    assert "“offer” 70 %, “network” 20 %" in conclusions_of(sensitivity={"axes": axes, "uncertain": []})
 
 
 def test_a_value_that_swaps_the_whole_system_says_so() -> None:
     axes = [{"name": "offer", "values": [{"name": "A", "platform": "mistral"}, {"name": "B", "platform": None}]}]
-    text = told_of(axes=axes)
+    text = conclusions_of(axes=axes)
     assert "Offer: A (another system: the platform mistral)." in text and "swap the whole system" in text
 
 
 def test_the_stated_error_of_the_model_is_shown_with_its_source() -> None:
-    assert "within a factor of 1.2 for rate in 90 of 100 cases (a round number)" in told_of(
+    assert "within a factor of 1.2 for rate in 90 of 100 cases (a round number)" in conclusions_of(
         model_error={"factors": {"rate": 1.2}, "source": "a round number"}
     )
 

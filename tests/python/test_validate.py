@@ -37,7 +37,8 @@ def run_of(directory: Path, rate: float, ranks: int = 4, phases: int = 1, **more
         **more,
     }
     document = {
-        "schema_version": 1, "kind": "run", "status": "complete", "source": "imported", "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}, "environment": None,
+        "schema_version": 1, "kind": "run", "status": "complete", "source": "imported",
+        "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}, "environment": None,
         "workload": {"name": "mdtest", "pattern": "mdtest", "parameters": {}}, "phases": [phase] * phases,
     }  # fmt: skip
     (directory / "run.json").write_text(json.dumps(document))

@@ -35,8 +35,8 @@ def test_a_sleeper_is_found_where_it_sleeps() -> None:
     assert where is not None and "nanosleep" in where.partition(" < ")[0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="others than root are not shown its processes anyway")
-def test_others_than_root_are_told_when_it_is_not_shown() -> None:
+@pytest.mark.needs("root")
+def test_other_users_get_a_reason_where_it_is_not_shown() -> None:
     look = "import os; from iocast.waits import wait_of; os.setuid(65534); print(wait_of(int(os.environ['WHOM'])))"
     with subprocess.Popen(["sleep", "30"]) as process:
         try:
@@ -73,7 +73,7 @@ def test_an_observation_tells_them(iocast: Callable[..., CompletedProcess[str]],
     assert refused.returncode == 2 and "--process" in refused.stderr and not (tmp_path / "other").exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
+@pytest.mark.needs("mounts")
 def test_ranks_are_looked_at(bench: Path) -> None:
     environment = {**os.environ, "IOCAST_BUILD": str(bench.parents[1]), "PYTHONPATH": str(REPOSITORY)}
     command = [

@@ -59,7 +59,11 @@ def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
         assert dict(workers.map(len, [[1]])) == {0: 1}, "the pool is of no use afterwards"
 
 
-WAITING = "from iocast.workers import Workers\nfrom iocast.progress import Steps, keep_interrupts\nfrom test_workers import own_id\nkeep_interrupts()\nwith Steps() as steps, Workers(2) as workers:\n    for _, found in workers.map(own_id, [0, 0.1, 60, 60]):\n        print(found, flush=True)\n"
+WAITING = (
+    "from iocast.workers import Workers\nfrom iocast.progress import Steps, keep_interrupts\nfrom test_workers import"
+    " own_id\nkeep_interrupts()\nwith Steps() as steps, Workers(2) as workers:\n    for _, found in workers.map(own_id,"
+    " [0, 0.1, 60, 60]):\n        print(found, flush=True)\n"
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -108,7 +112,7 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
     for program in ("sbatch", "scancel"):
         (tmp_path / program).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    before = {c.laddr for c in sockets(listening=True)}  # of what earlier tests left running
+    before = {c.laddr for c in sockets(listening=True)}  # sockets that earlier tests left open
     logs, secrets = tmp_path / "a folder", tmp_path / "secrets"
     for made in (logs, secrets):
         made.mkdir()
@@ -146,7 +150,8 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
 def test_a_scheduler_without_a_secret_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open.pem").touch()
     for named, secret, words in (
-        ("tcp://127.0.0.1:1", None, "anybody who reaches it"), ("tls://127.0.0.1:1", None, "--scheduler-secret"), ("tls://127.0.0.1:1", tmp_path / "none", "There is no file"),
+        ("tcp://127.0.0.1:1", None, "anybody who reaches it"), ("tls://127.0.0.1:1", None, "--scheduler-secret"),
+        ("tls://127.0.0.1:1", tmp_path / "none", "There is no file"),
         ("tls://127.0.0.1:1", tmp_path / "open.pem", "chmod 600"),
     ):  # fmt: skip
         with Workers(scheduler=named, secret=secret) as workers, pytest.raises(InputError, match=words):

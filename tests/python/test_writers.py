@@ -58,7 +58,8 @@ FAULTS = ("size", "fsync", "replace", "open")
 
 @contextmanager
 def failing(fault: str, number: int, size: int) -> Iterator[None]:
-    """`size`: files hold so many bytes; else the call of that name says `number`."""
+    """Make writes fail. `fault` "size" limits files to `size` bytes; else the call of that name fails with errno
+    `number`."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with pytest.MonkeyPatch.context() as patch:
@@ -85,7 +86,8 @@ def failing(fault: str, number: int, size: int) -> Iterator[None]:
 
 @settings(max_examples=120, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(
-    writer=st.sampled_from(sorted(WRITERS)), fault=st.sampled_from(FAULTS), number=st.sampled_from([errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS]), size=st.integers(0, 3000),
+    writer=st.sampled_from(sorted(WRITERS)), fault=st.sampled_from(FAULTS),
+    number=st.sampled_from([errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS]), size=st.integers(0, 3000),
     there=st.booleans(),
 )  # fmt: skip
 def test_a_failed_writer_leaves_what_was_there(

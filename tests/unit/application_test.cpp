@@ -135,7 +135,8 @@ TEST(Application, ReadThenWriteAndItsPreparationByHand)
   files: {data: {per: process, directory: each}}
   phases:
     - {name: look, file: data, operation: read, layout: sequential, size: 7B, requests: 1}
-    - {name: update, file: data, operation: read-then-write, layout: segmented, size: 3B, requests: 2, order: backward, think: 2us}
+    - {name: update, file: data, operation: read-then-write, layout: segmented, size: 3B, requests: 2, order: backward,
+       think: 2us}
 )");
   const auto pattern = file.make({3, 3}, {"fill_block=4B"});
   const std::vector<Op> expected{{OpKind::phase, 0, 0},
@@ -182,7 +183,9 @@ TEST(Application, TilesAndNestedStridesAreVectors)
 
   const File nested(R"(
   files: {data: {per: all}}
-  phases: [{name: write, file: data, operation: write, layout: nested-strided, size: 10B, requests: 2, inner: 3, grid_rows: 2}]
+  phases:
+    - {name: write, file: data, operation: write, layout: nested-strided, size: 10B, requests: 2, inner: 3,
+       grid_rows: 2}
 )");
   const auto nest = stream_of(*nested.make({6, 6}), 4);
   // A stripe has two parts of 3 rounds of 3 blocks; process 4 is second in the second part.
@@ -432,7 +435,9 @@ TEST(Application, LoopsRepeatPhasesWithOtherSizes)
   files: {data: {per: process}}
   phases:
     - for: {record: $records, test: [write, read]}
-      phases: [{name: $test-$record, file: data, operation: $test, layout: segmented, size: $record, requests: $size / $record}]
+      phases:
+        - {name: $test-$record, file: data, operation: $test, layout: segmented, size: $record,
+           requests: $size / $record}
 )",
                   "{records: {default: [1KiB, 4KiB], meaning: sizes}, size: {default: 8KiB, meaning: of a file}}");
   auto names = [&](const std::vector<std::string>& settings) {
@@ -501,8 +506,10 @@ TEST(Application, WhatWasCutIsReadBackAsFarAsItCame)
   const File file(R"(
   files: {own: {per: process, count: 2}, all: {per: all}}
   phases:
-    - {name: write-own, most_seconds: 1s, file: own, operation: write, layout: segmented, size: 4B, requests: 3, order: random}
-    - {name: write-all, most_seconds: 1s, file: all, operation: write, layout: strided, size: 4B, requests: 5, open: request}
+    - {name: write-own, most_seconds: 1s, file: own, operation: write, layout: segmented, size: 4B, requests: 3,
+       order: random}
+    - {name: write-all, most_seconds: 1s, file: all, operation: write, layout: strided, size: 4B, requests: 5,
+       open: request}
     - {name: read-own, file: own, operation: read, layout: segmented, size: 4B, requests: 3, order: random}
     - {name: read-all, most_seconds: 1s, file: all, operation: read, layout: strided, size: 4B, requests: 5}
 )");
@@ -537,7 +544,7 @@ TEST(Application, WhatWasCutIsReadBackAsFarAsItCame)
     }
   }
   expect_rules_kept(*pattern, 3);
-  // Another order of reading can't follow; then the file is filled before, and the user is told.
+  // Another order of reading can't follow; then the file is filled before, with a message.
   const auto other =
       open_workload("application", {"most_seconds=1s", "shift=1", "block_size=4B", "per_process=12B"}).make({3, 3});
   EXPECT_EQ(other->phases()[1].name, "precreate");

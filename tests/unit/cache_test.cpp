@@ -18,7 +18,7 @@ double draw(uint64_t i)
   return to_uniform(random_words(7, Stream::order, 0, i)[0]);
 }
 
-/// The share of `references` to `objects` objects, all equally likely, that hit after so many others.
+/// Share of `references` to `objects` equally likely objects that hit, after as many others to warm up.
 double hits_of_equals(Cache& cache, uint64_t objects, int references, double& seen)
 {
   int hits  = 0;
@@ -239,7 +239,7 @@ TEST(CacheInASystem, AFailedServersMemoryIsEmpty)
   const auto failed = run(body, "operation-mix", settings);
   const auto whole  = run(fmt::format(inodes, 1000), "operation-mix", settings);
   EXPECT_EQ(whole.after.hits - whole.before.hits, 1000U);
-  // About all of a hundred objects are asked for again in the six seconds that are left.
+  // About all of a hundred objects are requested again in the six seconds that are left.
   EXPECT_NEAR(static_cast<double>(failed.after.lookups - failed.after.hits - 100), 100, 5);
 }
 

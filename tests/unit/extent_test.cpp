@@ -21,9 +21,9 @@ struct Object {
   ExtentLock lock{};
   ExtentSums sums{};
 
-  bool take(JobId job, std::vector<Units> asked, bool shared = false)
+  bool take(JobId job, std::vector<Units> requested, bool shared = false)
   {
-    return lock.acquire(job, job / 10, shared, std::move(asked), cutter, spec, sums);
+    return lock.acquire(job, job / 10, shared, std::move(requested), cutter, spec, sums);
   }
   /// Who has its ranges as this job gives its own back.
   std::vector<JobId> give(JobId job)
@@ -36,9 +36,9 @@ struct Object {
     return freed;
   }
   /// True when it had to be called back.
-  bool use(JobId job, Units asked, bool shared = false)
+  bool use(JobId job, Units requested, bool shared = false)
   {
-    EXPECT_TRUE(take(job, {asked}, shared));
+    EXPECT_TRUE(take(job, {requested}, shared));
     const bool called = lock.called_back(job) > 0;
     EXPECT_TRUE(give(job).empty());
     return called;
@@ -50,10 +50,10 @@ TEST(ExtentLock, GrowsAsFarAsNobodyContests)
   Object object;
   EXPECT_FALSE(object.use(10, {100, 110}));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, all}}}));
-  // Upwards to what the one who is called back had asked for; it keeps the rest.
+  // Upwards to the range that the called-back holder had requested; it keeps the rest.
   EXPECT_TRUE(object.use(20, {50, 60}));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, 50}}, {1, {100, all}}, {2, {50, 100}}}));
-  // Of what it had asked for below nothing limits.
+  // Its requests below don't limit the range.
   EXPECT_TRUE(object.use(30, {200, 210}));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, 50}}, {1, {100, 200}}, {2, {50, 100}}, {3, {200, all}}}));
   EXPECT_FALSE(object.use(10, {150, 200}));
@@ -85,7 +85,7 @@ TEST(ExtentLock, ReadersShareAndAWriterCallsThemBack)
   EXPECT_FALSE(object.use(20, {0, 10}, true));
   EXPECT_FALSE(object.use(10, {500, 510}, true));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, all}}, {2, {0, all}}}));
-  // The first reader gives up everything from there on, as the begin is all that it had asked for; the writer's own
+  // The first reader gives up everything from there on, as the begin is all that it had requested; the writer's own
   // share is its own no longer.
   EXPECT_TRUE(object.use(20, {30, 40}));
   EXPECT_EQ(object.lock.kept(), (KeptRanges{{1, {0, 30}}, {2, {30, all}}, {2, {0, all}}}));
@@ -146,13 +146,13 @@ TEST(ExtentLock, AgreesWithABookOfEveryUnit)
     const auto words  = random_words(7, Stream::service, 1, step);
     const auto node   = words[0] % 4;
     const uint64_t at = words[1] % 60;
-    const Units asked{at, at + 1 + words[2] % 4};
+    const Units requested{at, at + 1 + words[2] % 4};
     const bool shared = words[3] % 2 == 0;
     bool expected     = false;
     bool mine         = true; // all of it is this node's own
-    for (uint64_t unit = asked.begin; unit < asked.end; ++unit)
+    for (uint64_t unit = requested.begin; unit < requested.end; ++unit)
       mine = mine && writer[unit] == static_cast<int>(node);
-    for (uint64_t unit = asked.begin; unit < asked.end; ++unit) {
+    for (uint64_t unit = requested.begin; unit < requested.end; ++unit) {
       expected = expected || (writer[unit] >= 0 && writer[unit] != static_cast<int>(node));
       if (writer[unit] != static_cast<int>(node) && writer[unit] >= 0)
         writer[unit] = -1;
@@ -165,7 +165,7 @@ TEST(ExtentLock, AgreesWithABookOfEveryUnit)
         readers[unit].push_back(node);
       }
     }
-    ASSERT_EQ(object.use(node * 10, asked, shared), expected) << step;
+    ASSERT_EQ(object.use(node * 10, requested, shared), expected) << step;
   }
 }
 
@@ -214,7 +214,7 @@ TEST(ExtentLock, NobodyIsPassedAndAllHaveTheirTurn)
       for (const auto& [one, asking] : jobs)
         for (const auto& [other, earlier] : jobs) {
           if (earlier.came < asking.came && asking.has && meet(asking, earlier))
-            FAIL() << one << " has what " << other << " had asked for before, in step " << step;
+            FAIL() << one << " has what " << other << " had requested before, in step " << step;
         }
       ASSERT_LT(step, 100000U);
     }
@@ -314,7 +314,7 @@ TEST(ExtentLock, NodesThatAlternateOnOneUnitGoAtTheRateOfHandOvers)
   // first of the next one.
   const auto one = run("extent: 1GiB", "probe", "write-shared", 4, four_blocks);
   EXPECT_NEAR(one.seconds, 4 * 40 * 0.001 + 3 * 40 * 0.010, 1e-9);
-  // In units of their own each node's access conflicts with none, once none is granted what nobody asked for.
+  // In units of their own each node's access conflicts with none, once none is granted more than it requested.
   const auto own = run("extent: 1MiB, grow: 0B", "probe", "write-shared", 4, four_blocks);
   EXPECT_NEAR(own.seconds, 40 * 0.001, 1e-9);
   EXPECT_EQ(own.sums.called_back, 0U);
@@ -385,10 +385,10 @@ TEST(ExtentLock, WhoCallsBackGoesThroughStepsOfItsOwn)
   EXPECT_NEAR(seen.seconds, 0.001 + 199 * 0.016, 199 * 0.005);
 }
 
-TEST(ExtentLock, AreAsIfNeverAskedForInAFailure)
+TEST(ExtentLock, AreAsIfNeverRequestedInAFailure)
 {
-  // The only server is away from 20 ms on for 100 ms: what was in service is asked again, and its node has the lock by
-  // then.
+  // The only server is away from 20 ms on for 100 ms: the request in service is sent again, and its node has the lock
+  // by then.
   const auto seen = run("extent: 4KiB", "pio-simple-strided", "write", 2, blocks_of(100), "lock: l",
                         "failures: {f: {station: s, at: 20ms, length: 100ms}}\n");
   EXPECT_EQ(seen.sums.taken, 200 + 1U); // the other one waited for it

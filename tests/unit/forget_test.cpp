@@ -97,7 +97,7 @@ TEST(ForgetElsewhere, IsWhatCallingALockBackDoes)
   EXPECT_EQ(outcome.caches[0].taken, 1U);
 }
 
-/// Against sets of what each instance has, which is asked of the instances themselves after each step.
+/// Compare the index with the contents of each instance, read from the instances themselves after each step.
 void compare(const CacheSpec& spec, uint32_t instances, uint64_t objects, uint64_t steps)
 {
   Caches caches(spec, instances);
@@ -150,7 +150,7 @@ TEST(ForgetElsewhere, KnowsWhoHasWhat)
   spec.page     = 4096;
   spec.capacity = 30 * spec.page;
   compare(spec, 5, 12, 50000);
-  spec.capacity = 200 * spec.page; // so many instances that each keeps track of 64 pages
+  spec.capacity = 200 * spec.page; // each instance keeps track of 64 pages
   compare(spec, 20000, 60, 50000);
 }
 

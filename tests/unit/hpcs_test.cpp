@@ -89,7 +89,7 @@ TEST(Hpcs, RunsMayBeTornApart)
       SCOPED_TRACE(given);
       const auto name  = words(given).front();
       const auto small = pattern_named(name).small.front() + " most_seconds=0s" + given.substr(name.size());
-      std::map<OpKind, uint64_t> said;
+      std::map<OpKind, uint64_t> promised;
       const auto whole = make(name, small, placement);
       StorageModel storage(*whole);
       try {
@@ -97,7 +97,7 @@ TEST(Hpcs, RunsMayBeTornApart)
           const auto pattern = make(name, small + " phases=" + phases, placement);
           carry_out(*pattern, placement.ranks, storage);
           for (const auto& [kind, count] : pattern->footprint().operations)
-            said[kind] += count;
+            promised[kind] += count;
           EXPECT_EQ(pattern->footprint().peak_objects, whole->footprint().peak_objects);
           EXPECT_EQ(pattern->footprint().peak_bytes, whole->footprint().peak_bytes);
           EXPECT_EQ(pattern->data_set(), whole->data_set());
@@ -107,7 +107,7 @@ TEST(Hpcs, RunsMayBeTornApart)
         ADD_FAILURE() << violation.what();
       }
       for (size_t kind = 1; kind < op_count; ++kind)
-        EXPECT_EQ(said[static_cast<OpKind>(kind)], storage.counts[kind]) << op_names[kind];
+        EXPECT_EQ(promised[static_cast<OpKind>(kind)], storage.counts[kind]) << op_names[kind];
       EXPECT_EQ(whole->footprint().peak_bytes, storage.peak_bytes);
     }
 }
@@ -225,9 +225,9 @@ TEST(HpcsStreaming, ASingleStreamKeepsOtherRanksIdle)
 
 TEST(HpcsStreaming, FullSize)
 {
-  const auto said = make("hpcs-01", "")->footprint();
-  EXPECT_EQ(said.largest_size, 10ULL << 20);
-  EXPECT_EQ(said.peak_bytes, (16ULL << 30) / (10 << 20) * (10 << 20));
+  const auto promised = make("hpcs-01", "")->footprint();
+  EXPECT_EQ(promised.largest_size, 10ULL << 20);
+  EXPECT_EQ(promised.peak_bytes, (16ULL << 30) / (10 << 20) * (10 << 20));
 }
 
 // ---- 4
@@ -424,8 +424,8 @@ TEST(HpcsTree, OneWalkerOrAll)
 TEST(HpcsTree, ScaleMakesTheTreeNarrower)
 {
   auto directories = [](const char* settings) {
-    const auto said = make("hpcs-09", settings)->footprint();
-    return said.operations.front().second / 2; // of each copy
+    const auto promised = make("hpcs-09", settings)->footprint();
+    return promised.operations.front().second / 2; // of each copy
   };
   EXPECT_EQ(directories(""), 11111U);
   EXPECT_EQ(directories("scale=0.01"), 1U + 3 + 9 + 27 + 81);

@@ -60,8 +60,9 @@ TEST(Joint, CollectiveAccessesEndTogether)
 {
   // One server, so that the ranks of a group leave it after 1, 2, 3 ms; all of them have had 3 ms in the end.
   const auto seen   = run("s: {servers: 1}",
-                          free_opens + "  pwrite: [{station: s, demand: 1ms}]\n  pread: [{station: s, demand: 1ms}]\n", 3,
-                          {"objects=1", "accesses=10", "blocks=1"});
+                          free_opens + "  pwrite: [{station: s, demand: 1ms}]\n"
+                                         "  pread: [{station: s, demand: 1ms}]\n",
+                          3, {"objects=1", "accesses=10", "blocks=1"});
   const auto& joint = seen.at("write-shared").latency.at(OpKind::pwrite);
   EXPECT_EQ(joint.count(), 30U);
   EXPECT_EQ(joint.min_ns(), 3'000'000);

@@ -369,13 +369,13 @@ double million_ops_a_second(const Pattern& pattern, uint32_t ranks)
 
 TEST(PoolPattern, StreamsAreFast)
 {
-  // Half of what is promised, as others use the caches too; the figures are printed.
-  const std::map<std::string, Settings> asked{{"postmark", {"transactions=500000"}},
+  // Half of the promised rate, as others use the caches too; the figures are printed.
+  const std::map<std::string, Settings> timed{{"postmark", {"transactions=500000"}},
                                               {"operation-mix", {"operations=1000000"}},
                                               {"mix",
                                                {"a.workload=md-workbench", "a.objects=20000", "a.iterations=20000",
                                                 "b.workload=postmark", "b.transactions=300000"}}};
-  for (const auto& [name, settings] : asked) {
+  for (const auto& [name, settings] : timed) {
     const auto pattern = open_workload(name, settings).make({2, 2});
     const double rate  = million_ops_a_second(*pattern, 2);
     printf("%s: %.1f million operations a second\n", name.c_str(), rate);

@@ -74,7 +74,7 @@ TEST(Priority, WorksWithServersThatSlowEachOtherDown)
 
 TEST(Priority, ThoseWhoWaitAreLostWithTheirServer)
 {
-  // 800 services one after the other, 1.2 s together; part of one in vain, 50 ms without any; all four are asked again.
+  // 800 services one after the other, 1.2 s together; part of one in vain, 50 ms without any; all four are sent again.
   const auto outcome =
       stat_and_read("priority: [read]", 4, 100, "failures: {f: {station: s, at: 100500us, length: 50ms}}\n");
   EXPECT_NEAR(outcome.seconds, 1.2 + 0.05, 2e-3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What caches fetch before it is asked for, in systems whose course is computed by hand: a hit takes 1 ms, a miss 12
-// ms, a piece 10 ms.
+// Blocks that caches fetch before their request, in systems whose course is computed by hand: a hit takes 1 ms, a miss
+// 12 ms, a piece 10 ms.
 #include "models/read_ahead.hpp"
 #include "tests/unit/scripted.hpp"
 
@@ -39,7 +39,7 @@ std::string fetching(const std::string& keys)
   return platform("capacity: 64MiB, fetch: [{delay: 10ms}], " + keys);
 }
 
-/// So many blocks, one after the other from `first` on, each after so many milliseconds.
+/// Reads of `blocks` blocks, one after the other from `first` on, each after a `pause` in milliseconds.
 Script in_turn(uint64_t blocks, double pause = 0, uint64_t first = 0)
 {
   Script script;
@@ -81,13 +81,13 @@ TEST(ReadAhead, WhoDoesNotThinkGoesAtTheRateOfTheFetch)
   const auto two = run(fetching("ahead: 4MiB, at_once: 2"), {in_turn(40)});
   EXPECT_NEAR(two.seconds, 0.012 + 0.010 * 19 + 0.002, 1e-9);
   EXPECT_EQ(two.caches[0].waited, 19U);
-  for (const uint32_t at_once :
-       {4U, 8U}) { // in the long run so many in 10 ms, as long as they can be read in that time
+  // In the long run `at_once` pieces come in 10 ms, as long as they can be read in that time.
+  for (const uint32_t at_once : {4U, 8U}) {
     const auto more = run(fetching(fmt::format("ahead: 16MiB, at_once: {}", at_once)), {in_turn(400)});
     EXPECT_NEAR(more.seconds, 0.010 * 400 / at_once, 0.030) << at_once;
   }
-  // A window of one piece: each is asked for when the one before is, so that two are on their way; 1 ms of a pair
-  // passes before the reader asks again.
+  // A window of one piece: each is requested when the reader requests the one before, so that two are in flight; 1 ms
+  // of a pair passes before the next request.
   const auto narrow = run(fetching("ahead: 1MiB, at_once: 8"), {in_turn(40)});
   EXPECT_NEAR(narrow.seconds, 0.012 + 0.001 + 0.011 * 19, 1e-9);
 }
@@ -110,8 +110,8 @@ TEST(ReadAhead, TheWindowIsAsMuchAsWasReadInTurn)
   small.push_back({OpKind::open, 0, 0});
   const auto outcome = run(fetching("ahead: 8MiB, at_once: 8"), {small});
   EXPECT_EQ(missed(outcome), 1U);
-  EXPECT_EQ(outcome.caches[0].fetched,
-            2 * mib); // the second, and the third, which begins within 1 MiB and 64 KiB of the end of what was read
+  // The second piece, and the third, which begins within 1 MiB and 64 KiB of the end of the reads.
+  EXPECT_EQ(outcome.caches[0].fetched, 2 * mib);
 }
 
 TEST(ReadAhead, PiecesAreOfWholeUnits)

@@ -123,8 +123,8 @@ void read_all(Mutator mutator, int inputs, const std::function<void(const std::s
       ++good;
     } catch (const InputError& error) {
       ++refused;
-      const std::string_view said = error.what();
-      EXPECT_FALSE(said.empty());
+      const std::string_view message = error.what();
+      EXPECT_FALSE(message.empty());
     } catch (const std::exception& error) {
       ADD_FAILURE() << "input " << i << " is refused by no sentence but: " << error.what() << "\n" << text;
       return;
@@ -264,7 +264,8 @@ TEST(Readers, ManifestsWithoutEndOfBrackets)
 {
   for (const std::string open : {"{\"a\":{\"data_set\":", "[", "{\"data_set\":"}) {
     std::string text =
-        R"({"schema_version": 1, "pattern": "mix", "state": "ready", "phase": "x", "position": {}, "seed": 1, "data_set": )";
+        R"({"schema_version": 1, "pattern": "mix", "state": "ready", "phase": "x", "position": {}, "seed": 1, )"
+        R"("data_set": )";
     for (size_t i = 0; i < 20'000; ++i)
       text += open;
     for (const auto& ending : {std::string(), "1" + std::string(20'000, open == "[" ? ']' : '}') + "}"})

@@ -20,7 +20,7 @@ struct Outcome {
   StationSums stations;
 };
 
-/// Runs read-only md-workbench (stat, read, stat, read, ...) of so many ranks; `body` follows schema_version.
+/// Runs read-only md-workbench (stat, read, stat, read, ...) at a placement; `body` follows schema_version.
 inline Outcome run(const std::string& body, const Placement& placement, uint64_t iterations,
                    const std::string& setting = "waiting_factor=0")
 {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace iocast;
 
-/// A phase of so many seconds whose answers come as a Poisson process of this rate.
+/// A phase of `seconds` whose answers come as a Poisson process of this rate.
 template <class Rate> PhaseRecorder phase_of(double seconds, double highest_rate, Rate rate, uint64_t seed)
 {
   std::mt19937_64 random(seed);

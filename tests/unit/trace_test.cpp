@@ -271,7 +271,7 @@ TEST_F(Trace, OutgrowsMemoryOnlyWhereThereIsRoom)
   } catch (const RunError& error) {
     EXPECT_NE(std::string(error.what()).find("Set TMPDIR to a directory with room."), std::string::npos);
   }
-  for (uint64_t object = 0; object < 100; ++object) // what is still to be told finds the buffer with room again
+  for (uint64_t object = 0; object < 100; ++object) // the records that follow find the buffer with room again
     EXPECT_NO_THROW(trace.add(0, {{OpKind::stat, 0, object * 7919}, static_cast<int64_t>(object) * 1000, 500, 0}));
   setenv("TMPDIR", kept.c_str(), 1);
 }

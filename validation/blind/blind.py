@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do forecasts of unknown systems come true? Random metadata servers (truths.py) are "measured" by a second simulator
 that shares nothing with iocast (validation/theory/second_simulator.py) at up to 16 clients, calibrated as `lustre`,
-forecast at 64 and 256, and only then measured there. Two in five have something that `lustre` has no place for; of
-those an alarm is asked. One in five saturates beyond what is measured.
+forecast at 64 and 256, and only then measured there. Two in five have something that `lustre` has no place for; on
+those an alarm is required. One in five saturates beyond what is measured.
 
     validation/blind/blind.py [--count 40] [--seed 6] [--keep DIR] [--only NAME...] [--json] [--page docs/scoreboard.md]
 
@@ -44,8 +44,8 @@ from iocast.validate import validate  # noqa: E402
 Request = tuple[int, float, int]
 """Clients, waiting factor, iterations."""
 FIT = [(clients, 0.0) for clients in (1, 2, 4, 8, 16)] + [(4, 1.0), (16, 1.0)]
-ASKED = [(clients, factor) for clients in (64, 256) for factor in (0.0, 1.0)]
-REPEATS_FIT, REPEATS_ASKED = 3, 2
+TARGETS = [(clients, factor) for clients in (64, 256) for factor in (0.0, 1.0)]
+REPEATS_FIT, REPEATS_TARGET = 3, 2
 BARS = Bars(throughput=0.03, throughput_ninth=0.08, quantiles=0.07, q99=0.15, wasserstein=0.08, coverage=(0.85, 0.95))
 ALARM, FALSE_ALARM = 0.9, 0.1
 
@@ -57,7 +57,8 @@ def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterati
     half = np.full(len(seen.opened["read"]), max(truth.system.client / 2, 1e-9))
     opened = {op: np.array(values) for op, values in seen.opened.items()}
     parts = {
-        "read.open": opened["read"], "read.close": half, "read.read": np.array(seen.latencies["read"]) - opened["read"] - half,
+        "read.open": opened["read"], "read.close": half,
+        "read.read": np.array(seen.latencies["read"]) - opened["read"] - half,
         "create.open": opened["create"], "create.write": 2 * half, "create.close": half,
     }  # fmt: skip
     phase.latency |= {name: phase.latency["stat"].of_values(values) for name, values in parts.items()}
@@ -90,7 +91,7 @@ def measured(truth: Truth, points: list[Request], repeats: int, first_seed: int,
 
 
 def as_long(truth: Truth, rate: float, clients: int) -> int:
-    """Iterations with which a run lasts as long as asked if it has this rate."""
+    """Iterations with which a run lasts the truth's seconds if it has this rate."""
     return max(40, round(truth.seconds * rate / (4 * clients)))
 
 
@@ -115,15 +116,15 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         points = small_campaign(truth, number, REPEATS_FIT, place / "fit")
         fitted.write_text(dump(calibrate(points, "lustre", 0, lambda *_: None)))
         platform = Fitted.open(str(fitted))
-        # How long a run at the asked scale will last, only a forecast could say: as if the largest measured rate were
+        # How long a run at the target scale will last, only a forecast could say: as if the largest measured rate were
         # the last.
         largest = max(point.value("rate") for point in points)
-        large = [(n, t, as_long(truth, largest, n)) for n, t in ASKED]
+        large = [(n, t, as_long(truth, largest, n)) for n, t in TARGETS]
         forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
         digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
         validation = validate(
             platform,
-            measured(truth, large, REPEATS_ASKED, seed_of(number) + 500, place / "target"),
+            measured(truth, large, REPEATS_TARGET, seed_of(number) + 500, place / "target"),
             forecasts=[Earlier.of_document(one) for one in forecasts],
         )
         notes = platform.fitted["notes"]
@@ -177,7 +178,8 @@ def outcomes(chosen: list[tuple[int, Truth]], keep: Path) -> list[dict[str, Any]
                 continue
             write_json(file(made[done]), done.result())
             print(
-                f"{made[done].name}: {100 * done.result()['validation']['summary']['rate_error_median']:.1f} % in throughput",
+                f"{made[done].name}: {100 * done.result()['validation']['summary']['rate_error_median']:.1f} % in"
+                " throughput",
                 file=sys.stderr,
             )
     return [json.loads(file(truth).read_text()) for _, truth in chosen if file(truth).exists()]
@@ -240,7 +242,7 @@ def main() -> None:
         kind: behind_rules([one["validation"] for one in found if one["truth"].partition(" ")[2] == kind])
         for kind in kinds
     }
-    missed += [f"{kind}: {reported}" for kind, all_told in behind.items() for reported in all_told]
+    missed += [f"{kind}: {reported}" for kind, reports in behind.items() for reported in reports]
     if len(found) < len(chosen):
         missed.append(f"{len(chosen) - len(found)} truths without a forecast")
     lines += [

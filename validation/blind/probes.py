@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small truths of known structure, one a row: does a change of the calibration make forecasts better, and is the alarm
 right? Each is "measured" by the second simulator with up to 16 clients, as iocast-bench would record it ("own") or as
-an imported tool tells it, whole operations only ("imported"), calibrated as `lustre`, and asked for 64 and 256 clients.
-Quick, and seen while the calibration was made: fresh systems are those of blind.py.
+an imported tool tells it, whole operations only ("imported"), calibrated as `lustre`, and forecast at 64 and 256
+clients. Quick, and seen while the calibration was made: fresh systems are those of blind.py.
 
     validation/blind/probes.py [--keep DIR] [--only NAME...] [--plain COUNT] [--seed 1] [--json FILE]
 
@@ -40,7 +40,7 @@ from iocast.run_directory import Run, group  # noqa: E402
 from iocast.validate import errors, validate  # noqa: E402
 
 FIT = [(clients, 0.0) for clients in (1, 2, 4, 8, 16)] + [(4, 1.0), (16, 1.0)]
-ASKED = [(64, 0.0), (256, 0.0), (64, 1.0)]
+TARGETS = [(64, 0.0), (256, 0.0), (64, 1.0)]
 REPEATS = 2
 SECONDS = 1.2
 RULES = ("closed M/M/c", "last value")
@@ -158,7 +158,7 @@ def outcome(probe: Probe, place: Path, number: int, requested: bool) -> dict[str
     found["holdout"] = [row["error"] for row in fitted["holdout"].get("rows", []) if row["quantity"] == "rate"]
     found["calibration"] = round(time.process_time() - began + sum(os.times()[2:4]), 1)
     if requested:
-        points = _measure(probe, place / "target", ASKED, seed + 500)
+        points = _measure(probe, place / "target", TARGETS, seed + 500)
         platform = Fitted.open(str(file))
         found["validation"] = validate(platform, points)
     return found
@@ -171,7 +171,7 @@ def _text(structure: dict[str, str]) -> str:
 def table(found: list[dict[str, Any]]) -> list[str]:
     lines = [
         "| truth | structure | misfit | alarm | held out | rate at "
-        + ", ".join(f"{n} T={t:g}" for n, t in ASKED)
+        + ", ".join(f"{n} T={t:g}" for n, t in TARGETS)
         + " | rules (M/M/c; last) | q50 to q95 (M/M/c) | q99 (M/M/c) | inside | blend |",
         "|---" * 11 + "|",
     ]
@@ -189,7 +189,7 @@ def table(found: list[dict[str, Any]]) -> list[str]:
                 (p["placement"]["ranks"], p["waiting_factor"]): next(r for r in p["rows"] if r["quantity"] == "rate")
                 for p in v["points"]
             }
-            rates = [by_ranks[key] for key in ASKED]
+            rates = [by_ranks[key] for key in TARGETS]
             cells.append(" ".join(f"{100 * r['error']:+.1f}" for r in rates))
             cells.append(
                 "; ".join(
@@ -201,7 +201,8 @@ def table(found: list[dict[str, Any]]) -> list[str]:
             )
             for kind in ("q50 to q95", "q99"):
                 cells.append(
-                    f"{100 * np.median(errors(v, kind)):.1f} ({100 * np.median(errors(v, kind, RULES[0]) or [np.nan]):.0f})"
+                    f"{100 * np.median(errors(v, kind)):.1f}"
+                    f" ({100 * np.median(errors(v, kind, RULES[0]) or [np.nan]):.0f})"
                 )
             cells.append(f"{100 * (v['summary']['coverage'] or 0):.0f}")
         else:
@@ -212,14 +213,16 @@ def table(found: list[dict[str, Any]]) -> list[str]:
         lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
     lines.append(
-        f"Alarms: {sum(one['alarm'] for one in found)} of {len(found)}; of plain servers {sum(one['alarm'] for one in found if _is_plain(one))} of {sum(map(_is_plain, found))}."
+        f"Alarms: {sum(one['alarm'] for one in found)} of {len(found)}; of plain servers"
+        f" {sum(one['alarm'] for one in found if _is_plain(one))} of {sum(map(_is_plain, found))}."
     )
     scored = [one["validation"] for one in found if "validation" in one]
     if scored:
         for kind in ("throughput", "q50 to q95", "q99"):
             ours, rule = ([e for v in scored for e in errors(v, kind, model)] for model in (None, RULES[0]))
             lines.append(
-                f"{kind}: median {100 * np.median(ours):.1f} %, nine in ten below {100 * np.quantile(ours, 0.9):.0f} %; closed M/M/c {100 * np.median(rule):.1f} %, {100 * np.quantile(rule, 0.9):.0f} %."
+                f"{kind}: median {100 * np.median(ours):.1f} %, nine in ten below {100 * np.quantile(ours, 0.9):.0f} %;"
+                f" closed M/M/c {100 * np.median(rule):.1f} %, {100 * np.quantile(rule, 0.9):.0f} %."
             )
         lines.append(f"Inside their intervals: {100 * np.mean([v['summary']['coverage'] for v in scored]):.0f} %.")
     lines.append(f"Seconds of processor for all calibrations: {sum(one['calibration'] for one in found):.0f}.")

@@ -83,7 +83,8 @@ INSIDE: dict[str, Change] = {
     "others": _others,
 }
 OUTSIDE: dict[str, Change] = {
-    "cliff": _cliff, "detour": _detour, "shards": _shards, "newest first": _newest_first, "cache": _cache, "serial": _serial,
+    "cliff": _cliff, "detour": _detour, "shards": _shards, "newest first": _newest_first, "cache": _cache,
+    "serial": _serial,
 }  # fmt: skip
 
 
@@ -128,7 +129,8 @@ def _plain(r: random.Random) -> System:
         for op, low, high in (("stat", 1, 1), ("read", 1, 1.6), ("unlink", 1.3, 2.5), ("create", 1.4, 3))
     }
     return System(
-        threads=r.choice((1, 2, 4, 8)), service=service, sigma=r.uniform(0.2, 0.9), round_trip=_log_uniform(r, 5e-5, 4e-4),
+        threads=r.choice((1, 2, 4, 8)), service=service, sigma=r.uniform(0.2, 0.9),
+        round_trip=_log_uniform(r, 5e-5, 4e-4),
         storage=_log_uniform(r, 1e-4, 1e-3), client=_log_uniform(r, 2e-6, 1e-5),
     )  # fmt: skip
 

@@ -43,7 +43,7 @@ Path_ = tuple[Any, ...]
 """Keys and places on the way to a value."""
 Answer = dict[str, float]
 """Logarithms of rates, mean times and tails by workload, phase and operation."""
-ASKED = [
+QUESTIONS = [
     ("md-workbench", {"datasets": "3", "objects": "20", "iterations": "20"}, 2, 20),
     ("md-workbench", {"datasets": "2", "objects": "8", "iterations": "8"}, 150, 2),
     (
@@ -69,7 +69,7 @@ many ranks create in at once."""
 FACTORS = (4.0, 0.25, 16.0, 1 / 256, 1e-6)
 """By which numbers are changed, one after the other until the answer moves: some are limits that only a small value
 reaches."""
-ASKED_ON = ("lustre", "mistral", "pvfs2-gigabit", "cori")
+QUESTIONS_ON = ("lustre", "mistral", "pvfs2-gigabit", "cori")
 """Platforms that a workload is simulated on, until one answers otherwise: not all heed where in a file an access
 goes."""
 CLEAR = 3.0
@@ -77,13 +77,31 @@ CLEAR = 3.0
 LEAST = 1e-4
 """Of a logarithm: what seven digits could hide."""
 DESCRIPTIVE = {
-    "platform": {"description": "prose", "source": "prose", "schema_version": "the format's version", "extends": "merged before the values are changed",
-                 "calibration": "what may be fitted, not how it behaves", "fitted": "what a calibration found; the platform is written beside it"},
-    "workload": {"description": "prose", "source": "prose", "schema_version": "the format's version", "small": "settings for tests"},
+    "platform": {
+        "description": "prose",
+        "source": "prose",
+        "schema_version": "the format's version",
+        "extends": "merged before the values are changed",
+        "calibration": "what may be fitted, not how it behaves",
+        "fitted": "what a calibration found; the platform is written beside it",
+    },
+    "workload": {
+        "description": "prose",
+        "source": "prose",
+        "schema_version": "the format's version",
+        "small": "settings for tests",
+    },
     "parameter": {"meaning": "prose"},
     "campaign": {"description": "prose", "source": "prose", "schema_version": "the format's version"},
-    "study": {"title": "a heading", "question": "prose", "schema_version": "the format's version", "source": "prose", "why": "prose", "note": "prose"},
-}  # fmt: skip
+    "study": {
+        "title": "a heading",
+        "question": "prose",
+        "schema_version": "the format's version",
+        "source": "prose",
+        "why": "prose",
+        "note": "prose",
+    },
+}
 
 
 BESIDE = {("multisocket", "stations.cpu.sockets.remote"): {"stations.cpu.servers": 48}}
@@ -93,8 +111,8 @@ access is remote."""
 
 @dataclass(frozen=True)
 class Change:
-    """A value that was changed; `moved` is how far the answer moved, in times of what seeds differ by; `refused` the
-    reader's sentence."""
+    """A value that was changed; `moved` is how far the answer moved, in multiples of the difference between seeds;
+    `refused` the reader's sentence."""
 
     what: str
     path: str
@@ -102,7 +120,9 @@ class Change:
     after: Any
     moved: float
     refused: str = ""
-    operations: bool = False  # no platform here heeds it, but ranks do other operations: where in a file accesses go, or tests that are not run by default
+    # no platform here heeds it, but ranks do other operations: where in a file accesses go, or tests that are not run
+    # by default
+    operations: bool = False
 
     @property
     def noticed(self) -> bool:
@@ -170,7 +190,7 @@ def farthest_of(what: str, path: str, value: Any, tried: Iterator[tuple[Any, flo
     return refusal if refusal is not None and best.after is None else best
 
 
-def told_by(run: Any, prefix: str) -> Answer:
+def answer_of(run: Any, prefix: str) -> Answer:
     found: Answer = {}
     for phase in run["phases"]:
         name = f"{prefix} {phase['name']}#{phase.get('repeat', 0)}"
@@ -185,7 +205,7 @@ def told_by(run: Any, prefix: str) -> Answer:
 
 
 def farthest(before: Answer, after: Answer, noise: Answer) -> float:
-    """How far an answer moved, in times of what seeds differ by; infinity where it has other quantities."""
+    """How far an answer moved, in multiples of the difference between seeds; infinity where it has other quantities."""
     if before.keys() != after.keys():
         return math.inf
     return max((abs(after[key] - before[key]) / max(noise.get(key, 0.0), LEAST) for key in before), default=0.0)
@@ -223,13 +243,13 @@ class Asker:
         """@raises InputError, RunError with the simulator's sentences"""
         found: Answer = {}
         for place, (workload, settings, nodes, per_node) in enumerate(rows):
-            found |= told_by(
+            found |= answer_of(
                 binaries.simulate(platform, str(workload), settings, nodes, per_node, seed), f"{place} {workload}"
             )
         return found
 
     def operations(self, content: Any, name: str, settings: dict[str, str]) -> str:
-        """Hash of what each rank does; "" where the simulator refuses."""
+        """Hash of the operations of each rank; "" where the simulator refuses."""
         with tempfile.TemporaryDirectory(dir=self._directory.name) as scratch:
             streams = Path(scratch) / "streams"
             command = [
@@ -260,7 +280,7 @@ class Asker:
 
 
 def changed_platform(
-    asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), rows: list[Any] = ASKED
+    asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), rows: list[Any] = QUESTIONS
 ) -> list[Change]:
     """Every value of a platform, changed one at a time."""
     seeds = [asker.simulated(asker.write(document, name), rows, seed) for seed in (0, 1, 2)]
@@ -324,7 +344,7 @@ def changed_workload(asker: Asker, name: str, document: dict[str, Any], sample: 
         start = small[own] if own else value  # as small as the others, where that is what keeps the run short
 
         def tried() -> Iterator[tuple[Any, float | str]]:
-            for platform in ASKED_ON:
+            for platform in QUESTIONS_ON:
                 try:
                     seeds = [ask(platform, start, seed) for seed in (0, 1, 2)]
                 except (InputError, RunError) as error:
@@ -459,11 +479,13 @@ def main() -> int:
     else:
         moving = len(found) - refused - len(elsewhere) - len(unnoticed)
         print(
-            f"{len(found)} values changed: {moving} move the answer, {refused} are refused, {len(elsewhere)} change operations alone, {len(unnoticed)} change nothing."
+            f"{len(found)} values changed: {moving} move the answer, {refused} are refused, {len(elsewhere)} change"
+            f" operations alone, {len(unnoticed)} change nothing."
         )
         for change in unnoticed:
             print(
-                f"  {change.what}: {change.path} = {change.before} -> {change.after} (moved {change.moved:.2g} times what seeds differ by)"
+                f"  {change.what}: {change.path} = {change.before} -> {change.after} (moved {change.moved:.2g} times"
+                " what seeds differ by)"
             )
     return 4 if unnoticed else 0
 

@@ -54,12 +54,16 @@ MAX_SECONDS = 10.0
 MAX_MEMORY = 3 * 2**30
 
 HOSTILE: list[Any] = [
-    None, True, False, 0, -1, -5, 2**63, 2**64, 10**299, -(10**299), 1e308, -1e308, 1e-320, 0.1, "", "x", "a/../../../escaped", "../x", ".", "..", ".hidden", "/etc/passwd",
-    "a\nb", "\x1b[31m", "\x00", "NaN", "nan", "inf", "-1", "1e999", "9" * 400, "é", "x" * 5000, [], {}, [[]], [{}], [None], {"": None}, {"a": []}, [1, "a"], ["x"] * 50, "complete", "check",
+    None, True, False, 0, -1, -5, 2**63, 2**64, 10**299, -(10**299), 1e308, -1e308, 1e-320, 0.1, "", "x",
+    "a/../../../escaped", "../x", ".", "..", ".hidden", "/etc/passwd",
+    "a\nb", "\x1b[31m", "\x00", "NaN", "nan", "inf", "-1", "1e999", "9" * 400, "é", "x" * 5000, [], {}, [[]], [{}],
+    [None], {"": None}, {"a": []}, [1, "a"], ["x"] * 50, "complete", "check",
 ]  # fmt: skip
 TOKENS = [
-    b"NaN", b"Infinity", b"-Infinity", b"1e999", b"9" * 5000, b"-5", b"null", b"[" * 300, b"{" * 300, b'{"a":' * 200, b"\xff\xfe", b"\x00", b"&a [*a]", b"*a", b"!!python/object:os.system x",
-    b"!!int x", b"? [", b"- " * 300, b"2001-13-45", b"../../x", b"\x1b]0;t\x07", b"\n", b"\t", b":", b"'", b'"', b"\\", b"#", b"%YAML 9.9\n", b"---\n", b"<<: *a", b"\xe2\x80\xa8", b"Tag=", b",",
+    b"NaN", b"Infinity", b"-Infinity", b"1e999", b"9" * 5000, b"-5", b"null", b"[" * 300, b"{" * 300, b'{"a":' * 200,
+    b"\xff\xfe", b"\x00", b"&a [*a]", b"*a", b"!!python/object:os.system x",
+    b"!!int x", b"? [", b"- " * 300, b"2001-13-45", b"../../x", b"\x1b]0;t\x07", b"\n", b"\t", b":", b"'", b'"', b"\\",
+    b"#", b"%YAML 9.9\n", b"---\n", b"<<: *a", b"\xe2\x80\xa8", b"Tag=", b",",
 ]  # fmt: skip
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{b}: &{b} [{','.join(['*' + a] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
@@ -94,7 +98,11 @@ fitted:
     - {stations: {cpu: {speed: 1.6}}}
   notes: [fitted by hand]
 """
-TABLE = "workload,phase,operation,nodes,ppn,rate,operations,q50,q99,waiting_factor\nmine,benchmark,create,1,2,1000.5,200,0.001,0.01,0\nmine,benchmark,create,2,2,1900,400,0.001,0.02,1\n"
+TABLE = (
+    "workload,phase,operation,nodes,ppn,rate,operations,q50,q99,waiting_factor\n"
+    "mine,benchmark,create,1,2,1000.5,200,0.001,0.01,0\n"
+    "mine,benchmark,create,2,2,1900,400,0.001,0.02,1\n"
+)
 OBSERVATION = (
     '{"kind": "observation", "schema_version": 1, "host": "h", "started": "2026-11-24T10:00:00.000Z", "cpus": 2}\n'
     + "".join(
@@ -207,8 +215,11 @@ def make_corpus(directory: Path) -> None:
     study = (ROOT / "examples" / "one-mds-or-dne" / "study.yaml").read_text()
     (directory / "study.yaml").write_text(re.sub(r"^platform: .*", "platform: lustre", study, flags=re.MULTILINE))
     forecast = {
-        "schema_version": 1, "kind": "forecast", "label": "N=4", "placement": {"ranks": 4, "nodes": 1, "ranks_per_node": 4}, "workload": {"name": "md-workbench", "parameters": {}},
-        "platform": {"name": "local", "edits": []}, "level": 0.9, "quantities": {"rate": {"value": 1.0, "low": 0.9, "high": 1.1}}, "curves": {}, "baselines": {},
+        "schema_version": 1, "kind": "forecast", "label": "N=4",
+        "placement": {"ranks": 4, "nodes": 1, "ranks_per_node": 4},
+        "workload": {"name": "md-workbench", "parameters": {}},
+        "platform": {"name": "local", "edits": []}, "level": 0.9,
+        "quantities": {"rate": {"value": 1.0, "low": 0.9, "high": 1.1}}, "curves": {}, "baselines": {},
     }  # fmt: skip
     (directory / "forecast.json").write_text(json.dumps(forecast))
     (directory / "table.csv").write_text(TABLE)

@@ -4,9 +4,9 @@
 larger ones.
 
 Every question goes the way a user's does: a table of the fitted rates is imported, a platform `queue` calibrated to it
-and asked for the other placements, which nothing before has seen; then the measured rates are set beside the forecasts.
-Errors are factors less 1 of the median forecast, over placements, repeats taken together; `inside` is the share within
-90 % intervals, of forecasts that have one. Families leave out rows that are asked twice or have a typing error
+and used to forecast the other placements, which nothing before has seen; then the measured rates are set beside the
+forecasts. Errors are factors less 1 of the median forecast, over placements, repeats taken together; `inside` is the
+share within 90 % intervals, of forecasts that have one. Families leave out rows that occur twice or have a typing error
 (systems.py, DROPPED); "clean" leaves out every row that is no question of scale; "every row" none. "Site-equal" is the
 mean over sites of the mean |ln error| (bounded by 3): a table of many rows can't decide it.
 
@@ -38,7 +38,8 @@ from iocast.predict import predict
 from iocast.run_directory import Run, group
 
 BARS = {
-    "Mistral": (0.15, 1.0), "Cirrus": (0.15, 1.0), "IO500 metadata": (0.15, 1.0), "thread scans": (0.15, 1.0), "local file systems": (0.15, 1.0),
+    "Mistral": (0.15, 1.0), "Cirrus": (0.15, 1.0), "IO500 metadata": (0.15, 1.0), "thread scans": (0.15, 1.0),
+    "local file systems": (0.15, 1.0),
     "MDWorkbench Table 2": (0.20, 3.0), "MDWorkbench Table 2 from smallest": (0.20, 3.0),
 }  # fmt: skip
 """Median error and largest error (a factor 2 is 1) that were the targets when the project began."""
@@ -47,8 +48,8 @@ Row = dict[str, Any]
 
 
 def forecasts_of(question: Question) -> list[Row]:
-    """A row for each placement asked: what iocast and the baselines say. Nothing here looks at the rates that were
-    measured there."""
+    """A row for each target placement: the forecasts of iocast and the baselines. Nothing here looks at the rates that
+    were measured there."""
     with tempfile.TemporaryDirectory(prefix="iocast-published-") as scratch:
         table = Path(scratch) / "fitted.csv"
         unit = "bytes" if "bandwidth" in f"{question.family} {question.quantity}".lower() else "operations"
@@ -59,7 +60,7 @@ def forecasts_of(question: Question) -> list[Row]:
         platform = Path(scratch) / "platform.yaml"
         platform.write_text(dump(calibrate(group(runs), "queue", 0, lambda *_: None)))
         rows = []
-        for nodes, ranks_per_node in dict.fromkeys((rate.nodes, rate.ranks_per_node) for rate in question.asked):
+        for nodes, ranks_per_node in dict.fromkeys((rate.nodes, rate.ranks_per_node) for rate in question.targets):
             answer = predict(Fitted.open(str(platform)), None, {}, nodes, ranks_per_node)
             document = {name: answer["baselines"].get(name, {}).get("rate") for name in BASELINES}
             document |= rulers(question.fitted, nodes * ranks_per_node)
@@ -91,7 +92,7 @@ def score(question: Question) -> list[Row]:
     for row in rows:
         seen = [
             rate.rate
-            for rate in question.asked
+            for rate in question.targets
             if (rate.nodes, rate.ranks_per_node) == (row["nodes"], row["ranks_per_node"])
         ]
         row["measured"] = math.exp(float(np.mean(np.log(seen))))
@@ -219,23 +220,26 @@ def main() -> None:
         for question, found in zip(entries, pool.map(score, entries), strict=True):
             rows[question.family] += found
     everything = [row for found in rows.values() for row in found]
-    asked_once = [row for row in everything if row["why_not"] not in DROPPED]
+    distinct = [row for row in everything if row["why_not"] not in DROPPED]
     clean = [row for row in everything if not row["why_not"]]
     families = {
-        family: summary(kept) for family, found in rows.items() if (kept := [row for row in found if row in asked_once])
+        family: summary(kept) for family, found in rows.items() if (kept := [row for row in found if row in distinct])
     }
     if len(rows) > 1:
-        families |= {"all": summary(asked_once), "clean": summary(clean), "every row": summary(everything)}
+        families |= {"all": summary(distinct), "clean": summary(clean), "every row": summary(everything)}
     if given.json:
         print(json.dumps({"rows": everything, "families": families}, indent=1))
         return
     fallen, held = falls(clean)
-    without = sum(row["iocast"]["low"] is None for row in asked_once)
+    without = sum(row["iocast"]["low"] is None for row in distinct)
     reasons = Counter(row["why_not"] for row in everything if row["why_not"])
     lines = table(families)
     lines += [
         "",
-        f"Of the clean rows {fallen} fell below three quarters of the last value; {held} of them lie inside. {without} forecasts have no interval (more processes than cores).",
+        (
+            f"Of the clean rows {fallen} fell below three quarters of the last value; {held} of them lie inside."
+            f" {without} forecasts have no interval (more processes than cores)."
+        ),
     ]
     if reasons:
         lines += ["", "Not clean: " + "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common()) + "."]

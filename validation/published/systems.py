@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Published measurements as questions: what a forecast may be fitted to, and what it is then asked.
+"""Published measurements as questions: the scales that a forecast is fitted to, and its target scales.
 
 The tables lie in one directory (README.md names them and where they come from); what is not there is left out.
 """
@@ -34,7 +34,7 @@ class Question:
     system: str
     quantity: str
     fitted: tuple[Rate, ...]
-    asked: tuple[Rate, ...]
+    targets: tuple[Rate, ...]
 
 
 Row = dict[str, str]
@@ -72,8 +72,8 @@ def _number(text: str) -> float:
 
 
 def mistral(data: Path) -> Iterator[Question]:
-    """DKRZ Mistral, md-workbench and mdtest: fitted at 5 and 10 nodes, asked at 25 and 50, where most runs wrote empty
-    files."""
+    """DKRZ Mistral, md-workbench and mdtest: fitted at 5 and 10 nodes, forecast at 25 and 50, where most runs wrote
+    empty files."""
     for file, op, rate, tool in (
         ("mdworkbench/parallel_2017_mdreal_phases.csv", "phase", "obj_per_s", "md-workbench"),
         ("mdworkbench/parallel_2017_mdtest.csv", "operation", "rate_per_s", "mdtest"),
@@ -92,8 +92,8 @@ def mistral(data: Path) -> Iterator[Question]:
 
 
 def cirrus(data: Path) -> Iterator[Question]:
-    """EPCC Cirrus and ARCHER, mdtest of files: Cirrus fitted at up to 8 nodes, asked at up to 128; ARCHER at 1 and 2,
-    asked at 4 and 8."""
+    """EPCC Cirrus and ARCHER, mdtest of files: Cirrus fitted at up to 8 nodes, forecast at up to 128; ARCHER at 1
+    and 2, forecast at 4 and 8."""
     for system, most in (("Cirrus", 8), ("ARCHER", 2)):
         rows = [
             r
@@ -109,7 +109,7 @@ def cirrus(data: Path) -> Iterator[Question]:
 
 
 def io500(data: Path) -> Iterator[Question]:
-    """IO500 systems with results at several node counts: fitted at 10 nodes or the fewest, asked at more."""
+    """IO500 systems with results at several node counts: fitted at 10 nodes or the fewest, forecast at more."""
     for kind, start in (("metadata", "kiops"), ("bandwidth", "gib")):
         groups: Groups = defaultdict(list)
         for row in _rows(data, "io500/io500_all_runs_tidy.csv"):
@@ -127,7 +127,7 @@ def io500(data: Path) -> Iterator[Question]:
 
 
 def threads(data: Path) -> Iterator[Question]:
-    """elbencho's thread scans at NERSC: fitted at up to 4 threads a node (DataWarp, which has no more: 2), asked at
+    """elbencho's thread scans at NERSC: fitted at up to 4 threads a node (DataWarp, which has no more: 2), forecast at
     more."""
     groups = _group(
         [r for r in _rows(data, "scaling/elbencho_nersc.csv") if r["operation"] in ("WRITE", "READ")],
@@ -142,7 +142,7 @@ def threads(data: Path) -> Iterator[Question]:
 
 
 def cubefs(data: Path) -> Iterator[Question]:
-    """CubeFS's own figures of clients x processes: fitted at up to 8 processes, asked at more."""
+    """CubeFS's own figures of clients x processes: fitted at up to 8 processes, forecast at more."""
 
     def rate(row: Row) -> Rate | None:
         clients, processes = row["clients"].split(" ")[0], row["procs_or_label"].split(" ")[0]
@@ -164,7 +164,7 @@ def cubefs(data: Path) -> Iterator[Question]:
 
 def local(data: Path) -> Iterator[Question]:
     """ext4, XFS and btrfs on one machine, md-workbench with memory for its working set: fitted at 1 and 2 processes,
-    asked at more."""
+    forecast at more."""
     rows = [
         r
         for r in _rows(data, "mdworkbench/sandy9_local_fs.csv")
@@ -238,7 +238,7 @@ INSTITUTIONS = {
 TYPING_ERROR = "a typing error of the source"
 COUNTED_TWICE = "the bandwidth of the same run is counted too"
 DROPPED = (TYPING_ERROR, COUNTED_TWICE)
-"""Reasons for which a row is not asked at all, except for the figure over every row."""
+"""Reasons for which a row is left out, except for the figure over every row."""
 
 
 def no_question_of_scale(question: Question, nodes: int, ranks_per_node: int) -> str:

@@ -5,7 +5,8 @@ brick, and the self-test's file system, whose truth is known (docs/selftest.md):
 calibrated, forecast at thirty-two, and only then measured there. Prints how wrong the forecasts were; beside them the
 closed M/M/c queue's errors.
 
-    validation/real/filesystems.py [FILESYSTEM...] [--scaling weak|strong] [--place DIR] [--keep DIR] [--json] [--page docs/scoreboard.md]
+    validation/real/filesystems.py [FILESYSTEM...] [--scaling weak|strong] [--place DIR] [--keep DIR] [--json] [--page
+    docs/scoreboard.md]
 
 With weak scaling each of the thirty-two ranks has as many objects as a rank alone had, with strong scaling (for those
 without servers that sleep) all together have as many.
@@ -73,7 +74,8 @@ def validation_of(kind: str, scaling: str, place: Path, out: Path) -> dict[str, 
         return json.loads((out / "validation.json").read_text())
     if out.exists():
         sys.exit(
-            f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere."
+            f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results"
+            " elsewhere."
         )
     with MOUNTS[kind](place) as directory:
         out.mkdir(parents=True)
@@ -84,7 +86,7 @@ def validation_of(kind: str, scaling: str, place: Path, out: Path) -> dict[str, 
 
 
 def forecast_and_check(storage: list[object], family: str, plan: Path, out: Path) -> None:
-    """`storage` as `iocast measure` is told it. Forecasts are written before the check is measured."""
+    """`storage` as `iocast measure` takes it. Forecasts are written before the check is measured."""
     iocast("measure", *storage, "--campaign", plan, "--role", "fit", "--out", out / "campaign")
     iocast("calibrate", out / "campaign", "--platform", family, "--out", out / "fitted.yaml")
     iocast("predict", out / "fitted.yaml", "--points-of", out / "campaign", "--out", out / "forecasts")
@@ -126,7 +128,8 @@ def main() -> None:
     kinds = given.kinds or [kind for kind in MOUNTS if given.scaling == "weak" or kind not in FEW]
     if given.scaling == "strong" and (slow := [kind for kind in kinds if kind in FEW]):
         parser.error(
-            f"thirty-two ranks would have next to nothing to do if they shared what a rank alone does on {', '.join(slow)}; use --scaling weak"
+            "thirty-two ranks would have next to nothing to do if they shared what a rank alone does on"
+            f" {', '.join(slow)}; use --scaling weak"
         )
     with tempfile.TemporaryDirectory(prefix="iocast-real-") as scratch:
         out = (given.keep or Path(scratch)) / given.scaling

@@ -87,7 +87,8 @@ def main() -> None:
     for way, by_ranks in found.items():
         for n, printed in by_ranks.items():
             print(
-                f"{way:>14}, {n:3d} ranks: {', '.join(quantity('rate', r) for r in printed['rates'])}; highest {printed['highest_over_lowest']:.2f} times the lowest"
+                f"{way:>14}, {n:3d} ranks: {', '.join(quantity('rate', r) for r in printed['rates'])}; highest"
+                f" {printed['highest_over_lowest']:.2f} times the lowest"
             )
 
 

@@ -8,7 +8,7 @@ the forecasts were, as filesystems.py does.
     validation/real/services.py [SERVICE...] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
 Needs the packages of packaging/debian-packages-check.txt, root and control groups of version 1 for CephFS, and a quiet
-machine; about five minutes a service. Exit status 4 when an error is above what was asked for."""
+machine; about five minutes a service. Exit status 4 when an error is above its target."""
 
 import argparse
 import json
@@ -42,7 +42,8 @@ class HeldCephFiles(CephFiles):
         super().start_metadata_server()
         if not (GROUPS / "cpu.cfs_quota_us").exists():
             sys.exit(
-                f"CephFS needs control groups of version 1 with their processor controller at {GROUPS}, which this machine doesn't have."
+                f"CephFS needs control groups of version 1 with their processor controller at {GROUPS}, which this"
+                " machine doesn't have."
             )
         self.group = GROUPS / f"iocast-{os.getpid()}"
         self.group.mkdir()
@@ -83,7 +84,8 @@ def validation_of(kind: str, out: Path) -> dict[str, Any]:
         return found
     if out.exists():
         sys.exit(
-            f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results elsewhere."
+            f"The directory '{out}' holds a measurement that did not come to its end; remove it, or keep results"
+            " elsewhere."
         )
     out.mkdir(parents=True)
     plan = out / "campaign.yaml"

@@ -5,7 +5,8 @@ they have? Runs md-workbench with few ranks and few objects, with few ranks and 
 have as many together; looks now and then where in the kernel each rank sleeps, and prints throughput and the shares of
 their time: what is not there in a measurement can't be in a forecast that was fitted to it.
 
-    validation/real/waits.py FILESYSTEM... [--of 4x4000 4x32000 32x4000] [--operations N] [--place DIR] [--page docs/scoreboard.md]
+    validation/real/waits.py FILESYSTEM... [--of 4x4000 4x32000 32x4000] [--operations N] [--place DIR] [--page
+    docs/scoreboard.md]
 
 Needs root (the kernel shows its stacks to nobody else) and what filesystems.py needs. Shares add up to less than 1: the
 rest works, or waits for a core."""
@@ -95,14 +96,15 @@ def waits(kind: str, place: Path, ranks: int, objects: int, operations: int) -> 
         if launcher.returncode != 0 or not found:
             printed.seek(0)
             sys.exit(
-                f"The benchmark on {kind} with {told(ranks, objects)} failed, or ended before it was looked at: {printed.read().decode().strip()}"
+                f"The benchmark on {kind} with {run_title(ranks, objects)} failed, or ended before it was looked at:"
+                f" {printed.read().decode().strip()}"
             )
         phases = json.loads((run / "run.json").read_text())["phases"]
     rate = sum(phase["operations"] for phase in phases) / sum(phase["seconds"] for phase in phases)
     return rate, {where: count / found.total() for where, count in found.most_common() if where}
 
 
-def told(ranks: int, objects: int) -> str:
+def run_title(ranks: int, objects: int) -> str:
     return f"{ranks} ranks with {DATASETS} x {objects} objects each"
 
 
@@ -138,7 +140,7 @@ def main() -> None:
     )
     parser.add_argument("--page", type=Path, help="put what was found there, between its marks")
     given = parser.parse_args()
-    named = ", of ".join(told(*one) for one in given.of)
+    named = ", of ".join(run_title(*one) for one in given.of)
     lines = [
         f"Linux {platform.release().partition('-')[0]}; throughput, and shares of the ranks' time asleep, of {named}:"
     ]

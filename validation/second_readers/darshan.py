@@ -45,8 +45,17 @@ def read(path: Path) -> Reading | None:
         return reading
     run = Printed(int(job["nprocs"]))
     traced = sum(r["read_count"] for r in segments), sum(r["write_count"] for r in segments)
-    run.put("trace", 0, reads=float(reads), writes=float(writes),
-            bytes=float(sum(max(0, r["counters"]["POSIX_BYTES_READ"]) + max(0, r["counters"]["POSIX_BYTES_WRITTEN"]) for r in wanted)))  # fmt: skip
+    run.put(
+        "trace",
+        0,
+        reads=float(reads),
+        writes=float(writes),
+        bytes=float(
+            sum(
+                max(0, r["counters"]["POSIX_BYTES_READ"]) + max(0, r["counters"]["POSIX_BYTES_WRITTEN"]) for r in wanted
+            )
+        ),
+    )
     if segments and (partial or traced[0] + traced[1] < reads + writes):
         reading.version += " partial DXT"
     elif segments:

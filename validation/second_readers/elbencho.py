@@ -222,8 +222,17 @@ def of_part(part: str) -> Printed:
     return run
 
 
-NAMES = {"Elapsed ms": "time ms", "Elapsed time": "time ms", "IOPS": "IOPS", "Throughput MiB/s": "MiB/s", "Total MiB": "MiB",
-         "Files/s": "entries/s", "Dirs/s": "entries/s", "Files total": "entries", "Dirs total": "entries"}  # fmt: skip
+NAMES = {
+    "Elapsed ms": "time ms",
+    "Elapsed time": "time ms",
+    "IOPS": "IOPS",
+    "Throughput MiB/s": "MiB/s",
+    "Total MiB": "MiB",
+    "Files/s": "entries/s",
+    "Dirs/s": "entries/s",
+    "Files total": "entries",
+    "Dirs total": "entries",
+}
 
 
 def put_section(run: Printed, section: str, seen: dict[str, int], block: int | None) -> None:

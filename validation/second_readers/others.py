@@ -124,7 +124,8 @@ def _ycsb(path: Path, text: str) -> Reading | None:
     for kind, op in (("READ", "read"), ("UPDATE", "update"), ("INSERT", "create"), ("SCAN", "scan")):
         if ("" + kind, "Operations") in values:
             run.put(name, 0, **{f"latency__{op}__count": values[kind, "Operations"], f"latency__{op}__mean": Quantity(
-                values[kind, "AverageLatency(us)"] * 1e-6, 1e-9), f"latency__{op}__max": Quantity(values[kind, "MaxLatency(us)"] * 1e-6)})  # fmt: skip
+                values[kind, "AverageLatency(us)"] * 1e-6, 1e-9),
+                f"latency__{op}__max": Quantity(values[kind, "MaxLatency(us)"] * 1e-6)})  # fmt: skip
     return Reading("ycsb", "text", [run])
 
 
@@ -141,7 +142,8 @@ def _rados(path: Path, text: str) -> Reading | None:
     seconds, count = value("Total time run"), value(f"Total {kind} made")
     run.put(name, 0, seconds=seconds, operations=count, rate=Quantity(count / seconds, 1e-6), **{
         f"latency__{op}__mean": value(r"Average Latency\(s\)"), f"latency__{op}__max": value(r"Max latency\(s\)"),
-        f"latency__{op}__min": value(r"Min latency\(s\)"), "bytes_per_second": Quantity(value(r"Bandwidth \(MB/sec\)") * 2**20, 1e-3)})  # fmt: skip
+        f"latency__{op}__min": value(r"Min latency\(s\)"),
+        "bytes_per_second": Quantity(value(r"Bandwidth \(MB/sec\)") * 2**20, 1e-3)})  # fmt: skip
     return Reading("rados", "text", [run])
 
 
@@ -180,9 +182,16 @@ def _warp(path: Path, text: str) -> Reading | None:
         seconds = through["measure_duration_millis"] / 1000
         if not seconds:  # what prepared the others
             continue
-        run.put(name.lower(), 0, seconds=seconds, operations=float(through["ops"]), rate=Quantity(through["ops"] / seconds, 1e-6),
-                bytes=Quantity(through["bytes"], 1e-6), bytes_per_second=Quantity(through["bytes"] / seconds, 1e-6),
-                errors=float(through["errors"]))  # fmt: skip
+        run.put(
+            name.lower(),
+            0,
+            seconds=seconds,
+            operations=float(through["ops"]),
+            rate=Quantity(through["ops"] / seconds, 1e-6),
+            bytes=Quantity(through["bytes"], 1e-6),
+            bytes_per_second=Quantity(through["bytes"] / seconds, 1e-6),
+            errors=float(through["errors"]),
+        )
     return Reading("warp", "JSON", [run])
 
 
@@ -244,7 +253,8 @@ def _latencies(path: Path, text: str) -> Reading | None:
     op = {"precreate": "create", "cleanup": "unlink", "delete": "unlink"}.get(word, word)
     run = Printed()
     run.put(name, repeat, operations=float(len(values)), **{
-        f"latency__{op}__mean": Quantity(sum(values) / len(values), 1e-5), f"latency__{op}__max": Quantity(max(values), 1e-5)})  # fmt: skip
+        f"latency__{op}__mean": Quantity(sum(values) / len(values), 1e-5),
+        f"latency__{op}__max": Quantity(max(values), 1e-5)})  # fmt: skip
     return Reading("md-workbench", "latency files", [run])
 
 
@@ -271,8 +281,14 @@ def _sysbench(path: Path, text: str) -> Reading | None:
     if "execution time (avg/stddev)" not in text:
         return Reading("sysbench", refusal="truncated")
     run, seconds = Printed(int(re.search(r"^Number of threads: (\d+)", text, re.M)[1]), 1), value("total time")
-    run.put("benchmark", 0, seconds=seconds, operations=value("total number of events"), rate=Quantity(value("total number of events") / seconds, 1e-6),
-            bytes_per_second=Quantity((value("read, MiB/s") + value("written, MiB/s")) * 2**20, 1e-9))  # fmt: skip
+    run.put(
+        "benchmark",
+        0,
+        seconds=seconds,
+        operations=value("total number of events"),
+        rate=Quantity(value("total number of events") / seconds, 1e-6),
+        bytes_per_second=Quantity((value("read, MiB/s") + value("written, MiB/s")) * 2**20, 1e-9),
+    )
     return Reading("sysbench", "fileio", [run])
 
 
@@ -286,8 +302,15 @@ def _pgbench(path: Path, text: str) -> Reading | None:
     if not tps:
         return Reading("pgbench", refusal="truncated")
     run = Printed(int(re.search(r"^number of clients: (\d+)", text, re.M)[1]), 1)
-    run.put("benchmark", 0, rate=float(tps[1]), operations=float(re.search(r"actually processed: (\d+)", text)[1]),
-            latency__transaction__mean=Quantity(float(re.search(r"^latency average = ([\d.]+) ms", text, re.M)[1]) / 1000, 1e-9))  # fmt: skip
+    run.put(
+        "benchmark",
+        0,
+        rate=float(tps[1]),
+        operations=float(re.search(r"actually processed: (\d+)", text)[1]),
+        latency__transaction__mean=Quantity(
+            float(re.search(r"^latency average = ([\d.]+) ms", text, re.M)[1]) / 1000, 1e-9
+        ),
+    )
     return Reading("pgbench", "", [run])
 
 

@@ -94,8 +94,8 @@ def other_simulator(cache: Path, version: str) -> Path:
     return build / "bin" / "iocast-sim"
 
 
-def said(program: Path, platform: str, workload: str) -> tuple[dict[str, Any], bytes, str]:
-    """What it prints without what tells one run from another, the trace of all operations, and SimGrid's version."""
+def output_of(program: Path, platform: str, workload: str) -> tuple[dict[str, Any], bytes, str]:
+    """Its output without run identifiers, the trace of all operations, and SimGrid's version."""
     with tempfile.TemporaryDirectory(prefix="iocast-versions-") as scratch:
         out = Path(scratch) / "run"
         settings = [argument for setting in WORKLOADS[workload] for argument in ("--set", setting)]
@@ -147,12 +147,13 @@ def main() -> None:
     differing = 0
     for platform in given.platforms or known:
         for workload in WORKLOADS:
-            runs = [said(program, platform, workload) for program in programs]
+            runs = [output_of(program, platform, workload) for program in programs]
             same = runs[0][:2] == runs[1][:2]
             differing += not same
             operations = sum(phase["operations"] for phase in runs[0][0]["phases"])
             print(
-                f"{platform:<18}{workload:<14}{operations:>8} operations  SimGrid {runs[0][2]} and {runs[1][2]}: {'identical bytes' if same else 'DIFFERENT'}",
+                f"{platform:<18}{workload:<14}{operations:>8} operations  SimGrid {runs[0][2]} and {runs[1][2]}:"
+                f" {'identical bytes' if same else 'DIFFERENT'}",
                 flush=True,
             )
     sys.exit(4 if differing else 0)

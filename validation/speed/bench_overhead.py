@@ -14,8 +14,8 @@ unbuffered in blocks of 4 KiB, which is system call for system call what iocast-
 its end; bench / postmark is the median of the ratios in one turn.
 
 fs_mark (Debian's fsmark) does, too, beside workloads with a phase in which files are created in one directory: as many
-files of the same size, each opened, written in one call and closed, none synchronised. Both are asked for the time of
-their loop, without start and end, and for the part of it that is in these calls; in the rest fs_mark also asks for its
+files of the same size, each opened, written in one call and closed, none synchronised. Both report the time of
+their loop, without start and end, and the part of it that is in these calls; in the rest fs_mark also asks for its
 directory again before each file (mkdir), which iocast-bench does not. bare-loop is an MPI program, too; with
 --without-mpi it isn't, and what MPI's presence costs counts as the benchmark's.
 
@@ -27,7 +27,8 @@ iocast-bench: records of 1 MiB then took 1.03 to 1.07 times as long with it, on 
 With --time-stamps bare-loop also runs with two readings of the time stamp counter around each operation, in the same
 turns.
 
-    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--without-mpi] [--time-stamps] [--json]
+    validation/speed/bench_overhead.py [WORKLOAD...] [--pairs 7] [--root /dev/shm] [--without-mpi] [--time-stamps]
+    [--json]
 """
 
 import argparse
@@ -274,10 +275,12 @@ def main() -> None:
     try:
         if not given.json:
             print(
-                f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the whole run, and of its slowest phase"
+                f"{given.pairs} pairs, 1 rank, {given.root}: seconds of the fastest run, then bench / bare; of the"
+                " whole run, and of its slowest phase"
             )
             print(
-                f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}{'minima':>10}{'pairs':>8}"
+                f"{'workload':<20}{'bare':>9}{'bench':>9}{'minima':>8}{'pairs':>8}{'interval':>16}"
+                f"{'minima':>10}{'pairs':>8}"
             )
         for workload in given.workloads or WORKLOADS:
             with huge_pages(root) if workload in ON_HUGE_PAGES else contextlib.nullcontext(root) as place:
@@ -292,9 +295,13 @@ def main() -> None:
                     more += "" if beside["interval"][0] is None else " ({:.3f} .. {:.3f})".format(*beside["interval"])
                 if "creation_by_fs_mark" in result:
                     ours, theirs = result["creation_by_bench"], result["creation_by_fs_mark"]
-                    more += f"   creation {ours['seconds']:.3f} s, fs_mark {theirs['seconds']:.3f} s; calls {ours['calls']:.3f} s, {theirs['calls']:.3f} s"
+                    more += (
+                        f"   creation {ours['seconds']:.3f} s, fs_mark {theirs['seconds']:.3f} s; calls"
+                        f" {ours['calls']:.3f} s, {theirs['calls']:.3f} s"
+                    )
                 print(
-                    f"{workload:<20}{whole['bare']:>9.4f}{whole['bench']:>9.4f}{whole['minima']:>8.3f}{whole['pairs']:>8.3f}"
+                    f"{workload:<20}{whole['bare']:>9.4f}{whole['bench']:>9.4f}"
+                    f"{whole['minima']:>8.3f}{whole['pairs']:>8.3f}"
                     f"{'' if whole['interval'][0] is None else '{:.3f} .. {:.3f}'.format(*whole['interval']):>16}"
                     f"{slowest['minima']:>10.3f}{slowest['pairs']:>8.3f}{more}",
                     flush=True,

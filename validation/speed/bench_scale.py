@@ -4,17 +4,19 @@
 
 Four figures, each beside its bar:
 
-start      of the seconds that `iocast-bench --dry-run` takes with --ranks ranks, the share of an MPI program that does nothing (it is compiled
-           with mpicxx); medians of --runs runs of either, in turns, so that whatever else the machine does hits both alike.
-           At least half: the start is mostly mpirun's and MPI's own.
-end        seconds from the answer of the last operation to the end of mpirun, after --operations operations of all ranks together. At most 1 % of the whole,
-           or 2 s.
-memory     the most that a rank had resident, of one that did --memory-operations operations: at most 64 MiB.
-trace      bytes an operation in ops.h5, of two ranks that did --trace-operations operations on files under --root: at most 8.
+start      share that an MPI program without work (it is compiled with mpicxx) has of the seconds that
+           `iocast-bench --dry-run` takes with --ranks ranks; medians of --runs runs of either, in turns, so that
+           whatever else the machine does hits both alike. At least half: the start is mostly mpirun's and MPI's own.
+end        seconds from the answer of the last operation to the end of mpirun, after --operations operations of all
+           ranks together. At most 1 % of the whole, or 2 s.
+memory     largest resident memory of a rank that did --memory-operations operations: at most 64 MiB.
+trace      bytes an operation in ops.h5, of two ranks that did --trace-operations operations on files under --root:
+           at most 8.
 
 All but the last use the backend `dummy`, which takes no time. The exit status is 4 when a bar is missed.
 
-    validation/speed/bench_scale.py [--ranks 64] [--runs 5] [--operations 1e7] [--memory-operations 1e8] [--trace-operations 1e6] [--root /dev/shm] [--json]
+    validation/speed/bench_scale.py [--ranks 64] [--runs 5] [--operations 1e7] [--memory-operations 1e8]
+                                    [--trace-operations 1e6] [--root /dev/shm] [--json]
 """
 
 import argparse
@@ -66,8 +68,8 @@ def run_mpi(ranks: int, *command: str | Path) -> float:
 
 
 def md_workbench(operations: float, ranks: int) -> list[str]:
-    """Settings for at least so many in all: a rank makes n objects, then reads, looks at, removes and makes as many,
-    then removes them."""
+    """Settings for at least `operations` in all: a rank makes n objects, then reads, looks at, removes and makes as
+    many, then removes them."""
     objects = math.ceil(operations / (6 * ranks))
     return [
         word for setting in ("datasets=1", f"objects={objects}", f"iterations={objects}") for word in ("--set", setting)
@@ -95,7 +97,10 @@ def start(bench: Path, scratch: Path, given: argparse.Namespace) -> Figure:
             seconds[which].append(run_mpi(given.ranks, *commands[which]))
     floor, own = map(statistics.median, seconds)
     share = floor / own
-    what = f"start of {given.ranks} ranks: {own:.2f} s, of a program that does nothing {floor:.2f} s, {100 * share:.0f} % of it (at least 50 %)"
+    what = (
+        f"start of {given.ranks} ranks: {own:.2f} s, of a program that does nothing {floor:.2f} s, {100 * share:.0f} %"
+        " of it (at least 50 %)"
+    )
     return Figure("start", what, share, 0.5, share >= 0.5, {"ranks": given.ranks, "bench": own, "nothing": floor})
 
 
@@ -114,7 +119,10 @@ def end(bench: Path, scratch: Path, given: argparse.Namespace) -> Figure:
     )
     after, operations = ended - answered, operations_of(run)
     bar = max(2, 0.01 * whole)
-    what = f"end of {given.ranks} ranks after {operations:.3g} operations: {after:.2f} s of {whole:.1f} s (at most {bar:.2g} s)"
+    what = (
+        f"end of {given.ranks} ranks after {operations:.3g} operations: {after:.2f} s of {whole:.1f} s (at most"
+        f" {bar:.2g} s)"
+    )
     return Figure(
         "end", what, after, bar, after <= bar, {"ranks": given.ranks, "operations": operations, "seconds": whole}
     )

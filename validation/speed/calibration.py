@@ -51,7 +51,8 @@ def main() -> None:
         )
         if not given.json:
             print(
-                f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s on {len(os.sched_getaffinity(0))} cores (at most {MAX_SECONDS} on two)",
+                f"{known[number].name}: {found[-1]['runs']} runs, {fitted['simulations']} simulations, {seconds:.1f} s"
+                f" on {len(os.sched_getaffinity(0))} cores (at most {MAX_SECONDS} on two)",
                 flush=True,
             )
     if given.json:

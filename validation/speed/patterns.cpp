@@ -8,7 +8,7 @@
 //             the ranks do anything (hpcs-01, hpcs-02), most of the time goes to asking the others in vain
 //   slowest   ranks give their whole streams one after the other, with each of the workload's small settings; the
 //   slowest of these.
-//             Settings that are too small for so many ranks are taken with 16
+//             Settings that are too small for that number of ranks are taken with 16
 //
 // Times are processor time, the best of three. Bytes a rank are the cursor and whatever the pattern allocates while all
 // ranks are on their way.
@@ -57,7 +57,7 @@ size_t heap_bytes()
   return info.uordblks + info.hblkhd;
 }
 
-/// Small settings are good for so many ranks, whatever they are.
+/// Number of ranks that every small setting is good for.
 constexpr Placement few_ranks{16, 8};
 
 /// Something that depends on all of an operation, so that no part of making it can be left out.
@@ -193,9 +193,10 @@ int main(int argc, char** argv)
   Arguments given;
   app.add_option("names", given.names, "patterns and workloads; all when none is named");
   app.add_option("--ranks", given.ranks, "ranks on their way at once, 100 a node")->capture_default_str();
-  app.add_option("--operations", given.operations, "at least so many operations are timed when ranks take turns")
+  app.add_option("--operations", given.operations, "least number of operations that are timed when ranks take turns")
       ->capture_default_str();
-  app.add_option("--own-operations", given.own_operations, "and so many of whole streams, with each small setting")
+  app.add_option("--own-operations", given.own_operations,
+                 "least number of operations of whole streams, with each small setting")
       ->capture_default_str();
   app.add_flag("--json", given.json, "one JSON object on standard output");
   try {

@@ -6,8 +6,8 @@ mailboxes (actors.cpp); and how long bulk data of 10,000 clients take (HPCS scen
 beside the targets; exit status 4 when one falls short.
 
 Every size is simulated several times, the sizes in turns, so that whatever else the machine does hits all alike. A
-run's iterations are chosen such that it handles at least the asked number of operations, but a client makes at least
-six. Where an operation is several requests to servers (of PVFS2 a dozen), these count against the bar: visits to
+run's iterations are chosen such that it handles at least the requested number of operations, but a client makes at
+least six. Where an operation is several requests to servers (of PVFS2 a dozen), these count against the bar: visits to
 stations that are not on nodes. The bytes a client are the peak memory beyond that of one client alone. What buffers of
 the platform hold is data, not
 clients: it grows with the run, so a run of twice the iterations tells how much of the memory it is, and it stands
@@ -33,7 +33,7 @@ RANKS_PER_NODE = 10
 LEAST_RATE, MAX_GROWTH, MAX_BYTES = 2e6, 2.0, 200
 """Requests a second at every size, cost of an operation at the most clients over that at the fewest, bytes a client."""
 MANY = 100_000
-"""Clients, of whom the bytes of one can be told from what is needed once."""
+"""Clients, of whom the bytes of one can be separated from those needed once."""
 BULK_CLIENTS, BULK_SECONDS = 10_000, 60
 CLOSED = Path(__file__).with_name("closed.yaml")
 EQUAL_WORK = 0.05
@@ -108,7 +108,7 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
         last["bytes_per_client_in_buffers"] = twice - last["bytes_per_client"]
         last["bytes_per_client"] -= last["bytes_per_client_in_buffers"]
     bars = {
-        "least requests a second": {"value": slowest, "requested": LEAST_RATE, "met": slowest >= LEAST_RATE},
+        "least requests a second": {"value": slowest, "target": LEAST_RATE, "met": slowest >= LEAST_RATE},
         "growth of an operation's cost": _at_most(
             first["operations_per_second"]["median"] / last["operations_per_second"]["median"], MAX_GROWTH
         ),
@@ -119,7 +119,7 @@ def family(program: str, platform: str, given: argparse.Namespace) -> dict[str, 
 
 
 def _at_most(value: float, requested: float) -> dict[str, Any]:
-    return {"value": value, "requested": requested, "met": value <= requested}
+    return {"value": value, "target": requested, "met": value <= requested}
 
 
 def against_actors(program: str, actors: str, clients: int, requests: int, runs: int) -> dict[str, Any]:
@@ -140,7 +140,8 @@ def against_actors(program: str, actors: str, clients: int, requests: int, runs:
         simulated = ours["phases"][0]["rate"], theirs["requests"] / theirs["simulated_seconds"]
         if not 1 - EQUAL_WORK < simulated[0] / simulated[1] < 1 + EQUAL_WORK:
             sys.exit(
-                f"The two networks of {clients} clients are not the same one: {simulated[0]:.0f} requests a simulated second, with actors {simulated[1]:.0f}."
+                f"The two networks of {clients} clients are not the same one: {simulated[0]:.0f} requests a simulated"
+                f" second, with actors {simulated[1]:.0f}."
             )
         rates.append((ours["requests_per_second"], theirs["requests"] / theirs["wall_seconds"]))
         factors.append(rates[-1][0] / rates[-1][1])
@@ -157,7 +158,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--platform", nargs="+", default=list(FAMILIES), help="names or files; by default each family")
     parser.add_argument("--clients", type=int, nargs="+", default=[100, 10_000, 1_000_000], help="ten a node")
-    parser.add_argument("--operations", type=int, default=3_000_000, help="at least so many in a run")
+    parser.add_argument("--operations", type=int, default=3_000_000, help="least number in a run")
     parser.add_argument("--actors", type=int, nargs="*", default=[100, 10_000], help="clients beside SimGrid's actors")
     parser.add_argument("--actor-operations", type=int, default=200_000, help="of a run beside actors")
     parser.add_argument("--runs", type=int, default=5)
@@ -168,7 +169,8 @@ def main() -> None:
     actors = str(Path(program).with_name("actors"))
     if given.actors and not Path(actors).is_file():
         sys.exit(
-            "The comparison with actors is not built; build with -DIOCAST_TESTS=ON, as ./check does, or give --actors without a number."
+            "The comparison with actors is not built; build with -DIOCAST_TESTS=ON, as ./check does, or give --actors"
+            " without a number."
         )
     families = [family(program, platform, given) for platform in given.platform]
     beside = [against_actors(program, actors, clients, given.actor_operations, given.runs) for clients in given.actors]
@@ -235,7 +237,7 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
     for one in families:
         for name, bar in one["bars"].items():
             if not bar["met"]:
-                print(f"Missed on {one['platform']}: {name} {bar['value']:.4g}, target {bar['requested']:.4g}.")
+                print(f"Missed on {one['platform']}: {name} {bar['value']:.4g}, target {bar['target']:.4g}.")
     if beside:
         print("\nThe closed network of closed.yaml, beside actors and mailboxes; requests a second")
         print(
@@ -253,7 +255,8 @@ def show(families: list[dict[str, Any]], beside: list[dict[str, Any]], bulk: dic
             )
         )
     print(
-        f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, target at most {bulk['requested']} s."
+        f"\nBulk data of {BULK_CLIENTS:,} clients, HPCS scenario 7 on xt4: {bulk['value']:.1f} s, target at most"
+        f" {bulk['target']} s."
     )
 
 

@@ -32,19 +32,33 @@ STUDY: dict[str, Any] = {
     "title": "speed",
     "platform": "lustre",
     "workloads": {"mix": {"workload": "md-workbench", "settings": {"datasets": 10, "objects": 20, "iterations": 20}}},
-    "scales": {"a": {"nodes": 10, "ranks_per_node": 10}, "b": {"nodes": 30, "ranks_per_node": 10}, "c": {"nodes": 100, "ranks_per_node": 10}},
+    "scales": {
+        "a": {"nodes": 10, "ranks_per_node": 10},
+        "b": {"nodes": 30, "ranks_per_node": 10},
+        "c": {"nodes": 100, "ranks_per_node": 10},
+    },
     "axes": {
         "servers": {"path": "stations.mds.count", "values": [1, 2, 3, 4, 8], "part": "server"},
         "cores": {
-            name: {"edit": {"stations.mds.servers": n}, "parts": {"core": n}} for name, n in (("8", 8), ("16", 16), ("32", 32), ("64", 64))
+            name: {"edit": {"stations.mds.servers": n}, "parts": {"core": n}}
+            for name, n in (("8", 8), ("16", 16), ("32", 32), ("64", 64))
         },
         "speed": {"path": "stations.mds.speed", "values": [1, 1.2, 1.5, 1.8, 2.1], "part": "fast"},
         "target": {"disk": {}, "flash": {"edit": {"stalls.commit.length": {"times": 0.1}}, "parts": {"flash": 1}}},
     },
-    "parts": {n: {"price": p, "source": "made up"} for n, p in (("server", 9000), ("core", 400), ("fast", 7000), ("flash", 8000))},
+    "parts": {
+        n: {"price": p, "source": "made up"}
+        for n, p in (("server", 9000), ("core", 400), ("fast", 7000), ("flash", 8000))
+    },
     "levels": ["rate(create) >= 70k/s", "p99(create) < 30 ms"],
-    "uncertainty": {"service times": {"paths": ["demands.make", "demands.getattr", "demands.open", "demands.remove"], "factor": 1.2, "source": "made up"}},
-}  # fmt: skip
+    "uncertainty": {
+        "service times": {
+            "paths": ["demands.make", "demands.getattr", "demands.open", "demands.remove"],
+            "factor": 1.2,
+            "source": "made up",
+        }
+    },
+}
 
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -67,7 +81,7 @@ def command_of(study: dict[str, Any], out: Path, *options: str) -> list[str]:
 
 
 def run(study: dict[str, Any], out: Path, *options: str) -> tuple[float, dict[str, Any], str]:
-    """Seconds of wall time, the answer, and what was said on standard error."""
+    """Seconds of wall time, the answer, and standard error."""
     began = time.monotonic()
     done = subprocess.run(
         command_of(study, out, *options), env=ENVIRONMENT, capture_output=True, text=True, check=False
@@ -101,7 +115,10 @@ def whole(scratch: Path) -> dict[str, Any]:
     seconds, reported, _ = run(STUDY, scratch / "whole")
     assert reported["search"]["looked_at"] == 200 and reported["search"]["simulated"] >= 20, reported["search"]
     return {
-        "what": f"the whole study, {reported['search']['simulated']} designs simulated, {reported['search']['computed']} evaluations",
+        "what": (
+            f"the whole study, {reported['search']['simulated']} designs simulated, {reported['search']['computed']}"
+            " evaluations"
+        ),
         "seconds": seconds,
         "target": 300,
     }
@@ -143,7 +160,7 @@ def first_answer(study: dict[str, Any], out: Path) -> tuple[float, str]:
         seconds = time.monotonic() - began
         for _ in lines:
             pass
-    assert heard, "nothing was said before the simulations"
+    assert heard, "nothing was printed before the simulations"
     return seconds, heard
 
 
@@ -195,7 +212,10 @@ def workers(scratch: Path) -> list[dict[str, Any]]:
         used = min(count, cores)
         machine = plain[1] / plain[count] / used
         raw = by_workers[1] / seconds / used
-        what = f"{count} workers on {cores} cores, 40 simulations: {raw:.2f} of one worker's speed a core; plain processes {machine:.2f}"
+        what = (
+            f"{count} workers on {cores} cores, 40 simulations: {raw:.2f} of one worker's speed a core; plain processes"
+            f" {machine:.2f}"
+        )
         reported.append(
             {
                 "what": what,
@@ -227,7 +247,9 @@ def million(scratch: Path) -> dict[str, Any]:
     seconds, reported, _ = run(study, scratch / "million")
     row = next(r for r in reported["curves"] if r["scale"] == "a million" and r["quantity"] == "rate")
     return {
-        "what": f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {reported['search']['computed']} evaluations",
+        "what": (
+            f"a study with 1,000,000 clients (rate {row['value']:.3g}/s), {reported['search']['computed']} evaluations"
+        ),
         "seconds": seconds,
         "target": None,
     }

@@ -52,7 +52,7 @@ class Outcome:
     command: str
     seconds: float
     status: int
-    said: str
+    output: str
 
 
 def make_root(root: Path, release: str, mirror: str, copied: list[Path], log: Path) -> None:
@@ -182,7 +182,7 @@ def main() -> None:
     outcomes = [outcome for release in given.releases for outcome in try_release(release, given)]
     print(f"{'release':<12}{'command':<12}{'seconds':>8}  status")
     for one in outcomes:
-        print(f"{one.release:<12}{one.command:<12}{one.seconds:>8.0f}  {one.status}  {one.said}")
+        print(f"{one.release:<12}{one.command:<12}{one.seconds:>8.0f}  {one.status}  {one.output}")
     sys.exit(4 if any(one.status for one in outcomes) else 0)
 
 

@@ -19,8 +19,8 @@ python-lowest  the same with Python 3.10 and the oldest packages that pyproject.
 offline        packaging/offline.sh; from its archive, in a network namespace without a network: ./install, the same
                tests, iocast-bench from the sources and a verified run
 
-offline needs root, and mpich .venv as ./quickstart leaves it. Prints seconds and outcome of each. A leg whose tools this
-machine lacks says so. Exit status 4 when one fails or is not tried."""
+offline needs root, and mpich .venv as ./quickstart leaves it. Prints seconds and outcome of each. A leg whose tools
+this machine lacks says so. Exit status 4 when one fails or is not tried."""
 
 import argparse
 import os
@@ -146,7 +146,7 @@ def bench_alone(place: Path, log: Path) -> str:
         check=False,
     )
     if refused.returncode != 2 or "no HDF5" not in refused.stderr:
-        raise RuntimeError(f"--trace without HDF5 said: {refused.stderr}")
+        raise RuntimeError(f"--trace without HDF5 printed: {refused.stderr}")
     return "a verified run; --trace is refused in a sentence"
 
 

@@ -4,7 +4,7 @@ of `iocast compare`.
 
     python validation/theory/coverage.py [--tries 4000]
 
-A made-up population of systems is forecast once over the held-out step and once over the asked one; the model's errors
+A made-up population of systems is forecast once over the held-out step and once over the target one; the model's errors
 are normal, of a size that differs between systems, and correlated between the operations of a point. Nothing is
 simulated but these numbers. The interval score (Gneiting & Raftery 2007, section 6.2) is of logarithms, over that of
 the best fixed width for the population: 1 is as good as knowing the population. "Every row a value" is the same rule
@@ -111,7 +111,8 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=4000)
     tries = parser.parse_args().tries
     print(
-        "| population | correlation | operations | runs | inside 90 % | score | every row a value: inside | score |\n|---|---|---|---|---|---|---|---|"
+        "| population | correlation | operations | runs | inside 90 % | score | every row a value: inside | score"
+        " |\n|---|---|---|---|---|---|---|---|"
     )
     for name, (stranger, median, spread) in POPULATIONS.items():
         for correlation, operations, runs in ((0.8, 8, 2), (0.8, 4, 2), (0.5, 4, 1), (0.8, 1, 2)):

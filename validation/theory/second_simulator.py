@@ -34,7 +34,7 @@ class System:
     journal: float = 0.0  # share of a modifying service with one lock of the whole server held
     serial: float = 0.0  # share of every other service with that lock held
     crowding: float = 0.0  # a service that begins while others wait is longer by crowding ln(1 + waiting / threads)
-    cliff: int = 0  # beyond so many busy threads each further one lengthens services by cliff_slope; 0: never
+    cliff: int = 0  # beyond this number of busy threads each further one lengthens services by cliff_slope; 0: never
     cliff_slope: float = 0.1
     others: float = 0.0  # requests a second of other people, with the mean service of all operations
     detour: float = 0.0  # probability that an answer comes later by detour_length, without a thread

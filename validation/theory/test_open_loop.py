@@ -87,8 +87,8 @@ def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None
     """Requests with a part at each of two M/M/1 servers: (12 - rho)/8 S/(1-rho) (Flatto & Hahn 1984; Nelson & Tantawi
     1988, eq. 6).
 
-    So many ranks that next to none of their requests finds its own rank busy; the run ends while all of them still ask.
-    An object of two stripes is read, or two parts are asked for whatever the object.
+    With so great a number of ranks, next to none of their requests finds its own rank busy. The run ends while all of
+    them still send requests. An object of two stripes is read, or two parts are requested whatever the object.
     """
     ranks = 4000
     size = "8KiB" if stripes == "spanned" else "1B"
@@ -107,8 +107,8 @@ def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("order", [["stat", "background", "read"], ["read", "stat", "background"]], ids="-".join)
 def test_classes_wait_behind_those_before_them(simulate: Simulate, count: int, order: list[str]) -> None:
-    """M/G/1 and M/M/3 in non-preemptive order: Cobham 1954. So many ranks that next to none of their requests finds its
-    own rank busy."""
+    """M/G/1 and M/M/3 in non-preemptive order: Cobham 1954. With so great a number of ranks, next to none of their
+    requests finds its own rank busy."""
     ranks, each = 4000, 0.25 * count / SERVICE
     laws = {name: ("exponential", SERVICE) for name in order}
     if count == 1:

@@ -27,9 +27,15 @@ demands:
   create: {{law: lognormal, mean: 1ms, sigma: 0.5}}
 operations:
   stat: [{{delay: half_trip}}, {{station: mds, demand: stat}}, {{delay: half_trip}}]
-  read: {{open: [{{delay: half_trip}}, {{station: mds, demand: read}}, {{delay: half_trip}}, {{delay: storage}}], read: [], close: []}}
+  read:
+    open: [{{delay: half_trip}}, {{station: mds, demand: read}}, {{delay: half_trip}}, {{delay: storage}}]
+    read: []
+    close: []
   unlink: [{{delay: half_trip}}, {{station: mds, demand: unlink{lock}}}, {{delay: half_trip}}]
-  create: {{open: [{{delay: half_trip}}, {{station: mds, demand: create{lock}}}, {{delay: half_trip}}], write: [], close: []}}
+  create:
+    open: [{{delay: half_trip}}, {{station: mds, demand: create{lock}}}, {{delay: half_trip}}]
+    write: []
+    close: []
 """
 SEEDS = range(1, 11)
 

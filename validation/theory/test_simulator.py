@@ -129,8 +129,8 @@ def test_machine_repairman(simulate: Simulate, ranks: int) -> None:
 
 
 def test_intervals_of_until_hold_the_truth(simulate: Simulate) -> None:
-    """The same with N = 16, each run as long as its own precision asks: of 40, so many intervals of 95 % hold rate and
-    95th percentile as 40 of 88 % do with a probability of a false alarm of 1e-4 (some are lost by stopping as soon as
+    """The same with N = 16, each run as long as its own precision asks: of 40 intervals of 95 %, as many hold rate and
+    95th percentile as of 40 of 88 % with a probability of a false alarm of 1e-4 (some are lost by stopping as soon as
     an interval is narrow)."""
     platform = yaml({"s": station(4)}, [VISIT]).replace(
         "  read: {}", "  read: {open: [{delay: {law: exponential, mean: 2ms}}]}"
@@ -196,8 +196,8 @@ MEASURED = [0.9, 1.0, 0.7, 0.65, 0.4]
 
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
 def test_measured_speeds_are_rates(simulate: Simulate, discipline: str) -> None:
-    """Eight servers, each as fast as the table says of so many, beyond it as of five: birth and death with those
-    rates."""
+    """Eight servers, each as fast as the table says for the number that is busy, beyond it as for five: birth and death
+    with those rates."""
     n = np.arange(1, 9)
     platform = yaml({"s": station(8, discipline=discipline, speeds=MEASURED)}, [THINK, VISIT])
     truth = systems.repairman_throughput(16, 1e3 * n * np.array(MEASURED)[np.minimum(n, 5) - 1], 2e-3)

@@ -342,7 +342,7 @@ def test_buffers_are_not_for_the_solver(step: dict[str, str]) -> None:
         solve(platform, ONE, 1, 1, 0.0, 1)
 
 
-def test_what_cannot_be_solved_is_said() -> None:
+def test_platforms_that_cannot_be_solved_are_refused() -> None:
     platform = resolved(
         {"s": station(1)}, [VISIT], background={"o": {"station": "s", "rate": 2e3, "demand": ("constant", 1e-3)}}
     )

@@ -22,7 +22,8 @@ THINK = {"delay": ("exponential", 2e-3)}
 @pytest.mark.parametrize("customers", [1, 3, 40, 1000])
 @pytest.mark.parametrize("discipline", ["fcfs", "ps"])
 def test_measured_speeds(customers: int, speeds: list[float], discipline: str) -> None:
-    """Eight servers, as fast as a table says of so many, beyond it as the last; faster together than alone as well."""
+    """Eight servers, as fast as a table says for the number that is busy, beyond it as the last; also faster together
+    than alone."""
     n = np.arange(1, 9)
     rates = 1e3 * n * np.array(speeds)[np.minimum(n, len(speeds)) - 1]
     platform = resolved({"s": station(8, discipline=discipline, speeds=speeds)}, [THINK, VISIT])

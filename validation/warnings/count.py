@@ -199,7 +199,9 @@ def main() -> int:
     parser.add_argument(
         "--keep",
         type=Path,
-        help="file that keeps each answer; known answers are not computed again, so that the count can be made in parts",
+        help=(
+            "file that keeps each answer; known answers are not computed again, so that the count can be made in parts"
+        ),
     )
     given = parser.parse_args()
     solvers = given.solver or SOLVERS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spack repo add packaging/spack && spack install iocast: builds what is committed in the checkout that this file is part of."""
+"""spack repo add packaging/spack && spack install iocast: builds the checkout that this file is part of."""
 
 import pathlib
 
@@ -7,8 +7,8 @@ from spack.package import *
 
 
 class Iocast(CMakePackage):
-    """Measures a storage system with many MPI ranks, simulates it as a queueing network, and forecasts its throughput and latency distribution at
-    other scales."""
+    """Measures a storage system with many MPI ranks, simulates it as a queueing network, and forecasts its throughput
+    and latency distribution at other scales."""
 
     git = pathlib.Path(__file__).resolve().parents[4].as_uri()
     license("Apache-2.0")
