@@ -36,8 +36,8 @@ YamlNode YamlNode::parse(const std::string& text, const std::string& name)
   }
 }
 
-YamlNode::YamlNode(YAML::Node node, std::string file, std::string path)
-    : layers_{{std::move(node), std::move(file)}}, path_(std::move(path))
+YamlNode::YamlNode(const YAML::Node& node, std::string file, std::string path)
+    : layers_{{node, std::move(file)}}, path_(std::move(path))
 {
 }
 

@@ -26,7 +26,7 @@ public:
   /// Reads a whole file. @throws InputError when it can't be read or is no YAML
   static YamlNode load(const std::string& file);
   static YamlNode parse(const std::string& text, const std::string& name);
-  YamlNode(YAML::Node node, std::string file, std::string path = "");
+  YamlNode(const YAML::Node& node, std::string file, std::string path = "");
   /// This map with `base` below it: what this one lacks is looked up there, map by map. Lists, single values and maps
   /// that hold the key `replacing` hide what lies below them.
   YamlNode over(const YamlNode& base, const std::string& replacing) const;

@@ -132,7 +132,7 @@ def _least(cost: Callable[[int], float], most: int) -> int:
     """The number from 1 to `most` of least cost, the smallest of those that tie: powers of two, then numbers between
     the best one's neighbours, by ever smaller steps until each of its own neighbours was tried. For a cost that falls
     to its least and then rises."""
-    tried = sorted({most, *(2**k for k in range(most.bit_length()))})
+    tried: list[int] = sorted({most, *(2**k for k in range(most.bit_length()))})
     while True:
         best = tried[0]
         for number in tried[1:]:

@@ -101,7 +101,7 @@ def _code_in(answer: str) -> str:
 def _with_known_names(sentence: str) -> str:
     """The sentence with what the user named in place of temporary files, whose lines nobody else sees."""
     for path, name in list(known_as.items()):
-        sentence = re.sub(re.escape(path) + r"(:\d+)?", lambda _, name=name: name, sentence)
+        sentence = re.sub(re.escape(path) + r"(:\d+)?", name.replace("\\", r"\\"), sentence)
     return sentence
 
 

@@ -886,7 +886,7 @@ class Campaign:
         """Reads what there is of the campaign, and ends what an earlier process of it left running."""
         plan, out, backend, place = self.plan, self.out, self.backend, str(self.root or "")
         if not (out / "campaign.json").is_file():
-            self.json = {
+            self.json: dict[str, Any] = {
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
@@ -968,7 +968,7 @@ class Campaign:
                 break
             iterations *= 4
         wanted = self.plan.seconds / self.plan.benchmark_repeats
-        iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(iterations * wanted / max(seconds, 1e-6))))
+        iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(iterations * wanted / max(float(seconds), 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return iterations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from dask_jobqueue import SLURMCluster
+from dask_jobqueue.slurm import SLURMCluster
 from distributed import Client, KilledWorker, Scheduler, Worker, as_completed
 from distributed.security import Security
 from distributed.utils import get_ip

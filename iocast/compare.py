@@ -360,7 +360,7 @@ def _quantities(a: Side, b: Side) -> list[str]:
 
 def _by_runs(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
     n, m = len(a.runs), len(b.runs)
-    logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # type: ignore[list-item]  # quantity x run
+    logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # quantity x run
     arrangements, drawn = _arrangements(n, m, seed)
     statistics = np.abs(_welch(logs, arrangements, n))  # quantity x arrangement; the first is the observed one
     single = (statistics >= statistics[:, :1] * (1 - 1e-9)).mean(axis=1)
@@ -525,26 +525,20 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, b
     changes = []
     for quantity in known:
         op, _, which = quantity.rpartition(".")
-        entries = [samples[i].log_value(op, which, side) for i, side in enumerate((a, b))]
-        if None in entries:
+        before, after = (samples[i].log_value(op, which, side) for i, side in enumerate((a, b)))
+        if before is None or after is None:
             one, other = a.pooled(quantity), b.pooled(quantity)
-            changes.append(
-                Change(
-                    quantity,
-                    one,
-                    other,
-                    ratio=other / one,
-                    why_not="none of them ended in the steady part that is compared",
-                )
-            )  # type: ignore[operator]
+            ratio = other / one if one and other else None
+            why_not = "none of them ended in the steady part that is compared"
+            changes.append(Change(quantity, one, other, ratio=ratio, why_not=why_not))
             continue
-        one, other = (math.exp(value) for value, _ in entries)  # type: ignore[misc]
+        (log_before, deviation_before), (log_after, deviation_after) = before, after
+        one, other = math.exp(log_before), math.exp(log_after)
         change = Change(quantity, one, other, ratio=other / one)
-        deviations = [deviation for _, deviation in entries]  # type: ignore[misc]
-        if None in deviations:
+        if deviation_before is None or deviation_after is None:
             change.why_not = f"fewer than {LEAST_BEYOND} independent operations lie beyond it"
         else:
-            variance = sum(deviation**2 for deviation in deviations)
+            variance = deviation_before**2 + deviation_after**2
             own = max(2, min(samples[i].blocks for i in (0, 1)) - 1)
             _tested(change, math.log(change.ratio or 1.0), *_with_between(variance, own, between), alpha)
         changes.append(change)

@@ -88,7 +88,9 @@ def _canonical(content: Any) -> Any:
 
 def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...]) -> Any:
     file = _workload_file(reference)
-    document = {"pattern": reference} if file is None or reference in above else dict(_read(file, *_stamp(file)))
+    document: dict[str, Any] = (
+        {"pattern": reference} if file is None or reference in above else dict(_read(file, *_stamp(file)))
+    )
     for key in WORKLOAD_PROSE:
         document.pop(key, None)
     parameters = document.get("parameters")

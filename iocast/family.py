@@ -72,7 +72,7 @@ class Beside:
     def document(self, phase: str, quantities: dict[str, Any]) -> dict[str, Any]:
         """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the
         lowest rate or the longest latency, to the platform's own value."""
-        entries = [
+        entries: list[dict[str, Any]] = [
             {
                 "name": one.name,
                 "description": one.description,

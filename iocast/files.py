@@ -206,7 +206,8 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
         value = placement.get(key)
         whole = isinstance(value, int) and not isinstance(value, bool)
         mean = key == "ranks_per_node" and isinstance(value, float)  # where nodes had unlike numbers
-        if not (value is None and key != "ranks") and not ((whole or mean) and 1 <= value < 2**53):
+        counted = (whole or mean) and isinstance(value, int | float) and 1 <= value < 2**53
+        if not (value is None and key != "ranks") and not counted:
             refuse(f"placement.{key}", value, "a number from 1 on")
     require("environment", content.get("environment") or {}, dict, "a map")
     require("phases", content.get("phases"), list, "a list")

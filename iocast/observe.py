@@ -60,7 +60,7 @@ class Named:
         self._ended = [0.0, 0, 0]
 
     def matches(self, process: psutil.Process) -> bool:
-        name = process.name()
+        name: str = process.name()
         # The kernel keeps 15 characters.
         return name == self.name or name == self.name[:15]
 
@@ -85,14 +85,16 @@ class Named:
                 del self._alive[pid]
                 for i, value in enumerate(self._last.pop(pid, (0.0, 0, 0))):
                     self._ended[i] += value
-        cpu, read, write = (self._ended[i] + sum(last[i] for last in self._last.values()) for i in range(3))
+        cpu, read_bytes, written_bytes = (
+            self._ended[i] + sum(last[i] for last in self._last.values()) for i in range(3)
+        )
         answer = {
             "cpu": round(cpu, 6),
             "count": len(self._alive),
             "threads": threads,
             "resident": resident,
-            "read_bytes": read,
-            "write_bytes": write,
+            "read_bytes": read_bytes,
+            "write_bytes": written_bytes,
         }
         return answer | {"waits": self._asleep()} if self._waits else answer
 

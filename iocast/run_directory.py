@@ -94,11 +94,11 @@ class Latencies:
 
     @property
     def maximum(self) -> float:
-        return self.histogram.get_max_value() * NS
+        return float(self.histogram.get_max_value()) * NS
 
     @property
     def minimum(self) -> float:
-        return self.histogram.get_min_value() * NS
+        return float(self.histogram.get_min_value()) * NS
 
     def quantity(self, name: str) -> float:
         return self.maximum if name == "max" else self.quantile(QUANTILES[name])
@@ -205,7 +205,7 @@ class Run:
         if not all(p.get("rate_unit") == BYTES for p in self.phases) and all(
             p["operations"] is not None and p["seconds"] for p in self.phases
         ):
-            return sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases)
+            return float(sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases))
         rates = [rate for p in self.phases if (rate := rate_of(p)) is not None]
         if not rates:
             raise InputError(f"The imported run '{self.path}' has no rate of operations in the phase '{self.phase}'.")

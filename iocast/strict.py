@@ -204,9 +204,8 @@ def _require_bounds(text: str, path: Path) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise InputError(
-                    f"{path}:{event.start_mark.line + 1}: lists and maps within each other are deeper than {MAX_DEPTH} here."
-                )
+                line = event.start_mark.line + 1 if event.start_mark else 1
+                raise InputError(f"{path}:{line}: lists and maps within each other are deeper than {MAX_DEPTH} here.")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 

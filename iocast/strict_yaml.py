@@ -117,7 +117,7 @@ class Section:
         node = self._keys[key][0]
         if not isinstance(node, yaml.MappingNode):
             self.fail(key, f"'{key}' must be a map of keys and values")
-        return Section(node, self.file, f"{self.path}.{key}" if self.path else key)  # type: ignore[arg-type]
+        return Section(node, self.file, f"{self.path}.{key}" if self.path else key)
 
     def sections(self, key: str) -> list[Section]:
         if key not in self:

@@ -81,8 +81,10 @@ def calibration_text(fitted: dict[str, Any]) -> str:
     )
     rows = []
     for path, p in fitted["parameters"].items():
-        shown = (lambda v: quantity("", v)) if p["unit"] == "s" else (lambda v: f"{v:.3g}")
-        rows.append([path, shown(p["value"]), f"{shown(p['low'])} .. {shown(p['high'])}"])
+        value, low, high = (
+            quantity("", p[key]) if p["unit"] == "s" else f"{p[key]:.3g}" for key in ("value", "low", "high")
+        )
+        rows.append([path, value, f"{low} .. {high}"])
     lines += ["", table(["fitted", "value", "90 % range"], rows)] if rows else []
     holdout = fitted["holdout"]
     if holdout:
@@ -362,7 +364,7 @@ def comparison_text(comparison: dict[str, Any]) -> str:
             "",
         ]
         lines += [table(header, rows), point["how"], *point["warnings"]]
-        unknown = {row["why_not"]: [] for row in point["rows"] if row["why_not"]}
+        unknown: dict[str, list[str]] = {row["why_not"]: [] for row in point["rows"] if row["why_not"]}
         for row in point["rows"]:
             if row["why_not"]:
                 unknown[row["why_not"]].append(row["quantity"])

@@ -321,7 +321,8 @@ Reader::Reader(std::string file) : file_(std::move(file)), handles_(std::make_un
     bool good = false;
     if (H5Tis_variable_str(type.get()) > 0) { // as h5py writes them
       char* text = nullptr;
-      if ((good = H5Aread(about.get(), type.get(), &text) >= 0 && text != nullptr)) {
+      good       = H5Aread(about.get(), type.get(), static_cast<void*>(&text)) >= 0 && text != nullptr;
+      if (good) {
         words = text;
         H5free_memory(text);
       }

@@ -108,7 +108,7 @@ def _rate(there: Array, server: Array, crowding: Array, others: float) -> Array:
 
 def spread(logs: Array, by: Array, count: int) -> Array:
     """Indices of `count` of the samples, spread evenly over the quantity `by` of each."""
-    return np.argsort(by)[((np.arange(count) + 0.5) / count * len(logs)).astype(int)]
+    return np.asarray(np.argsort(by)[((np.arange(count) + 0.5) / count * len(logs)).astype(int)])
 
 
 def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Array, seed: int) -> Array:
@@ -137,7 +137,7 @@ def find_posterior(placements: Sequence[Placement], log_rates: Array, sigmas: Ar
         return np.asarray(-2.5 * np.log1p(residuals**2 / 4).sum(axis=1))
 
     generator = np.random.default_rng(seed)
-    logs = mean + sd * ndtri(np.clip(qmc.Sobol(len(PARAMETERS), seed=seed).random(SAMPLES), 1e-9, 1 - 1e-9))
+    logs: Array = mean + sd * ndtri(np.clip(qmc.Sobol(len(PARAMETERS), seed=seed).random(SAMPLES), 1e-9, 1 - 1e-9))
     before, explained = prior(logs), likelihood(logs)
     power = 0.0
     while power < 1:

@@ -93,7 +93,7 @@ def check_runs(points: list[Point]) -> None:
 def empirical_law(latencies: Latencies) -> dict[str, Any]:
     """A measured distribution as a platform's `empirical` law: values in seconds, smoothed only by the choice of
     probabilities. Probabilities finer than the number of samples are left out."""
-    values = []
+    values: list[float] = []
     probabilities = []
     for p in LAW_PROBABILITIES:
         if 0 < p < 1 and min(p, 1 - p) * latencies.count < 2:

@@ -175,4 +175,5 @@ def family_document(platform: str) -> Document:
     merged: Document = {}
     for _, document in reversed(chain(find_platform(platform))):
         merged = merge(merged, document)
-    return yaml.safe_load(yaml.safe_dump(merged))
+    copy: dict[str, Any] = yaml.safe_load(yaml.safe_dump(merged))
+    return copy

@@ -178,10 +178,10 @@ def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
 
     def value(phase: Any, name: str) -> float:
         op, _, which = name.rpartition(".")
-        return max(phase["rate"] if name == "rate" else phase["latency"][op][which], 1e-9)
+        return float(max(phase["rate"] if name == "rate" else phase["latency"][op][which], 1e-9))
 
     logs = [[math.log(value(phase, name)) for name in names] for phase in simulated["phases"] if phase["name"] == of]
-    return np.mean(logs, axis=0)
+    return np.asarray(np.mean(logs, axis=0))
 
 
 def _outcome(job: Job) -> Any:
@@ -200,11 +200,11 @@ def _outcome(job: Job) -> Any:
 
 def _simulate_text(task: tuple[str, str, dict[str, str], int, int, int]) -> Any:
     """The same, on a worker that has no file of the platform, but its text."""
-    text, *rest = task
+    text, pattern, settings, nodes, ranks_per_node, seed = task
     with scratch_directory("simulation") as scratch:
         platform = scratch / "platform.yaml"
         platform.write_text(text)
-        return _outcome((platform, *rest))
+        return _outcome((platform, pattern, settings, nodes, ranks_per_node, seed))
 
 
 def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:

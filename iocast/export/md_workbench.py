@@ -71,7 +71,7 @@ def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
 
 def _line(phase: dict[str, Any], answer: dict[str, Any], seconds: float, share: float) -> str:
     def count(op: str) -> int:
-        return round(phase["latency"].get(op, {}).get("count", 0) * share)
+        return round(float(phase["latency"].get(op, {}).get("count", 0)) * share)
 
     name, size = phase["name"], answer.get("object_size", 0)
     objects = count({"precreate": "create", "benchmark": "read", "cleanup": "unlink"}[name])

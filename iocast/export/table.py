@@ -117,12 +117,12 @@ def histograms_by_phase(path: Path, run: dict[str, Any]) -> dict[int, dict[str, 
         own = places.get(tag, [])
         # Imported phases may lack histograms; their start then tells which phase it is.
         same = [n for n in own if abs((run["phases"][n]["start_seconds"] or 0) - start) < 1e-3] if len(own) > 1 else own
-        number = same[0] if len(same) == 1 else own[seen[tag]] if seen[tag] < len(own) else None
-        seen[tag] += 1
-        if number is None:
+        if len(same) != 1 and seen[tag] >= len(own):
             raise InputError(
                 f"The log '{path / 'latency.hlog'}' has more intervals of '{tag}' than run.json has such phases."
             )
+        number = same[0] if len(same) == 1 else own[seen[tag]]
+        seen[tag] += 1
         counts = np.ctypeslib.as_array(histogram.counts)
         found[number][tag.partition(".")[2]] = [
             (histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(i))) * NS, int(counts[i]))

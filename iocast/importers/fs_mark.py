@@ -39,7 +39,8 @@ def _read_one(source: Source) -> Record:
     version, command = VERSION.search(source.text), COMMAND.search(source.text)
     if version is None:
         raise source.refuse(1, "the line '# Version ..., ... thread(s) starting at ...' is missing")
-    columns, phases, before = 0, [], 0
+    phases: list[Phase] = []
+    columns = before = 0
     for number, line in enumerate(source.lines, start=1):
         cells = line.split()
         if line.startswith("FSUse%"):

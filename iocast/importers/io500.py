@@ -331,9 +331,9 @@ def _add_outputs(record: Record, directory: Path) -> None:
             f"The outputs of the phases say different numbers of processes ({printed}); the most frequent one is imported."
         )
     if votes:
-        place = max(votes, key=lambda p: votes[p])
-        record.ranks, record.nodes = place
-        record.origin |= {"ranks": where[place], "nodes": where[place]}
+        most = max(votes, key=lambda p: votes[p])
+        record.ranks, record.nodes = most
+        record.origin |= {"ranks": where[most], "nodes": where[most]}
     for phase in record.phases:
         _add_rank_times(phase, directory, record.ranks)
 
@@ -343,7 +343,7 @@ def _add_launch(record: Record, sources: list[Source]) -> None:
 
     All commands must agree. A line "exe = mpirun ..." of result.txt starts another program for find, on processes of
     its own."""
-    found = {}
+    found: dict[int, str] = {}
     for source in sources:
         for number, line in enumerate(source.lines if source.head else [], start=1):
             if not re.match(r"\s*(#|exe\s*=)", line) and (launch := LAUNCH.search(line)):

@@ -321,9 +321,9 @@ def _started(text: Any) -> str | None:
 def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) -> Record:
     entries = [options.get("clients per node"), options.get("clients"), options.get("taskspernode")]
     per_node = next((int(m[1]) for v in entries if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
-    nodes = options.get("nodes")
+    nodes = str(options.get("nodes") or "")
     ranks = int(tasks) if tasks else None
-    own = int(nodes) if str(nodes or "").isdigit() and int(nodes) > 0 else None
+    own = int(nodes) if nodes.isdigit() and int(nodes) > 0 else None
     if own is None and ranks and per_node and ranks % per_node == 0:
         own = ranks // per_node
     record = Record(

@@ -360,11 +360,11 @@ def _ranks(record: Record, options: dict[str, str]) -> int | None:
     if "total objects" in options and "iterations" in shown and "objects" in shown:
         each = datasets * (shown["iterations"] * shown.get("repeats", 3) + shown["objects"])
         if each and int(options["total objects"]) % each == 0:
-            return int(options["total objects"]) // each
+            return int(options["total objects"]) // int(each)
     for phase in record.phases:
         made = phase.counts.get("mkdir") or phase.counts.get("rmdir")
         if made and made % datasets == 0 and not phase.errors:
-            return made // datasets
+            return int(made // datasets)
     return None
 
 

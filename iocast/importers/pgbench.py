@@ -62,13 +62,13 @@ def _read_one(source: Source) -> Record:
     record = Record("pgbench", "pgbench", [phase], pattern="pgbench", version=version[1] if version else None, nodes=1)
     record.origin["nodes"] = f"{source.at(rated)} (pgbench is one process)"
     if "number of clients" in values:
-        reported, line = values["number of clients"]
-        record.ranks, record.origin["ranks"] = int(source.number(reported, line, "clients")), source.at(line)
+        clients, at = values["number of clients"]
+        record.ranks, record.origin["ranks"] = int(source.number(clients, at, "clients")), source.at(at)
     for theirs, ours in PARAMETERS.items():
         if theirs in values:
-            reported, line = values[theirs]
+            reported, at = values[theirs]
             record.parameters[ours] = int(reported) if reported.isdigit() else reported
-            record.origin[f"parameters.{ours}"] = source.at(line)
+            record.origin[f"parameters.{ours}"] = source.at(at)
     if phase.errors is None:
         record.missing["phases[].errors"] = "This version of pgbench does not count failed transactions."
     record.missing |= {

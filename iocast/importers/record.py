@@ -104,7 +104,7 @@ class Phase:
         while ends >= MAX_BINS * width:
             width *= 2
         self.timeline = {"bin_seconds": width}
-        slow = []
+        slow: list[dict[str, Any]] = []
         for op, (start, seconds) in traces.items():
             self.latency[op] = Latency.of_values(seconds)
             bins = ((start + seconds) / width).astype(int)

@@ -248,7 +248,7 @@ def _without_doubles(series: Series) -> list[Record]:
     most numbers."""
     best: dict[Any, Record] = {}
     for _, record in series.runs:
-        key = (
+        key: tuple[Any, ...] = (
             record.tool,
             " ".join(record.command or []),
             (record.started or "")[:19],

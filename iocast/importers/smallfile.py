@@ -92,9 +92,9 @@ def _read_one(source: Source) -> Record:
         if theirs in options and options[theirs][0].isdigit():
             record.parameters[ours] = int(options[theirs][0]) * (1 if ours == "items" else 1024)
             record.origin[f"parameters.{ours}"] = source.at(options[theirs][1])
-    for host, _, status, line in threads:
+    for host, _, status, at in threads:
         if status != "ok":
-            record.warnings.append(f"{source.at(line)}: a thread of {host} ended with '{status}'.")
+            record.warnings.append(f"{source.at(at)}: a thread of {host} ended with '{status}'.")
     record.missing |= {
         "command": "smallfile prints its options, not its command line.", "started": "smallfile prints no time of day.",
         "phases[].latency.*": "smallfile writes response times into files of their own.", "phases[].errors": "smallfile does not count failed operations.",

@@ -128,7 +128,8 @@ class Source:
 
         fio writes notes around its values, elbencho a value for each phase. A last value that was cut off is left out
         when there are others, and `cut_value` is its line then."""
-        decoder, found, at = json.JSONDecoder(), [], 0
+        found: list[tuple[int, Any]] = []
+        decoder, at = json.JSONDecoder(), 0
         while (start := self._next_value(at)) is not None:
             line = self.line_at(start)
             try:

@@ -132,7 +132,9 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
     if "working_set" in row:
         record.parameters["working_set"] = _bytes(source, row["working_set"], number, "working_set")
-    machine = {"cpus_per_node": _count(source, row["cores"], number, "cores")} if "cores" in row else {}
+    machine: dict[str, float] = (
+        {"cpus_per_node": _count(source, row["cores"], number, "cores")} if "cores" in row else {}
+    )
     machine |= {"memory_bytes": _bytes(source, row["memory"], number, "memory")} if "memory" in row else {}
     record.environment = machine or None
     if "waiting_factor" in numbers:

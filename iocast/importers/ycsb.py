@@ -55,8 +55,8 @@ def _values(source: Source) -> dict[tuple[str, str], tuple[float, int]]:
             ) from error
         return found
     for number, text in enumerate(source.lines, start=1):
-        if (line := LINE.match(text)) and line[3] != "NaN":
-            found[line[1], line[2]] = source.number(line[3], number, line[2]), number
+        if (row := LINE.match(text)) and row[3] != "NaN":
+            found[row[1], row[2]] = source.number(row[3], number, row[2]), number
     return found
 
 

@@ -149,7 +149,7 @@ class Probes:
         """Reads what there is of the search, and ends what an earlier process of it left running."""
         requested = self.search
         if not (requested.out / "campaign.json").is_file():
-            self.json = {
+            self.json: dict[str, Any] = {
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
@@ -174,11 +174,8 @@ class Probes:
             raise InputError(
                 f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out."
             )
-        self.json = {
-            "id": secrets.token_hex(8),
-            "attempt": 0,
-            "data_set": False,
-        } | self.json  # of before searches had them
+        earlier: dict[str, Any] = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False}
+        self.json = earlier | self.json  # of before searches had them
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         end_orphans(self.json["id"])
 

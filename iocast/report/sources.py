@@ -192,7 +192,8 @@ def _choose_phases(sources: Sources) -> None:
     """What each run is looked at in: the phases that forecasts and calibrations name, as far as it has them. Where
     nothing is named, or it has none of them, one phase for all runs of its workload, which all of them have as far as
     there is one."""
-    named, others = sources.named_phases, {}
+    named = sources.named_phases
+    others: dict[str, list[Run]] = {}
     for run in sources.runs:
         run.about = tuple(phase for phase in named if phase in run.phase_names)
         if not run.about and run.phases:

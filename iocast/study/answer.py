@@ -326,12 +326,18 @@ def _levels(search: Search) -> list[Json]:
     """Each level with the share of designs that it rules out, and that it alone rules out."""
     allowed = search.allowed
     rows = []
-    fails = {
-        level.name: np.array([[(c.level_probabilities is not None) and c.level_probabilities[i] < search.study.confidence for i, (other, _) in enumerate(search.conditions) if other is level] for c in allowed]).any(axis=1)
-        if allowed else np.zeros(0, bool)
-        for level in search.desk.levels
-    }  # fmt: skip
-    together = sum(v.astype(int) for v in fails.values()) if fails else np.zeros(0, int)
+    fails: dict[str, np.ndarray] = {}
+    for level in search.desk.levels:
+        places = [i for i, (other, _) in enumerate(search.conditions) if other is level]
+        fails[level.name] = np.array(
+            [
+                c.level_probabilities is not None
+                and any(c.level_probabilities[i] < search.study.confidence for i in places)
+                for c in allowed
+            ],
+            bool,
+        )
+    together = np.sum([v.astype(int) for v in fails.values()], axis=0) if fails else np.zeros(0, int)
     for level in search.desk.levels:
         failing = fails[level.name]
         rows.append(

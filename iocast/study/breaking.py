@@ -70,11 +70,11 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
                     )
                     curve.append((ranks, margin))
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
-        known = [b for b in breaks if b[0] is not None]
+        known = [(ranks, level, w) for ranks, level, w in breaks if ranks is not None]
         answer: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": nodes[-1] * per_node}
         if known:
-            ranks, level, w = min(known, key=lambda b: b[0])
-            answer |= {"ranks": ranks, "level": level.name, "workload": w}
+            first, level, w = min(known, key=lambda b: b[0])
+            answer |= {"ranks": first, "level": level.name, "workload": w}
         result[c.design.number] = answer
     return result
 
@@ -140,7 +140,8 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
 def _mean(result: dict[str, Any]) -> float:
     """Of the response times of all operations."""
     known = result["quantities"]
-    return sum(known[f"{op}.rate"] * known[f"{op}.mean"] for op in quantities.operations_of(result)) / known["rate"]
+    weighted = sum(known[f"{op}.rate"] * known[f"{op}.mean"] for op in quantities.operations_of(result))
+    return float(weighted / known["rate"])
 
 
 def _crossing(curve: list[tuple[int, float]]) -> int | None:

@@ -84,7 +84,7 @@ def _design(argument: str) -> Json:
         raise InputError(
             f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}"
         )
-    found = known[design]
+    found: dict[str, Any] = known[design]
     if found["id"] not in samples["designs"]:
         raise InputError(
             f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: {{simulate: ...}} in the study."

@@ -137,7 +137,7 @@ class Platform:
 
     @cached_property
     def _also(self) -> dict[str, list[str]]:
-        calibration = next(
+        calibration: dict[str, Any] = next(
             (document["calibration"] for _, document in self._source.chain() if "calibration" in document), {}
         )
         groups = [calibration.get("parameters", {})]

@@ -463,7 +463,7 @@ class Desk:
         if operations <= self.study.most_operations or not length:
             return 1.0
         full = float(profile["given"][length])
-        return max(1, math.floor(full * self.study.most_operations / operations)) / full
+        return float(max(1, math.floor(full * self.study.most_operations / operations)) / full)
 
     def _is_down(self, ask: Ask) -> bool:
         if ask.point.scenario == NORMAL:
@@ -485,7 +485,8 @@ class Desk:
         if key not in found:
             found[key] = evaluate(request)
             self.store.put(key, found[key])
-        return found[key]
+        result: Result = found[key]
+        return result
 
 
 def _length(profile: Result) -> str:

@@ -31,7 +31,7 @@ def explore(search: Search) -> None:
         )
         trials = optuna.create_study(directions=["minimize"] * 3, sampler=sampler)
     names = [axis.name for axis in study.axes]
-    spaces = {
+    spaces: dict[str, optuna.distributions.BaseDistribution] = {
         axis.name: optuna.distributions.CategoricalDistribution(list(range(len(axis.values)))) for axis in study.axes
     }
     for extreme in _corners(search):
@@ -53,17 +53,13 @@ def _corners(search: Search) -> list[tuple[int, ...]]:
     """The cheapest value on every axis, the dearest, and the first."""
     ends = []
     for pick in (min, max):
-        ends.append(
-            tuple(
-                pick(range(len(a.values)), key=lambda i, a=a: (_price(search, a.values[i]), i))
-                for a in search.study.axes
-            )
-        )
+        priced = [[(_price(search, value), i) for i, value in enumerate(a.values)] for a in search.study.axes]
+        ends.append(tuple(pick(values)[1] for values in priced))
     return list(dict.fromkeys([*ends, (0,) * len(search.study.axes)]))
 
 
 def _price(search: Search, value: Any) -> float:
-    return sum(count * search.study.parts[name].price for name, count in value.parts.items())
+    return float(sum(count * search.study.parts[name].price for name, count in value.parts.items()))
 
 
 def _judged(search: Search, design: Design) -> tuple[list[float], list[float]]:

@@ -68,7 +68,7 @@ def _quantile(known: dict[str, Any], op: str, scores: np.ndarray) -> np.ndarray:
     slope = (math.log(values[1]) - math.log(values[0])) / (places[1] - places[0])
     places.insert(0, -4.0)
     values.insert(0, values[0] * math.exp(slope * (-4.0 - places[1])))
-    return np.exp(np.interp(scores, places, np.log(values)))
+    return np.asarray(np.exp(np.interp(scores, places, np.log(values))))
 
 
 @lru_cache(maxsize=32)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -311,8 +312,8 @@ def _tasks(yaml: Section) -> dict[str, dict[str, float]]:
 
 def _parts(yaml: Section) -> dict[str, Part]:
     def read(one: Section, name: str) -> Part:
-        numbers = (one.number("price", low=0), one.number("watts", 0, low=0), one.number("rack_units", 0, low=0))
-        return Part(name, *map(float, numbers), source=str(one.value("source", "")))
+        price, watts = float(one.number("price", low=0)), float(one.number("watts", 0, low=0))
+        return Part(name, price, watts, float(one.number("rack_units", 0, low=0)), str(one.value("source", "")))
 
     return _named(yaml, "parts", read, "part")
 
@@ -341,7 +342,7 @@ def _edits(section: Section) -> tuple[Edit, ...]:
     if "edit" in section:
         inner = section.section("edit")
         for path in inner.keys():
-            edits.append(_edit(path, inner.value(path), lambda sentence, path=path: inner.fail(path, sentence)))
+            edits.append(_edit(path, inner.value(path), partial(inner.fail, path)))
     return tuple(edits)
 
 
@@ -379,11 +380,14 @@ def _numbers_axis(one: Section, name: str, parts: dict[str, Part]) -> Axis:
     values = []
     for value, line in one.entries("values"):
         plain = {k: value.value(k) for k in value.keys()} if isinstance(value, Section) else value
-        edit = _edit(path, plain, lambda sentence, line=line: one.fail_at(line, sentence))
-        if part and (edit.how != "set" or isinstance(plain, bool) or not isinstance(plain, int | float)):
-            one.fail_at(line, f"'{plain}' is no number of parts; name the values, each with its own 'parts'")
+        edit = _edit(path, plain, partial(one.fail_at, line))
+        bought: dict[str, float] = {}
+        if part:
+            if edit.how != "set" or isinstance(plain, bool) or not isinstance(plain, int | float):
+                one.fail_at(line, f"'{plain}' is no number of parts; name the values, each with its own 'parts'")
+            bought[part] = float(plain)
         text = str(plain) if edit.how == "set" else f"{'times' if edit.how == 'times' else 'plus'} {edit.value}"
-        values.append(Value(text, (edit,), {part: float(plain)} if part else {}, line=line))
+        values.append(Value(text, (edit,), bought, line=line))
     one.finish()
     return _checked(one, name, values, numbers=True)
 
@@ -447,7 +451,9 @@ def _levels(
             level = parse_level(str(entry.value("level") if is_map else entry))
         except InputError as error:
             yaml.fail_at(line, str(error).rstrip("."))
-        about, at, under, why = (), (), NORMAL, ""
+        about: tuple[str, ...] = ()
+        at: tuple[str, ...] = ()
+        under, why = NORMAL, ""
         if is_map:
             about, at = (
                 _names(entry, "workload", list(workloads), "workload"),

@@ -276,7 +276,7 @@ def _needs(needed: Json) -> str:
 
 def level_name(needed: Json) -> str:
     """The level without its limit: "p99(create)"."""
-    name = needed["level"]
+    name = str(needed["level"])
     for sign in ("<=", ">=", "<", ">"):
         name = name.partition(f" {sign}")[0]
     return name

@@ -118,12 +118,12 @@ def axes(search: Search) -> list[dict[str, Any]]:
             of = here == i
             if of.any():
                 cost = float(np.mean([c.design.cost for (c, _), chosen in zip(known, of, strict=True) if chosen]))
-                means = {
+                averages = {
                     name: float(math.exp(values[of].mean()))
                     for name, values in outcomes.items()
                     if name != "worst margin"
                 }
-                effects.append({"value": value.name, "cost": cost, **means, "worst_margin": float(worst[of].mean())})
+                effects.append({"value": value.name, "cost": cost, **averages, "worst_margin": float(worst[of].mean())})
         result.append({"axis": axis.name, "shares": shares, "values": effects})
     return result
 

@@ -4,6 +4,7 @@
 #include "input/error.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -276,7 +277,7 @@ private:
       }
     }
     if (const auto think = node.find("think"))
-      access.think_ns = static_cast<uint64_t>(scope_.number(*think, Unit::seconds, 0, 1e6) * 1e9 + 0.5);
+      access.think_ns = static_cast<uint64_t>(std::llround(scope_.number(*think, Unit::seconds, 0, 1e6) * 1e9));
     if (const auto turn = node.find("in_turn"))
       access.in_turn = scope_.choice(*turn, {"false", "true"}) == 1;
     if (access.in_turn && access.session != 0)
@@ -285,7 +286,8 @@ private:
       node["in_turn"].fail(
           fmt::format("a process can't have {} files open at once; 64 are the most", plan_.files[access.file].count));
     if (access.operation == Operation::mixed)
-      access.read_share = static_cast<uint64_t>(scope_.number(node["read_share"], Unit::factor, 0, 1) * 0x1p32 + 0.5);
+      access.read_share =
+          static_cast<uint64_t>(std::llround(scope_.number(node["read_share"], Unit::factor, 0, 1) * 0x1p32));
     if (access.operation == Operation::mixed && access.layout->draws_sizes())
       node.fail("mixed reads and writes need one request size, but random-strided has many");
     if (access.operation == Operation::mixed && n * access.passes >= uint64_t{1} << 31)

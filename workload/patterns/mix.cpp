@@ -265,7 +265,7 @@ private:
         (what == "share" ? member->share : member->requested) =
             number(name, text, what == "share" ? Unit::factor : Unit::count);
       else
-        member->settings.push_back(what + "=" + text);
+        member->settings.push_back(fmt::format("{}={}", what, text));
     }
     if (members_.empty())
       throw InputError(

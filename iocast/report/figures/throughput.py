@@ -40,35 +40,32 @@ def data(sources: Sources) -> list[Row] | None:
         answer = comparison.row("rate")
         if answer is None:
             continue
-        phase, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
-        if (phase, factor, "measured", ranks) not in drawn:
+        shown, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
+        if (shown, factor, "measured", ranks) not in drawn:
             ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
-            rows.append(_row(phase, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
+            rows.append(_row(shown, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
         rows.append(
             _row(
-                phase,
+                shown,
                 factor,
                 "forecast",
                 ranks,
                 {"value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high")},
             )
         )
-        rows += [_row(phase, factor, name, ranks, entry) for name, entry in (answer.get("baselines") or {}).items()]
+        rows += [_row(shown, factor, name, ranks, entry) for name, entry in (answer.get("baselines") or {}).items()]
     drawn = {_place(r) for r in rows}
     for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
-        ranks, factor, phase = (
-            evidence.ranks_of(forecast["placement"]),
-            evidence.waiting_factor(forecast),
-            evidence.phase_of(forecast),
-        )
+        ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
+        shown = evidence.phase_of(forecast)
         if "rate" not in forecast["quantities"] or (largest and ranks > BEYOND * largest):
             continue
         answer = {"forecast": forecast["quantities"]["rate"]}
         baselines = forecast.get("baselines") or {}
         answer |= {name: values["rate"] for name, values in baselines.items() if "rate" in values}
         for name, entry in answer.items():
-            if (phase, factor, name, ranks) not in drawn:
-                rows.append(_row(phase, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
+            if (shown, factor, name, ranks) not in drawn:
+                rows.append(_row(shown, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
     order = sources.phases
     rows.sort(
         key=lambda r: (
