@@ -69,7 +69,7 @@ public:
   std::string failure(const std::string& sentence) const;
 
 private:
-  struct Layer {
+  struct Layer { // NOLINT(bugprone-exception-escape): nodes of yaml-cpp may throw when they are assigned
     YAML::Node node;
     std::string file;
   };

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents that repeat what the programs know agree with them."""
 
+import os
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from programs import REPOSITORY
 
 Iocast = Callable[..., subprocess.CompletedProcess[str]]
@@ -31,6 +33,29 @@ def test_tables_are_refused_where_they_have_no_place(iocast: Iocast, tmp_path: P
     assert done.returncode == 2 and "there are tables of workloads and patterns" in done.stderr
 
 
-def test_the_manual_shows_the_tested_pattern() -> None:
-    shown = re.findall(r"```cpp\n(.*?)```", (REPOSITORY / "docs" / "patterns.md").read_text(), flags=re.DOTALL)
-    assert shown == [(REPOSITORY / "tests" / "unit" / "example_pattern.cpp").read_text()]
+@pytest.mark.parametrize(
+    ("page", "source"),
+    [("patterns.md", "unit/example_pattern.cpp"), ("new-backend.md", "contract/example_backend.cpp")],
+)
+def test_the_manual_shows_the_tested_example(page: str, source: str) -> None:
+    shown = re.findall(r"```cpp\n(.*?)```", (REPOSITORY / "docs" / page).read_text(), flags=re.DOTALL)
+    assert shown == [(REPOSITORY / "tests" / source).read_text()]
+
+
+def test_evidence_has_a_table_of_its_commands() -> None:
+    """Every script of validation/ is in the table of its README; what the table names is there."""
+    folder = REPOSITORY / "validation"
+    text = (folder / "README.md").read_text()
+    named = set(
+        re.findall(r"^\| `(?:pytest validation/)?([\w./]+)", text.partition("## What each shows")[2], re.MULTILINE)
+    )
+    scripts = {
+        str(file.relative_to(folder))
+        for file in folder.rglob("*")
+        if file.is_file() and os.access(file, os.X_OK) and file.read_bytes().startswith(b"#!")
+    }
+    assert scripts - named == set()
+    for name in named | set(re.findall(r"`((?:\w+/)+\w+(?:\.py)?)[ `]", text.partition("## What each shows")[0])):
+        assert name.startswith("build/bin/") or (folder / name).exists() or (REPOSITORY / name).exists(), name
+    for target in re.findall(r"\]\(([^)#]+)", text):
+        assert (folder / target).exists(), target

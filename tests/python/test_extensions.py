@@ -5,6 +5,7 @@ it is written."""
 import dataclasses
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,20 @@ def test_figure(example, imported: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_figure_that_breaks_a_rule_is_refused_where_it_is_made(change: dict[str, str], says: str) -> None:
     with pytest.raises(InputError, match=says):
         dataclasses.replace(figures.all_figures()[0], **change)
+
+
+def test_backend(mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str]) -> None:
+    """docs/new-backend.md shows it."""
+    program = find_program("iocast-bench-with-example")
+    assert program is not None, "iocast-bench-with-example is not built; run ./check"
+    sizes = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20"]
+    command = [*mpirun(1), str(program), "--backend", "memory", *sizes, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    phases = {phase["name"]: phase for phase in json.loads(done.stdout)["phases"]}
+    assert {name: phase["errors"] for name, phase in phases.items()} == dict.fromkeys(phases, 0)
+    assert phases["precreate"]["latency"]["create"]["count"] == 40
+    full = subprocess.run(
+        [*command, "--memory.capacity", "30"], capture_output=True, text=True, env=mpi_environment, timeout=60
+    )
+    assert full.returncode == 1 and "holds 30 objects and is full; raise --memory.capacity." in full.stderr
