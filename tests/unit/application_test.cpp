@@ -452,7 +452,7 @@ TEST(Application, LoopsRepeatPhasesWithOtherSizes)
   EXPECT_EQ(names({"records=2KiB"}), "precreate-directories write-2KiB read-2KiB cleanup cleanup-directories ");
   EXPECT_MENTIONS(
       file.refusal({1, 1}, {"records=3KiB"}),
-      ".yaml:9: in application.phases[0].phases[0].requests, '$size / $record' is 2.66667, which is no whole number.");
+      ".yaml:11: in application.phases[0].phases[0].requests, '$size / $record' is 2.66667, which is no whole number.");
 }
 
 TEST(Application, PhasesThatALoopDoesNotNameHaveItsValueAppended)
