@@ -336,8 +336,8 @@ def series_notes(described: Mapping[str, Any]) -> list[str]:
             "Look for other settings, hardware or load in runs that contradict each other, and leave some out."
         )
     notes += [f"left out: {sentence}" for sentence in described.get("left_out", [])]
-    if number := described.get("files_without_results"):
-        notes.append(f"{number} files are no results of a known tool.")
+    if without := described.get("files_without_results"):
+        notes.append(f"{without} files are no results of a known tool.")
     return notes
 
 
