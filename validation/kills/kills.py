@@ -259,7 +259,8 @@ class Nodes:
         self._first = [
             start(
                 ["unshare", "--fork", "--kill-child", "--pid", "--mount-proc", "--uts"]
-                + ["sh", "-c", f"{begin} && exec sleep infinity", "sh", str(mount), str(shared), f"node{number}", str(hosts)]
+                + ["sh", "-c", f"{begin} && exec sleep infinity"]
+                + ["sh", str(mount), str(shared), f"node{number}", str(hosts)]
             )
             for number, mount in enumerate(mounts, start=1)
         ]  # fmt: skip
