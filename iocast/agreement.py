@@ -67,10 +67,10 @@ def check_forecast(forecast: dict[str, Any], name: str) -> None:
             ) from error
         if not finite:
             raise InputError(f"{name} has numbers {where} that are beyond all measuring; forecast again.")
-        for way, known in rising:
-            if any(later < earlier * (1 - 1e-6) for earlier, later in itertools.pairwise(known)):
+        for way, values in rising:
+            if any(later < earlier * (1 - 1e-6) for earlier, later in itertools.pairwise(values)):
                 raise InputError(
-                    f"{name} contradicts itself: {where}, {way} are {', '.join(f'{one:.6g}' for one in known)}, which "
+                    f"{name} contradicts itself: {where}, {way} are {', '.join(f'{one:.6g}' for one in values)}, which "
                     "do not rise. It was changed since it was written, or is damaged; forecast again with iocast "
                     "predict."
                 )
@@ -189,7 +189,7 @@ def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[
     """A number's name and value, and the name and value that it must equal."""
     parameters = fitted.get("parameters") or {}
     for path, one in parameters.items():
-        held = platform
+        held: Any = platform
         for key in path.split("."):
             held = held.get(key) if isinstance(held, dict) else None
         if isinstance(held, int | float | str):

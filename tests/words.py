@@ -106,8 +106,8 @@ def places(name: str, text: str) -> Iterator[tuple[str, int, str]]:
             yield "constants", number, found[0]
         code ^= line.startswith("```")
         printed = code and (printed or line.startswith(("```text", "```json")))  # as programs print it
-        unbreakable = name.endswith(".md") and (
-            line.lstrip().startswith(("|", "![")) or printed or made or len(line.split()) < 3
+        unbreakable = (name.startswith("validation/") and name.endswith(".txt")) or (  # as a command prints them
+            name.endswith(".md") and (line.lstrip().startswith(("|", "![")) or printed or made or len(line.split()) < 3)
         )
         if len(line) > WIDEST and not unbreakable:
             yield "lines", number, f"{len(line)} characters"

@@ -80,7 +80,9 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
                 text,
             )
         )
-        ends = words.reference(study)["breaks_at"]
+        design = words.reference(study)
+        assert design is not None  # the designs have the decision, and the nearest miss
+        ends = design["breaks_at"]
         if ends:
             value = (
                 units.count(words.break_count(study, ends["ranks"]))
