@@ -380,9 +380,14 @@ class Search:
         """Whether replications differ in more than their random numbers."""
         return bool(self.study.uncertainty) or any(p.draws for p in self.desk.platforms.values())
 
+    @property
+    def _calibrated_draws(self) -> int:
+        """The most draws that a platform's calibration left; 0 where none was calibrated."""
+        return max((len(p.draws) for p in self.desk.platforms.values()), default=0)
+
     def settle(self) -> None:
-        """Adds replications until the decision no longer changes; a design that comes into play then is simulated
-        too."""
+        """Adds replications until the decision no longer changes, and of each draw of a calibration one, since a
+        forecast's value and interval rest on all of them; a design that comes into play then is simulated too."""
         self.replicate(self.tried, BATCH)
         while True:
             self.judge()
@@ -393,11 +398,13 @@ class Search:
                 self.replicate(fresh, BATCH)
                 continue
             self.stability = self._stability(contenders)
-            most = self.study.search.replications
-            short = [c for c in contenders if len(c.replications) < most]
-            if self.stability >= STABLE or not short:
+            enough = self.study.search.replications
+            if self.stability >= STABLE:
+                enough = min(enough, self._calibrated_draws)
+            short = [c for c in contenders if len(c.replications) < enough]
+            if not short:
                 return
-            self.replicate(short, min(most, min(len(c.replications) for c in short) + BATCH))
+            self.replicate(short, min(enough, min(len(c.replications) for c in short) + BATCH))
 
     def replicate(self, candidates: list[Candidate], count: int) -> None:
         asks = [

@@ -39,12 +39,12 @@ def studied(
     levels: list[str],
     **more: Any,
 ) -> dict[str, Any]:
-    """Answer of a study of one design, the platform as it is, with as many replications as a calibration has draws."""
+    """Answer of a study of one design, the platform as it is."""
     study = {
         "schema_version": 1, "title": "t", "platform": platform,
         "workloads": {"own": {"workload": workload, "settings": settings}},
         "scales": {"s": {"nodes": nodes, "ranks_per_node": ranks}}, "axes": {"system": {"as it is": {}}},
-        "levels": levels, "search": {"replications": 16},
+        "levels": levels,
     } | more  # fmt: skip
     directory.mkdir(exist_ok=True)
     (directory / "study.yaml").write_text(yaml.safe_dump(study))
@@ -58,12 +58,9 @@ def cells(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("more", [{}, TIED], ids=["settled", "tied"])
-def test_a_studys_cell_is_the_forecast(
-    more: dict[str, Any], tmp_path: Path, simulator: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_studys_cell_is_the_forecast(more: dict[str, Any], tmp_path: Path, simulator: Path) -> None:
     """Value and interval, of the measured workload on a fitted platform; also where structures tie, and in a phase with
-    repeats."""
-    monkeypatch.setattr("iocast.study.search.STABLE", 1.1)  # as many replications as there are draws
+    repeats; by the settings that a study has by itself."""
     platform = parts.server(tmp_path, fit=ROWS, **more)
     settings = {"iterations": "20", "objects": "20", "datasets": "1", "repeats": "2"}
     forecast = predict(platform, "md-workbench", settings, 1, 16, seed=0)
