@@ -273,7 +273,7 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
 
 
 def forecasts_text(answer: Answer) -> str:
-    """A row for each phase and target: the largest measurement, the forecast, its interval, the best simple rule, and
+    """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
     rows, refused, warnings = [], [], []
     for one in answer.phases:

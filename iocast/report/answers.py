@@ -97,7 +97,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
             ]
         )
     between = _between_heading(forecasts)
-    header = ["phase", "nodes × ranks", "forecast", between, "best simple rule", "error where checked"]
+    header = ["phase", "nodes × ranks", "forecast", between, "simple rule", "error where checked"]
     return Grid("Forecasts for the target scales", header, rows, _note(rows, len(forecasts)))
 
 

@@ -127,6 +127,16 @@ def test_the_numbers_of_a_forecast_agree(fitted: Path) -> None:
     assert not [path for path in passed if path[0] == "stations" and path[-1] == "utilisation"]
 
 
+def test_bounds_of_simple_rules_may_cross() -> None:
+    """A forecast whose bound on the largest latency is below that on a quantile was refused as changed."""
+    bounds = {f"stat.{which}": {"low": low, "value": 2.0, "high": 3.0} for which, low in (("q99", 1.001), ("max", 1.0))}
+    forecast = {"phase": "benchmark", "question": {}, "baselines": {"asymptotic bounds": bounds}}
+    check_forecast(forecast, "The forecast 'f.json'")
+    bounds["stat.max"]["low"] = 100.0
+    with pytest.raises(InputError, match="low, value and high of"):
+        check_forecast(forecast, "The forecast 'f.json'")
+
+
 def test_what_a_forecast_says_twice_agrees(fitted: Path) -> None:
     answer = json.loads(json.dumps(predict(Fitted.open(str(fitted)), None, {}, 1, 8, solver="analytic")))
     for change in (
