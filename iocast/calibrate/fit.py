@@ -293,19 +293,19 @@ class _Search:
 
         def descend(best: Fit) -> tuple[Fit, dict[str, list[Fit]]]:
             rivals: dict[str, list[Fit]] = {}
+            front = [best]
             for _ in range(MAX_ROUNDS):
-                before, front = best, [best]  # ties are followed to the end of a round
+                before = front[0]
                 for choice in order:
                     about = [
                         [tried(structure, one.values) for structure in self._neighbours(one.structure, choice)]
                         for one in front
                     ]
                     front = self.front([fit for rival in about for fit in rival])
-                    best = front[0]
-                    rivals[choice] = next(rival for rival in about if any(fit is best for fit in rival))
-                if best is before:
+                    rivals[choice] = next(rival for rival in about if any(fit is front[0] for fit in rival))
+                if front[0] is before:
                     break
-            return best, rivals
+            return front[0], rivals
 
         best, self.rivals = descend(tried(self._begin(), {}))
         if best.cost > USUAL_MISFIT:
