@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +41,6 @@ SETTLED = 0.9
 """Weight from which on an option of a choice is the answer."""
 MAX_ROUNDS = 3
 """Through all choices, at most."""
-TIED = 0.2
-"""Weight of a structure, as a share of the best one's, from which on the next choice is tried with it, too."""
-MAX_TIED = 3
-"""Structures with which a choice is tried, at most: each costs the choice's options once more."""
-NO_LIMIT_TIED = 0.5
-"""The same, from which on no limit is the answer: a number of servers must show in the data."""
-LEVELS_OFF = 0.5
-"""Logarithmic slope of throughput between the two largest scales, below which something else than servers is short."""
-BESIDE_NO_LIMIT = 0.25
-"""Weight of all numbers of servers that nobody has missed, beside that of no limit, where something else is short: a
-second limit so near would be a coincidence. Chosen by hand."""
-NO_LIMIT_AT_ALL = 0.5
-"""Weight of no limit, beside that of each such number, where nothing is short yet: something will be. Chosen by hand,
-near to Gott's rule: what grew up to N ranks goes on to 8 N in one case of eight."""
 FAMILY_DISCREPANCY = {"rate": 0.01, "q50": 0.01, "q75": 0.01, "q95": 0.01, "q99": 0.02, "max": 0.05}
 """Standard deviations of the logarithm; about what forecasts of systems of the family itself are off by
 (validation/blind)."""
@@ -161,23 +146,6 @@ class _Search:
             choice: [option for option in options if not option.needs or option.needs in seen]
             for choice, options in recipe.choices.items()
         }
-        self.unseen = self._unseen()
-        self.levels_off = levels_off(points)
-
-    def _unseen(self) -> dict[str, set[str]]:
-        """By choice, options that only say of a station without limit how many servers it has, and at least as many as
-        there were ranks: with each of them nobody waited, so that no measurement tells them apart."""
-        found: dict[str, set[str]] = {}
-        for choice, options in self.choices.items():
-            for station in {option.unlimited for option in options if option.unlimited}:
-                own = int(self.family["stations"][station].get("servers", 1))
-                for option in options:
-                    servers = ((option.edit.get("stations") or {}).get(station) or {}).get("servers", own)
-                    only = option.edit in ({}, {"stations": {station: {"servers": servers}}})
-                    rest = (option.parameters, option.then, option.detected)
-                    if not option.unlimited and only and not any(rest) and servers >= self.largest:
-                        found.setdefault(choice, set()).add(option.name)
-        return found
 
     def _laws(self, below: float = math.inf) -> Document:
         single = max(
@@ -261,7 +229,7 @@ class _Search:
     def _fit(
         self, simulations: Simulations, structure: dict[str, str], start: dict[str, float], targets: list[Target]
     ) -> Fit:
-        options = self._options(structure)
+        options = [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]
         return fit_structure(
             simulations,
             self.build,
@@ -275,13 +243,14 @@ class _Search:
         )
 
     def explore(self, simulations: Simulations) -> list[Fit]:
-        """One choice after the other: every option is tried with the other choices as they are best so far, and as they
-        are in structures that tie with the best, since what is best in one choice may hang on another. All over again
-        until nothing gets better. The choice with the most options is first, since it moves the most. Where what is
-        found is a misfit, the same from a second structure. A stall that was seen is there from the beginning: without
-        one, all else would be fitted to what it does."""
-        order = sorted(self.choices, key=lambda choice: -len(self._tried(choice)))
-        round_of = 1 + sum(len(self._tried(choice)) - 1 for choice in order)
+        """One choice after the other: every option is tried with the other choices as they are best so far, and all
+        over again until nothing gets better, since what is best in one choice may hang on another. The choice with the
+        most options is first, since it moves the most. Where what is found is a misfit, the same from a second
+        structure. A stall that was seen is there from the beginning: without one, all else would be fitted to what it
+        does."""
+        order = sorted(self.choices, key=lambda choice: -len(self.choices[choice]))
+        round_of = 1 + sum(len(self.choices[choice]) - 1 for choice in order)
+        structure = self._begin()
         fits: dict[str, Fit] = {}
 
         def tried(structure: dict[str, str], start: dict[str, float]) -> Fit:
@@ -293,90 +262,32 @@ class _Search:
 
         def descend(best: Fit) -> tuple[Fit, dict[str, list[Fit]]]:
             rivals: dict[str, list[Fit]] = {}
-            front = [best]
             for _ in range(MAX_ROUNDS):
-                before = front[0]
+                before = best
                 for choice in order:
-                    about = [
-                        [tried(structure, one.values) for structure in self._neighbours(one.structure, choice)]
-                        for one in front
-                    ]
-                    front = self.front([fit for rival in about for fit in rival])
-                    rivals[choice] = next(rival for rival in about if any(fit is front[0] for fit in rival))
-                if front[0] is before:
+                    options = [{**best.structure, choice: option.name} for option in self.choices[choice]]
+                    rivals[choice] = [tried(candidate, best.values) for candidate in options]
+                    best = min(rivals[choice], key=self.score)
+                if best is before:
                     break
-            return front[0], rivals
+            return best, rivals
 
-        best, self.rivals = descend(tried(self._begin(), {}))
+        best, self.rivals = descend(tried(structure, {}))
         if best.cost > USUAL_MISFIT:
             # One step at a time may have led where every further one is for the worse: once more from where nothing is
             # in nobody's way.
             again, rivals = descend(tried(self._begin(PLAIN), {}))
             if self.score(again) < self.score(best):
-                best, self.rivals = again, rivals
-        self.rivals = {choice: self.with_unseen(rivals, [choice]) for choice, rivals in self.rivals.items()}
-        return sorted(fits.values(), key=lambda fit: (fit is not best, self.score(fit)))
-
-    def front(self, fits: list[Fit]) -> list[Fit]:
-        """The best one, and others that fit about as well; first of all one without limit, if it is near enough to the
-        best."""
-        unique = {id(fit): fit for fit in sorted(fits, key=self.score)}
-        ordered = list(unique.values())
-        weight = [math.exp((self.score(ordered[0]) - self.score(fit)) * self.facts / 2) for fit in ordered]
-        tied = [fit for fit, share in zip(ordered, weight, strict=True) if share >= TIED][:MAX_TIED]
-        free = (
-            fit
-            for fit, share in zip(ordered, weight, strict=True)
-            if share >= NO_LIMIT_TIED and self._free(fit.structure)
-        )
-        best = next(free, ordered[0])
-        return [best, *(fit for fit in tied if fit is not best)][:MAX_TIED]
+                self.rivals = rivals
+        return sorted(fits.values(), key=self.score)
 
     def _begin(self, preferred: str = "") -> dict[str, str]:
         """What was seen in the data; of all other choices the preferred option, or else the first."""
 
-        def option(choice: str) -> Option:
-            return min(self._tried(choice), key=lambda one: (one.needs != "stall", one.name != preferred))
+        def option(options: list[Option]) -> Option:
+            return min(options, key=lambda one: (one.needs != "stall", one.name != preferred))
 
-        return self._simplest({choice: option(choice).name for choice in self.choices})
-
-    def _tried(self, choice: str) -> list[Option]:
-        """Options that are fitted."""
-        return [option for option in self.choices[choice] if option.name not in self.unseen.get(choice, ())]
-
-    def _neighbours(self, structure: dict[str, str], choice: str) -> list[dict[str, str]]:
-        """A structure with each option of this choice, itself among them."""
-        found = [self._simplest({**structure, choice: option.name}) for option in self._tried(choice)]
-        return list({_say(one): one for one in found}.values())
-
-    def _options(self, structure: dict[str, str]) -> list[Option]:
-        return [next(o for o in self.choices[choice] if o.name == name) for choice, name in structure.items()]
-
-    def _free(self, structure: dict[str, str]) -> set[str]:
-        """Stations at which nobody waits."""
-        return {option.unlimited for option in self._options(structure) if option.unlimited}
-
-    def _simplest(self, structure: dict[str, str]) -> dict[str, str]:
-        """Without what does nothing where nobody waits for a server: the order of those who wait, their crowding, and a
-        share of the servers for others."""
-        free = self._free(structure)
-        result = dict(structure)
-        for choice, option in zip(structure, self._options(structure), strict=True):
-            plain = next((one for one in self.choices[choice] if one.name == PLAIN), None)
-            if free and plain and _where_nobody_waits(option, free) == _where_nobody_waits(plain, free):
-                result[choice] = PLAIN
-        return result
-
-    def with_unseen(self, fits: list[Fit], choices: Iterable[str]) -> list[Fit]:
-        """With structures that were not fitted, since all measurements are the same with their options of these choices
-        as without limit."""
-        more = []
-        for fit in fits:
-            for choice in choices:
-                if any(o.name == fit.structure[choice] and o.unlimited for o in self.choices[choice]):
-                    for structure in ({**fit.structure, choice: name} for name in sorted(self.unseen.get(choice, ()))):
-                        more.append(dataclasses.replace(fit, structure=structure, options=self._options(structure)))
-        return [*fits, *more]
+        return {choice: option(options).name for choice, options in self.choices.items()}
 
     @property
     def facts(self) -> float:
@@ -401,19 +312,10 @@ class _Search:
         """A structure with a parameter more must earn it (Akaike's criterion over the number of facts)."""
         return fit.cost + 2 * len(fit.parameters) / self.facts
 
-    def _prior(self, structure: dict[str, str]) -> float:
-        result = 1.0
-        for choice, names in self.unseen.items():
-            if self.levels_off:
-                result *= BESIDE_NO_LIMIT / len(names) if structure[choice] in names else 1.0
-            elif any(o.name == structure[choice] and o.unlimited for o in self.choices[choice]):
-                result *= NO_LIMIT_AT_ALL
-        return result
-
     def weights(self, fits: list[Fit]) -> np.ndarray:
-        """Akaike weights; what was known before parts only numbers of servers that no measurement tells apart."""
+        """Akaike weights."""
         scores = np.array([self.score(f) for f in fits])
-        weights = np.exp(-(scores - scores.min()) * self.facts / 2) * [self._prior(f.structure) for f in fits]
+        weights = np.exp(-(scores - scores.min()) * self.facts / 2)
         return np.asarray(weights / weights.sum())
 
     def hold_out(self, simulations: Simulations, best: Fit) -> dict[str, Any]:
@@ -523,11 +425,7 @@ class _Search:
             cumulative = np.cumsum(self.weights(rivals))
             for one, place in zip(drawn, generator.permutation(DRAWS), strict=True):
                 one[choice] = rivals[int(np.searchsorted(cumulative, (place + 0.5) / DRAWS))]
-        structures = [self._simplest({choice: fit.structure[choice] for choice, fit in one.items()}) for one in drawn]
-        for structure, one in zip(structures, drawn, strict=True):
-            for choice, name in structure.items():
-                if name != one[choice].structure[choice]:  # it does nothing together with the others
-                    one[choice] = dataclasses.replace(best, structure={**best.structure, choice: name})
+        structures = [{choice: fit.structure[choice] for choice, fit in one.items()} for one in drawn]
         return [
             (structure, self._difference(*self._together(one, best, generator), best))
             for structure, one in zip(structures, drawn, strict=True)
@@ -570,25 +468,6 @@ class _Search:
         return {key: value for key, value in document.items() if key not in ("schema_version", "extends")}
 
 
-def _where_nobody_waits(option: Option, free: set[str]) -> tuple[Any, ...]:
-    """What an option says where nobody waits at these stations."""
-    edit = copy.deepcopy(option.edit)
-    idle = {f"stations.{station}.crowding" for station in free}
-    for station in free & set(edit.get("stations") or {}):
-        edit["stations"][station].pop("discipline", None)
-    for name, work in list((edit.get("background") or {}).items()):
-        if work.get("station") in free and "share" in work:
-            del edit["background"][name]
-            idle.add(f"background.{name}.share")
-    parameters = [parameter for parameter in option.parameters if parameter.path not in idle]
-    return _without_empty(edit), parameters, option.then, option.detected
-
-
-def _without_empty(document: Document) -> Document:
-    kept = {key: _without_empty(value) if isinstance(value, dict) else value for key, value in document.items()}
-    return {key: value for key, value in kept.items() if value != {}}
-
-
 def _drawn(fit: Fit, generator: np.random.Generator) -> dict[str, float]:
     """Parameters from what the data leave open about the best ones."""
     if not fit.parameters:
@@ -625,9 +504,7 @@ def _say(structure: dict[str, str]) -> str:
 def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: list[dict[str, Any]]) -> Document:
     best = fits[0]
     misfit = best.cost > USUAL_MISFIT
-    likely = search.with_unseen(fits, search.choices)
-    weights = search.weights(likely)
-    rest = list(zip(likely[1:], weights[1:], strict=True))
+    weights = search.weights(fits)
     spread = np.sqrt(np.clip(np.diag(best.covariance), 0, None)) if best.parameters else []
     parameters = {}
     for p, sd in zip(best.parameters, spread, strict=True):
@@ -671,7 +548,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
         "correlations": correlations([p.name for p in best.parameters], best.covariance),
         "alternatives": [
             {"structure": f.structure, "weight": float(w), "misfit": f.cost, "parameters": f.values}
-            for f, w in [(likely[0], weights[0]), *sorted(rest, key=lambda one: -one[1])]
+            for f, w in zip(fits, weights, strict=True)
         ],
         "open": search.open_choices(),
         "misfit": best.cost,
@@ -702,7 +579,7 @@ def _fitted(search: _Search, fits: list[Fit], holdout: dict[str, Any], rows: lis
             "operations": list(search.stall.operations),
         }
     fitted["notes"] += tied(fitted["correlations"])
-    for structure, weight in ((f.structure, w) for f, w in rest):
+    for structure, weight in ((f.structure, w) for f, w in zip(fits[1:], weights[1:], strict=True)):
         if weight > 0.2:
             fitted["notes"].append(f"The data fit nearly as well with {_say(structure)}; the intervals include it.")
     if alarm:
@@ -764,16 +641,6 @@ def _measured(point: Point) -> Document:
 def _aged(found: list[Finding]) -> float:
     """By how much the system changed within a run as it was used, as a logarithm; 0 where that was not seen."""
     return max((abs(float(one.numbers["log_ratio"])) for one in found if one.kind == "ageing"), default=0.0)
-
-
-def levels_off(points: list[Point]) -> bool:
-    """Whether throughput without think times grows by less than half of the last step of scale."""
-    rates: dict[float, list[float]] = {}
-    for point in points:
-        if point.waiting_factor == 0:
-            rates.setdefault(point.ranks, []).append(math.log(point.value("rate")))
-    before, last = sorted(rates)[-2:]
-    return float(np.mean(rates[last]) - np.mean(rates[before])) < LEVELS_OFF * math.log(last / before)
 
 
 def held_out_from(ranks: list[int]) -> float:

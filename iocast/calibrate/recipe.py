@@ -12,7 +12,7 @@ import yaml
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.errors import InputError
 from iocast.platform import Document, chain, find_platform, holds, merge, set_path
-from iocast.strict_yaml import Section, allowed_sentence
+from iocast.strict_yaml import Section
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,8 @@ class Option:
     parameters: tuple[Parameter, ...] = ()
     needs: str = ""  # what must be seen in the data (evidence.py)
     detected: tuple[tuple[str, str], ...] = ()
-    unlimited: str = ""  # a station at which nobody waits: it has NO_LIMIT servers
 
 
-NO_LIMIT = 1_000_000
-"""Servers of a station of which no limit was seen: more than any question has ranks."""
 MEASURED_SYSTEM = "measured_system"
 
 
@@ -115,9 +112,7 @@ def read_recipe(platform: str) -> Recipe:
         choices = yaml_section.section("choices")
         for choice in choices.keys():
             options = choices.section(choice)
-            recipe.choices[str(choice)] = [
-                _option(options.section(name), str(name), recipe.family) for name in options.keys()
-            ]
+            recipe.choices[str(choice)] = [_option(options.section(name), str(name)) for name in options.keys()]
     yaml_section.finish()
     return recipe
 
@@ -147,24 +142,14 @@ def _parameters(owner: Section) -> list[Parameter]:
     return result
 
 
-def _option(section: Section, name: str, platform: str) -> Option:
-    unlimited = str(section.value("unlimited", ""))
-    edit = section.value("edit", {})
-    if unlimited:
-        stations = list(family_document(platform).get("stations", {}))
-        if unlimited not in stations:
-            section.fail(
-                "unlimited", f"there is no station '{unlimited}'. {allowed_sentence(unlimited, stations)[:-1]}"
-            )
-        edit = merge(edit, {"stations": {unlimited: {"servers": NO_LIMIT}}})
+def _option(section: Section, name: str) -> Option:
     option = Option(
         name,
-        edit=edit,
+        edit=section.value("edit", {}),
         then=section.value("then", {}),
         parameters=tuple(_parameters(section)),
         needs=section.choice("needs", ("", *EVIDENCE), ""),
         detected=tuple(section.value("detected", {}).items()),
-        unlimited=unlimited,
     )
     section.finish()
     return option
