@@ -99,12 +99,14 @@ def _rows_that_rise(phase: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     if phase.get("draws"):
         yield "draws used and draws", [phase["draws"].get("used"), phase["draws"].get("of")]
     yield "the weights' sum and 1", [sum(one.get("weight", 0) for one in phase.get("alternatives") or []), 1.0]
-    # The bounds of simple rules may cross: a largest latency is that of a run as long as this one, a quantile is not.
-    for rows in (phase.get("quantities"), phase.get("parts")):
+    bounds = (phase.get("baselines") or {}).get("asymptotic bounds")
+    for rows in (phase.get("quantities"), phase.get("parts"), bounds):
         if not isinstance(rows, dict):
             continue
+        # Of bounds the largest latency is that of a run as long as this one, and may lie below a quantile.
+        steps = [which for which in RISING if rows is not bounds or which != "max"]
         for of in dict.fromkeys(name.rpartition(".")[0] for name in rows):
-            own = [rows[f"{of}.{which}"] for which in RISING if isinstance(rows.get(f"{of}.{which}"), dict)]
+            own = [rows[f"{of}.{which}"] for which in steps if isinstance(rows.get(f"{of}.{which}"), dict)]
             for end in ENDS if "question" in phase else ("value",):  # ends of earlier states may cross
                 known = [one.get(end) for one in own]
                 if None not in known and None not in [one.get("low") for one in own]:
@@ -177,9 +179,11 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
 
 
 def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[float]]]:
+    # Of rates alone the value is the likeliest network's, the ends are quantiles of all: it may lie outside.
+    ends = ("low", "high") if fitted.get("method") == "rates" else ENDS
     for path, one in (fitted.get("parameters") or {}).items():
-        known = [one[end] for end in ENDS if one.get(end) is not None]
-        yield f"low, value and high of parameters.{path}", known
+        known = [one[end] for end in ends if one.get(end) is not None]
+        yield f"{', '.join(ends)} of parameters.{path}", known
     yield "the weights' sum and 1", [sum(one["weight"] for one in fitted.get("alternatives") or []), 1.0]
     for name, others in (fitted.get("correlations") or {}).items():
         for other, value in others.items():
@@ -196,6 +200,9 @@ def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[
         if isinstance(held, int | float | str):
             printed = float(str(held).removesuffix(one.get("unit", "")))
             yield path, printed, f"parameters.{path}.value", one["value"]
+    holdout = fitted.get("holdout") or {}
+    if holdout.get("scales"):
+        yield "the largest of holdout.scales", max(holdout["scales"]), "holdout.ranks", holdout["ranks"]
     best = next(iter(fitted.get("alternatives") or []), None)
     if best:
         if "misfit" in fitted and "misfit" in best:

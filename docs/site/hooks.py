@@ -44,6 +44,7 @@ ELSEWHERE = {
     "contributing.md": "CONTRIBUTING.md",
     "changes.md": "CHANGELOG.md",
     "tests.md": "tests/README.md",
+    "validation.md": "validation/README.md",
 }
 """Pages that lie outside of docs/, by their address in the site; the examples' pages are found."""
 
@@ -172,7 +173,10 @@ def paragraphs(docstring: str) -> list[str]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links between files of the repository become links between pages."""
+    """Links between files of the repository become links between pages; of results, which are no pages, the words
+    stay."""
+    if page.file.src_uri == "validation.md":
+        markdown = re.sub(r"\[([^\]]*)\]\((?!\.\./docs/)[^)]*\)", r"\1", markdown)
     return re.sub(
         r"\]\(([^)#\s:]+)(#[^)\s]*)?\)",
         lambda link: f"]({target(link[1], page.file.src_uri)}{link[2] or ''})",

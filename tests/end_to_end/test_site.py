@@ -53,6 +53,7 @@ def test_dead_links_and_pages_that_nothing_leads_to_are_errors(tmp_path: Path) -
         "platforms",
         "campaigns",
         "tests",
+        "validation",
         "workload",
     ):
         (tmp_path / name).symlink_to(REPOSITORY / name)

@@ -341,12 +341,10 @@ locks:
 buffers:
   b: {capacity: 1GiB, drain: [{station: oss, demand: 1ms}]}
 caches:
-  server:
-    {station: mds, capacity: 1GiB, page: 1MiB, ahead: 4MiB,
-     fetch: [{station: mds, demand: 1ms}, {limit: threads, steps: []}]}
-  pages:
-    {capacity: 64MiB, page: 1MiB, ahead: 8MiB, unit: 4MiB, at_once: 2,
-     fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]}
+  server: {station: mds, capacity: 1GiB, page: 1MiB, ahead: 4MiB, \
+fetch: [{station: mds, demand: 1ms}, {limit: threads, steps: []}]}
+  pages: {capacity: 64MiB, page: 1MiB, ahead: 8MiB, unit: 4MiB, at_once: 2, \
+fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]}
 operations:
   pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]
   stat: [{forget: pages, of: elsewhere}, {limit: rpcs, steps: [{delay: 1ms}]}]

@@ -274,10 +274,13 @@ def test_an_applications_phases_have_time_bandwidth_and_where_the_time_goes(tmp_
 def test_a_forecast_of_an_application_answers_with_times_and_bandwidths(tmp_path: Path) -> None:
     file = forecast(tmp_path / "f.json", "file-create", 64, further=("directory-create",))
     document = json.loads(file.read_text())
-    moved = {"pwrite": {"share": 1.0, "bytes_each": 1e6, "bytes_per_second": {"value": 2e9}}}
     latencies = {"pwrite": {"probability": [0.0, 1.0], "seconds": [0.0, 4e-3]}}  # mean 2 ms
     at = {"oss": {"wait": 1.5e-3, "service": 0.2e-3}}
     for one, seconds in ((document, 3.0), (document["further_phases"][0], 5.0)):
+        rate = one["quantities"]["rate"]
+        each = 2e9 / rate["value"]
+        bandwidth = {end: None if value is None else each * value for end, value in rate.items()}
+        moved = {"pwrite": {"share": 1.0, "rate": rate, "bytes_each": each, "bytes_per_second": bandwidth}}
         one |= {"seconds": {"value": seconds}, "operations": moved, "distributions": latencies, "stations": at}
     file.write_text(json.dumps(document))
     reported = tell(read_sources([file]))
