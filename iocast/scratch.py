@@ -39,7 +39,10 @@ def _locked(what: str, where: str) -> tuple[Path, int]:
     """A new directory and the open descriptor that holds its lock."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{what}-", dir=where))
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # swept before it was opened
         with contextlib.suppress(OSError):  # a file system without locks: nobody sweeps there, either
             fcntl.flock(lock, fcntl.LOCK_EX)
         if path.exists():

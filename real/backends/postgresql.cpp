@@ -29,7 +29,8 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_POSTGRESQL
 
-constexpr size_t longest_name = 63; ///< PostgreSQL cuts longer identifiers, silently
+constexpr const char* made_here = "made by iocast, and removed with its last data"; ///< comment on a schema
+constexpr size_t longest_name   = 63; ///< PostgreSQL cuts longer identifiers, silently
 constexpr unsigned text_type = 25, bytea_type = 17;
 
 class PostgreSql final : public Backend {
@@ -168,18 +169,27 @@ public:
 
   void remove_manifest() override { ask(fmt::format("DROP TABLE IF EXISTS {}", table(manifest_name)), {}); }
 
+  /// Of runs that begin at once one makes the schema, and perhaps another goes on: so a comment on the schema says that
+  /// a run made it, from the same moment on.
   bool make_place() override
   {
-    ask("SELECT FROM pg_namespace WHERE nspname = $1", {schema_});
+    ask("SELECT coalesce(obj_description(oid, 'pg_namespace'), '') FROM pg_namespace WHERE nspname = $1", {schema_});
     if (PQntuples(result_) > 0)
-      return false;
+      return PQgetvalue(result_, 0, 0) == std::string_view(made_here);
+    ask("BEGIN", {});
     const int error = run_statement(fmt::format("CREATE SCHEMA {}", quoted(schema_)), {}, false);
-    if (error == 0)
+    if (error == 0) {
+      ask(fmt::format("COMMENT ON SCHEMA {} IS '{}'", quoted(schema_), made_here), {});
+      ask("COMMIT", {});
       return true;
-    const char* state = PQresultErrorField(result_, PG_DIAG_SQLSTATE);
-    if (state && (std::strcmp(state, "42P06") == 0 || std::strcmp(state, "23505") == 0))
-      return false; // by another run, a moment ago
-    throw RunError(fmt::format("{} can't be made: {}.", place(), last_message()));
+    }
+    const char* state   = PQresultErrorField(result_, PG_DIAG_SQLSTATE);
+    const bool by_other = state && (std::strcmp(state, "42P06") == 0 || std::strcmp(state, "23505") == 0);
+    const auto message  = last_message();
+    ask("ROLLBACK", {});
+    if (by_other)
+      return make_place(); // it came a moment ago
+    throw RunError(fmt::format("{} can't be made: {}.", place(), message));
   }
 
   /// Fails when anything is in it.

@@ -4,7 +4,10 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+import pytest
 
 from programs import REPOSITORY
 
@@ -46,3 +49,21 @@ def test_what_a_killed_process_left_goes_at_the_next_start(tmp_path: Path) -> No
         assert not left.exists() and (kept / "key").exists() and mine.stat().st_mode & 0o077 == 0
     alive.communicate()
     assert [p.name for p in tmp_path.iterdir()] == [f"{scratch.PREFIX}link"] and (REPOSITORY / "check").exists()
+
+
+def test_a_directory_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process begins just then, and takes it for a dead one's."""
+    made = []
+
+    def make(prefix: str, dir: str) -> str:
+        made.append(Path(dir) / f"{prefix}{len(made)}")
+        if len(made) > 1:
+            made[-1].mkdir()
+        return str(made[-1])
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make)
+    with scratch_directory("test", tmp_path) as path:
+        assert path == made[1] and path.is_dir()
+    assert not path.exists()
