@@ -45,16 +45,7 @@ def test_one_stream_has_one_network_card_however_many_nodes_are_idle(simulate, c
 
 @pytest.mark.parametrize("nodes", [1024, 2048, 4096])
 def test_one_more_node_does_not_change_the_rate_of_a_node(simulate, cards, nodes):
-    arguments = (
-        "--workload",
-        "ior-easy",
-        "--set",
-        "transfer_size=1MiB",
-        "--set",
-        "per_process=1MiB",
-        "--set",
-        "shift_nodes=0",
-    )
+    arguments = "--workload ior-easy --set transfer_size=1MiB --set per_process=1MiB --set shift_nodes=0".split()
     seconds = [
         phase(simulate(cards, *arguments, "--nodes", str(n)), "write")["seconds"] for n in (nodes - 1, nodes, nodes + 1)
     ]
@@ -64,17 +55,8 @@ def test_one_more_node_does_not_change_the_rate_of_a_node(simulate, cards, nodes
 def test_nodes_that_share_a_network_card_by_turns_are_not_slower_beyond_a_power_of_two(simulate, cards):
     """Four ranks a node: they share its card at 1024 nodes and at 1025."""
     arguments = (
-        "--ppn",
-        "4",
-        "--workload",
-        "ior-easy",
-        "--set",
-        "transfer_size=1MiB",
-        "--set",
-        "per_process=1MiB",
-        "--set",
-        "shift_nodes=0",
-    )
+        "--ppn 4 --workload ior-easy --set transfer_size=1MiB --set per_process=1MiB --set shift_nodes=0"
+    ).split()
     of = [phase(simulate(cards, *arguments, "--nodes", n), "write")["seconds"] for n in ("100", "1025")]
     assert of[1] == pytest.approx(of[0], rel=0.01)
     assert of[0] == pytest.approx(4 * 2**20 / 100e6, rel=0.01)
@@ -108,16 +90,7 @@ def test_range_locks_cost_the_same_at_ten_percent_more_nodes(simulate, tmp_path)
         "  pwrite: [{station: mds, demand: 10us, lock: rng}]\n  pread: [{station: mds, demand: 10us, lock: rng,"
         " lock_mode: shared}]\n",
     )
-    arguments = (
-        "--workload",
-        "ior-hard",
-        "--set",
-        "segments=4",
-        "--set",
-        "shift_nodes=1",
-        "--set",
-        "transfer_size=4KiB",
-    )
+    arguments = "--workload ior-hard --set segments=4 --set shift_nodes=1 --set transfer_size=4KiB".split()
     reads = [phase(simulate(file, *arguments, "--nodes", nodes), "read") for nodes in ("1000", "1100")]
     for read in reads:
         assert read["locks"]["rng"]["called_back"] == read["locks"]["rng"]["taken"]
@@ -132,16 +105,7 @@ def test_read_ahead_knows_more_than_a_thousand_readers(simulate, tmp_path):
         " unit: 1MiB, at_once: 100000, fetch: [{station: dev, demand: 1ms}]}}\n",
         "  pwrite: [{delay: 1us}]\n  pread: [{delay: 1ms}, {cache: srv, miss: [{station: dev, demand: 1ms}]}]\n",
     )
-    arguments = (
-        "--workload",
-        "ior-easy",
-        "--set",
-        "transfer_size=1MiB",
-        "--set",
-        "per_process=8MiB",
-        "--set",
-        "shift_nodes=0",
-    )
+    arguments = "--workload ior-easy --set transfer_size=1MiB --set per_process=8MiB --set shift_nodes=0".split()
     reads = [phase(simulate(file, *arguments, "--nodes", nodes), "read") for nodes in ("1000", "1050")]
     shares = [read["caches"]["srv"]["hits"] / read["caches"]["srv"]["lookups"] for read in reads]
     assert shares == pytest.approx([7 / 8] * 2)
@@ -157,19 +121,9 @@ def test_a_lock_that_many_nodes_share_takes_linear_time(simulate, tmp_path):
         " lock: l, lock_mode: shared}], close: []}\n",
     )
     arguments = (
-        "--workload",
-        "md-workbench",
-        "--set",
-        "datasets=1",
-        "--set",
-        "objects=2",
-        "--set",
-        "iterations=2",
-        "--set",
-        "phases=benchmark",
-        "--set",
-        "read_only=true",
-    )
+        "--workload md-workbench --set datasets=1 --set objects=2 --set iterations=2 --set "
+        "phases=benchmark --set read_only=true"
+    ).split()
     taken = []
     for nodes in ("1", "32000", "64000"):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime

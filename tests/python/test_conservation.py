@@ -291,19 +291,9 @@ def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp
         " exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n"
     )
     arguments = (
-        "--workload",
-        "md-workbench",
-        "--set",
-        "read_only=true",
-        "--set",
-        "phases=benchmark",
-        "--set",
-        "datasets=1",
-        "--set",
-        "objects=2000",
-        "--set",
-        "iterations=2000",
-    )
+        "--workload md-workbench --set read_only=true --set phases=benchmark --set datasets=1 --set "
+        "objects=2000 --set iterations=2000"
+    ).split()
     phase = simulate(file, *arguments, "--nodes", "4")["phases"][-1]
     there, visits, seconds = phase["stations"]["s"], phase["stations"]["s"]["visits"], phase["seconds"]
     times = there["operations"]["stat"]
@@ -319,19 +309,9 @@ def test_stalled_requests_keep_no_server_of_those_that_share(simulate, tmp_path)
         " 1ms}]}\n"
     )
     arguments = (
-        "--workload",
-        "md-workbench",
-        "--set",
-        "read_only=true",
-        "--set",
-        "phases=benchmark",
-        "--set",
-        "datasets=1",
-        "--set",
-        "objects=200",
-        "--set",
-        "iterations=200",
-    )
+        "--workload md-workbench --set read_only=true --set phases=benchmark --set datasets=1 --set "
+        "objects=200 --set iterations=200"
+    ).split()
     there = simulate(file, *arguments, "--nodes", "16")["phases"][-1]["stations"]["s"]
     assert 0.5 < there["utilisation"] < 1
 

@@ -144,19 +144,8 @@ def test_servers_without_number_that_share_are_no_matter_of_memory(simulate, tmp
             f" 0.01}}}}\n{OPERATIONS}"
         )
         arguments = (
-            "--workload",
-            "md-workbench",
-            "--set",
-            "read_only=true",
-            "--set",
-            "phases=benchmark",
-            "--set",
-            "datasets=1",
-            "--set",
-            "objects=20",
-            "--set",
-            "iterations=20",
-            "--brief",
-        )
+            "--workload md-workbench --set read_only=true --set phases=benchmark --set datasets=1 --set "
+            "objects=20 --set iterations=20 --brief"
+        ).split()
         rates.append(simulate(file, *arguments, "--nodes", "32")["phases"][-1]["rate"])
     assert rates[0] == rates[1]
