@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import socket
 import threading
@@ -23,6 +24,8 @@ BEAT = 30.0
 """Seconds between an owner's signs of life: the modification time of its claim."""
 SILENCE = 300.0
 """Seconds without one after which an owner on another host may be dead."""
+_UNFINISHED = re.compile(rf"\.{re.escape(NAME)}\.[0-9a-f]{{16}}")
+"""Names of files that become a claim, or ask for the time."""
 _MAX_BYTES = 65536
 _SETTLE = 1.0
 """Seconds after which a claim is read again where the file system knows no locks."""
@@ -104,11 +107,16 @@ class Claim:
         self._ended.set()
         self._thread.join(5)
         if self.is_held():
-            for file in (self._lock, self.path):
+            for file in (*self._begun(), self._lock, self.path):
                 with contextlib.suppress(OSError):
                     file.unlink()
         os.close(self._file)
         self._file = -1
+
+    def _begun(self) -> list[Path]:
+        """Claims that were never finished: of processes killed in between. Who is at it now finds this one's claim
+        all the same, and is refused."""
+        return [file for file in self.path.parent.glob(f".{NAME}.*") if _UNFINISHED.fullmatch(file.name)]
 
     def is_held(self) -> bool:
         """Whether nobody has taken it over."""

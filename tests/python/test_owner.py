@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import FrameType
 
 import psutil
 import pytest
@@ -124,6 +125,50 @@ def test_killed_before_its_claim_a_campaign_begins_again(tmp_path: Path, there: 
     (out / "mine").touch()
     with pytest.raises(InputError, match="nothing is overwritten"):
         Campaign(root, read_plan(str(plan_of(tmp_path))), out, 0)
+
+
+def _killed_at(step: int, work: Callable[[], None]) -> bool:
+    """Does `work` in a child that is killed before line `step` of iocast/claim.py. Whether there is such a line."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def count(frame: FrameType, event: str, _: object) -> object:
+            nonlocal left
+            if frame.f_code.co_filename != claim.__file__:
+                return None
+            left -= event == "line"
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return count
+
+        sys.settrace(count)  # type: ignore[arg-type]
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1] != 0
+
+
+def test_killed_at_any_moment_a_claim_leaves_nothing_for_good(tmp_path: Path) -> None:
+    """Whoever comes next takes both directories, one of them a dead owner's, and leaves them as empty as they were."""
+    out, scratch = tmp_path / "out", tmp_path / "root" / "iocast-campaign"
+
+    def work() -> None:
+        campaign.Owned(out, scratch, take_over=False).release()
+
+    step = 0
+    while True:
+        scratch.mkdir(parents=True)
+        out.mkdir()
+        (scratch / claim.NAME).write_text(json.dumps(another()))
+        if not _killed_at(step, work):
+            break
+        work()
+        assert not scratch.exists() and not list(out.iterdir()), f"killed at step {step}"
+        out.rmdir()
+        step += 1
+    assert step > 40
 
 
 def another(**changes: object) -> dict[str, object]:
