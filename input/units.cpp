@@ -106,8 +106,10 @@ double parse_quantity(std::string_view text, Unit unit)
     throw InputError(fmt::format("'{}' is not {}; it takes no unit", text, example_of(unit)));
   if (suffix.empty())
     throw InputError(fmt::format("'{}' lacks a unit; write {}", text, example_of(unit)));
-  throw InputError(fmt::format("'{}' has the unknown unit '{}'; write {}. {}", text, suffix, example_of(unit),
-                               allowed_sentence(suffix, names)));
+  auto allowed = allowed_sentence(suffix, names);
+  allowed.pop_back(); // the full stop is the caller's, as of the others
+  throw InputError(
+      fmt::format("'{}' has the unknown unit '{}'; write {}. {}", text, suffix, example_of(unit), allowed));
 }
 
 Unit unit_of(std::string_view text)

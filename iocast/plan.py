@@ -389,7 +389,6 @@ class Planner:
         narrows it or the time is used; and how often each is made. Those that a calibration can't do without are first.
 
         @raises InputError when the time isn't enough for those"""
-        self.ensemble.ask([ALONE, self.target, *candidates])
         needed = [] if self.fitted else _needed(candidates)
         longest = [place for place in candidates if not place.settings][-1:]
         repeats = 2
@@ -397,16 +396,19 @@ class Planner:
         def time_of(places: Sequence[Place]) -> float:
             return repeats * sum(self.ensemble.seconds(place, self.length) for place in places)
 
+        self.length = LENGTHS[0]
+        self.ensemble.ask(needed)  # alone, so that a refusal costs few simulations
+        if time_of(needed) > budget:
+            raise InputError(
+                f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s."
+            )
+        self.ensemble.ask([ALONE, self.target, *candidates])
         for length in LENGTHS:
             if (
                 length == LENGTHS[0]
                 or repeats * sum(self.ensemble.seconds(place, length) for place in needed or longest) <= budget / 3
             ):
                 self.length = length
-        if time_of(needed) > budget:
-            raise InputError(
-                f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s."
-            )
         chosen: list[Place] = []
         rows: list[Proposed] = []
 

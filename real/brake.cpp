@@ -5,8 +5,10 @@
 #include "input/units.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 #include <sstream>
 
 namespace iocast {
@@ -23,6 +25,8 @@ void Brake::set_latencies(const std::string& option, const std::string& text)
     if (static_cast<OpKind>(kind) != OpKind::think)
       names.emplace_back(op_names[kind]);
   std::istringstream items(text);
+  std::set<std::string> given;
+  std::array<bool, op_count> named{};
   for (std::string item; std::getline(items, item, ',');) {
     const auto colon = item.find(':');
     if (colon == item.npos)
@@ -40,9 +44,13 @@ void Brake::set_latencies(const std::string& option, const std::string& text)
     }
     if (!(seconds > 0 && seconds < 9e9))
       throw InputError(fmt::format("{} can't be '{}'; the time is above 0.", option, item));
+    if (!given.insert(name).second)
+      throw InputError(fmt::format("{} has '{}' twice; it takes one time for each operation.", option, name));
     for (size_t kind = 1; kind < op_count; ++kind)
-      if (name == any || name == op_names[kind])
+      if (name == op_names[kind] || (name == any && !named[kind])) { // an operation's own time stands, in any order
         longest_ns[kind] = std::llround(seconds * 1e9);
+        named[kind]      = name != any;
+      }
   }
 }
 

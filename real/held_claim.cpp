@@ -43,7 +43,8 @@ std::optional<std::string> refuse_if_claimed(Backend& backend, const ClaimOption
     return text;
   }
   const int64_t silent = claim->silent_for();
-  if (silent < given_up_after)
+  // A sign of life far in the future is a clock's that was set back since: it would never grow old.
+  if (silent < given_up_after && silent > -given_up_after)
     throw InputError(fmt::format("{} is in use by another run, {}; wait for its end, or name another place. If it is "
                                  "dead, the place can be taken over with "
                                  "--take-over {} s from now.",

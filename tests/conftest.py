@@ -29,6 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(what): what of the machine the test needs, by its name in tests/machine.py"
     )
+    config.addinivalue_line("markers", "long(why): runs with ./check --all only; why ./check can do without it")
     config.pluginmanager.register(Schedule(config), "iocast-schedule")
     config.pluginmanager.register(Machine(config), "iocast-machine")
     config.addinivalue_line(

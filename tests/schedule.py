@@ -8,6 +8,8 @@ backend at a time; all others go one by one to whichever process is free (pytest
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Iterable
+from typing import Any
 
 import pytest
 
@@ -36,6 +38,11 @@ LONGEST = (
     "tests/python/test_report.py",
 )
 """Beginnings of groups' names in the order of a first run; the rest follow as collected."""
+
+
+def mostly_long(values: Iterable[Any], always: Container[Any], why: str) -> list[Any]:
+    """Parameters of which ./check takes those of `always`, and ./check --all the others too."""
+    return [value if value in always else pytest.param(value, marks=pytest.mark.long(why)) for value in values]
 
 
 class Schedule:

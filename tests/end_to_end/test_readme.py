@@ -145,6 +145,7 @@ def test_the_forecast(tmp_path: Path) -> None:
     assert done.stdout.startswith(page.content.removesuffix("...\n"))
 
 
+@pytest.mark.long("a minute of commands that have tests of their own")
 def test_the_commands(tmp_path: Path) -> None:
     with memory(tmp_path) as storage:
         run_the_commands(storage, tmp_path)

@@ -30,6 +30,7 @@ def free_port() -> int:
 
 
 @pytest.mark.needs("slurm")
+@pytest.mark.long("a minute; jobs and studies each have their tests")
 def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
     lines: list[str] = []
 

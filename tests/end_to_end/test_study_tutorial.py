@@ -23,6 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, mpi_environment: dict[str,
     return directory
 
 
+@pytest.mark.long("a study page; smaller studies run always")
 def test_the_tutorial_ends_in_a_decision(results: Path) -> None:
     first = json.loads((results / "tutorial-first.json").read_text())
     assert first["decision"] and first["confidence"] >= 0.9

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import h5py
 import pytest
+from schedule import mostly_long
 from bench_runs import (
     MANIFEST,
     SMALL,
@@ -214,7 +215,7 @@ def begin(start: Callable[..., subprocess.Popen[str]], run: Run, root: Path, tmp
 PHASES = ["precreate", "benchmark", "cleanup"]
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", mostly_long(PHASES, ["benchmark"], "as in the other phase"))
 @pytest.mark.parametrize("signals", ["SIGTERM to mpirun", "SIGINT to all ranks"])
 def test_signals_end_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Path, signals: str, phase: str) -> None:
     """What batch systems send, and Ctrl-C: what was measured is kept, nobody is left behind, and what lies there can be
@@ -236,7 +237,7 @@ def test_signals_end_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Pa
     assert list(root.iterdir()) == []
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", mostly_long(PHASES, ["benchmark"], "as in the other phase"))
 @pytest.mark.parametrize("who", ["one rank", "all ranks"])
 def test_sigkill_in_each_phase(begin: Begin, run: Run, root: Path, tmp_path: Path, who: str, phase: str) -> None:
     """As when memory runs out, or a node goes down: mpirun ends the others, the run never says that it is complete, and

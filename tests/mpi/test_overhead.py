@@ -13,6 +13,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "validation" / "speed" / "bench_o
 
 
 @pytest.mark.parametrize(("workload", "parameter"), [("mdtest-hard", "items"), ("hpcs-04", "files")])
+@pytest.mark.long("another benchmark beside this one")
 def test_fs_mark_creates_as_many_files(
     bench: Path, mpi_environment: dict[str, str], tmp_path: Path, workload: str, parameter: str
 ) -> None:

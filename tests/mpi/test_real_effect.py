@@ -27,7 +27,12 @@ def cases() -> list[Any]:
     """All settings of patterns; of the catalogue's workloads, which are patterns with other settings, the first."""
     patterns = {entry["name"] for entry in listed("iocast-bench", "patterns")}
     return [
-        pytest.param(name, settings, id=f"{name}-{number}")
+        pytest.param(
+            name,
+            settings,
+            id=f"{name}-{number}",
+            marks=() if name in patterns else pytest.mark.long("its pattern is traced"),
+        )
         for name in workload_names("iocast-bench")
         for number, settings in enumerate(described("iocast-bench", name)["small"])
         if name in patterns or number == 0

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).resolve().parents[2] / "validation" / "speed" / "bench_scale.py"
 
 
+@pytest.mark.long("a sample of validation/speed/bench_scale.py")
 def test_every_figure_is_taken(bench: Path, mpi_environment: dict[str, str], tmp_path: Path) -> None:
     environment = {**mpi_environment, "IOCAST_BUILD": os.environ.get("IOCAST_BUILD", str(bench.parents[1]))}
     sizes = [

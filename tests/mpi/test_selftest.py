@@ -152,6 +152,7 @@ def test_what_can_not_be_used_is_refused_before_anything_is_measured(
     assert not list(tmp_path.glob("out/*"))
 
 
+@pytest.mark.long("the way of ./quickstart, whose test runs always")
 def test_the_whole_way(tmp_path: Path) -> None:
     """With so few and short runs that nothing is promised of the forecasts; but they are there, and the log agrees with
     the truth."""

@@ -62,6 +62,7 @@ def test_a_checkpoint_window(page: Page) -> None:
     page.run("checkpoint-window.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_import(page: Page) -> None:
     page.run("import.md")
     listed = page.said[0]
@@ -76,15 +77,18 @@ def test_export(page: Page) -> None:
     assert "'operation': 'create'" in page.said[-1]
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_planning(page: Page) -> None:
     page.run("planning.md", {"--ppn 4 --target 1x32 --budget 2min": "--ppn 4 --target 1x32 --budget 25s"})
     assert "a calibration needs it" in page.said[0]
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_compare(page: Page) -> None:
     page.run("compare.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_observe(page: Page) -> None:
     (page.place / "small.yaml").write_text(
         "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, objects: 2000, iterations: 2000}\nrepeats:"
@@ -93,6 +97,7 @@ def test_observe(page: Page) -> None:
     page.run("observe.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_knee(page: Page) -> None:
     page.run("knee.md", {"--length 5s --budget 10min": "--length 200ms --budget 3s"})
     answers = ("Highest load that meets the levels", "greatest power")
@@ -109,6 +114,7 @@ def test_calibration(page: Page) -> None:
 
 
 @pytest.mark.needs("slurm")
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_campaigns(page: Page) -> None:
     with Cluster() as cluster:
         page.run("campaigns.md", **cluster.changed)
@@ -121,6 +127,7 @@ def test_production(page: Page) -> None:
     page.run("production.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_background(page: Page) -> None:
     page.run("background.md")
 
@@ -134,6 +141,7 @@ def test_platforms(page: Page) -> None:
     page.run("platforms.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_mechanisms(page: Page) -> None:
     page.run("mechanisms.md")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from schedule import mostly_long
 import yaml
 from programs import REPOSITORY
 
@@ -115,7 +116,7 @@ def campaign(truth: Path, out: Path) -> list[Point]:
     )
 
 
-@pytest.mark.parametrize("truth", TRUTHS)
+@pytest.mark.parametrize("truth", mostly_long(TRUTHS, list(TRUTHS)[:1], "a calibration each"))
 def test_what_is_true_is_found_and_forecast(family: Path, tmp_path: Path, truth: str) -> None:
     """Twice the clients on twice the nodes, on which neither memory nor room for writes is enough: within 8 %."""
     file = tmp_path / "truth.yaml"

@@ -110,6 +110,7 @@ def test_the_score_of_a_distribution_is_its_integral() -> None:
     )
 
 
+@pytest.mark.long("three calibrations")
 def test_the_answer_is_the_same_whoever_computes(fitted: Path, measured: Path, iocast: Iocast, tmp_path: Path) -> None:
     here, crew = (iocast("validate", fitted, measured / "n8-r1", "--json", *more) for more in ((), ("--workers", 2)))
     assert here.returncode == crew.returncode == 4, crew.stderr  # it was fitted to all of them

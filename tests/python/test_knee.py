@@ -166,6 +166,7 @@ def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_p
     )
 
 
+@pytest.mark.long("a search of many runs; other searches run always")
 def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
     out = tmp_path / "knee"
     arguments = [
@@ -222,6 +223,7 @@ def test_a_killed_search_goes_on(iocast: Iocast, memory: Path, tmp_path: Path) -
     assert refused.returncode == 2 and "another search" in refused.stderr
 
 
+@pytest.mark.long("a search of many runs; other searches run always")
 def test_a_run_that_takes_far_too_long_is_ended(
     simulator: Path, memory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +244,7 @@ def test_a_run_that_takes_far_too_long_is_ended(
             assert [run.status for run in again.made("bracket")] == ["failed", "complete"]
 
 
+@pytest.mark.long("a search of many runs; other searches run always")
 def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
     answer = answer_of(
         iocast(
@@ -266,6 +269,7 @@ def test_no_load_meets(iocast: Iocast, tmp_path: Path) -> None:
     assert done.returncode == 4 and "No load meets the level: at the lowest load" in done.stdout
 
 
+@pytest.mark.long("a search of many runs; other searches run always")
 def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
     """Throughput ends before the level is missed, and nothing takes longer than without load: the one rank is the
     limit."""
@@ -306,6 +310,7 @@ def test_no_load_is_above_a_limit() -> None:
     assert (step.reason, step.answer) == ("always met", 25)
 
 
+@pytest.mark.long("a search of many runs; other searches run always")
 def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> None:
     """Set-up and pilot are held back, and no higher rate is tried; the other limits hold for every run."""
     limits = ("--max-rate", "100/s", "--max-objects", "500", "--stop-latency", "any:1h", "--sole-user")

@@ -125,6 +125,7 @@ def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -
     assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
 
 
+@pytest.mark.long("a campaign of many runs")
 def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Iocast, tmp_path: Path) -> None:
     plan = (
         "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1}\nseconds: 0.1\nbenchmark_repeats:"

@@ -17,6 +17,7 @@ from types import FrameType
 
 import psutil
 import pytest
+from schedule import mostly_long
 from programs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
@@ -257,7 +258,9 @@ def test_a_foreign_link_in_the_directory_is_not_followed(iocast: Iocast, tmp_pat
     assert not list(other.iterdir()) and not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("left", ["an empty place", "foreign files", "a data set"])
+@pytest.mark.parametrize(
+    "left", mostly_long(["an empty place", "foreign files", "a data set"], ["foreign files"], "as with foreign files")
+)
 def test_what_a_dead_campaign_left_never_stops_the_next(iocast: Iocast, tmp_path: Path, left: str) -> None:
     """Killed between its directory and its manifest, or with files of others in it, or in the middle."""
     (root := tmp_path / "root").mkdir()

@@ -108,6 +108,7 @@ def test_a_place_with_settings_of_its_own_is_simulated_and_measured_with_them(tm
     assert [dict(point.settings) for point in read_plan(str(tmp_path / "plan.yaml")).points] == [{}, {"offset": "0"}]
 
 
+@pytest.mark.long("a whole campaign; the plan itself is tested always")
 def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
     out = tmp_path / "plan.yaml"
     done = iocast(

@@ -67,6 +67,7 @@ def test_a_network_that_crowds_falls_with_more_clients() -> None:
     assert many < 0.7 * few
 
 
+@pytest.mark.long("many fits")
 def test_belief_and_measurements_are_weighed_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulation-based calibration (Talts et al. 2018): of truths drawn from the belief itself, the forecast's quantile
     at which the truth lies is uniform, so that intervals hold as often as they say."""

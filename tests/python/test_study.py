@@ -340,6 +340,7 @@ def test_nobody_meets_impossible_levels_and_the_answer_says_who_comes_nearest(
     )
 
 
+@pytest.mark.long("a full factorial")
 def test_the_optimiser_finds_what_the_full_factorial_finds(
     small: tuple[Path, dict[str, Any]], iocast: Iocast, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedule import mostly_long
 import yaml
 from pages import Page, commands_of, own_copy
 from programs import REPOSITORY
@@ -39,7 +40,10 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, before)
 
 
-@pytest.mark.parametrize("file", SMALL, ids=lambda f: f.parent.name)
+ALWAYS = [file for file in SMALL if file.parent.name in ("burst-buffer", "mounts-per-node")]
+
+
+@pytest.mark.parametrize("file", mostly_long(SMALL, ALWAYS, "a study each"), ids=lambda f: f.parent.name)
 @pytest.mark.usefixtures("one_core")
 def test_an_example_answers(file: Path, page: Page) -> None:
     """The commands of its page, on the shrunken study."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from schedule import mostly_long
 import systems
 from intervals import contains
 from systems import station, yaml
@@ -81,7 +82,7 @@ def test_think_time_is_a_delay(simulate: Simulate) -> None:
     contains([m + 2e-3 for m in mean_of(phases, "")], 6 / truth)
 
 
-@pytest.mark.parametrize("load", [0.3, 0.7])
+@pytest.mark.parametrize("load", mostly_long([0.3, 0.7], [0.7], "the law at a lower load"))
 @pytest.mark.parametrize("stripes", ["2", "spanned"])
 def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None:
     """Requests with a part at each of two M/M/1 servers: (12 - rho)/8 S/(1-rho) (Flatto & Hahn 1984; Nelson & Tantawi

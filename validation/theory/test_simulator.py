@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from schedule import mostly_long
 import sharpness
 import systems
 from intervals import contains
@@ -87,7 +88,7 @@ def visitor_waits(simulate: Simulate, arrivals: float, law: tuple, count: int = 
     return per_stat(simulate(yaml({"s": station(count)}, steps, background=others), 2, 2500, SEEDS), "wait")
 
 
-@pytest.mark.parametrize("load", [0.3, 0.7])
+@pytest.mark.parametrize("load", mostly_long([0.3, 0.7], [0.7], "the law at a lower load"))
 @pytest.mark.parametrize("count", [1, 4])
 def test_erlang(simulate: Simulate, load: float, count: int) -> None:
     """M/M/1 and M/M/c."""
