@@ -249,6 +249,28 @@ BASELINES: dict[str, Callable[[Sequence[Point], int, float, float], Forecast]] =
 }
 
 
+@dataclass(frozen=True)
+class BestRule:
+    """The rule with the smallest error of the rate at the largest measured concurrency, forecast from the smaller
+    ones; `error` is relative to the measured rate."""
+
+    name: str
+    error: float
+
+
+def best_rule(points: Sequence[Point]) -> BestRule | None:
+    """None with fewer than three concurrencies, where nothing can be held out. Of equals the first in BASELINES;
+    bounds are no forecast."""
+    *smaller, largest = by_concurrency(points)
+    if len(smaller) < 2:
+        return None
+    answers = forecast(smaller, largest.ranks, largest.waiting_factor, largest.think_time)
+    rates = {name: found["rate"] for name, found in answers.items()}
+    errors = {name: rate / largest.rate - 1 for name, rate in rates.items() if not isinstance(rate, tuple) and rate > 0}
+    best = min(errors, key=lambda name: round(abs(math.log1p(errors[name])), 3))
+    return BestRule(best, errors[best])
+
+
 def _checked(points: Sequence[Point]) -> list[Point]:
     """One point for each concurrency, ascending: repeats by their mean rate, latencies of the one nearest to it."""
     for p in points:

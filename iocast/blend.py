@@ -203,6 +203,11 @@ def sentence(blend: Mapping[str, Any]) -> str | None:
     )
 
 
+def mean_response(request: Question, rate: float) -> float:
+    """Mean response time in seconds at this rate, by Little's law."""
+    return max((request.ranks - rate * request.think_time) / (1 + request.waiting_factor), 1e-12) / rate
+
+
 @dataclass(frozen=True)
 class Blended:
     value: float
@@ -233,9 +238,6 @@ def blended(
             float(blend[group]["errors"].get(candidate, 0.0)), ERROR + 2 * ERROR_BY_REACH * math.log(reach), noise[kind]
         )
 
-    def inside(value: float) -> float:
-        return max((request.ranks - value * request.think_time) / (1 + request.waiting_factor), 1e-12)
-
     def mixed(group: str, name: str, shift: Mapping[str, float]) -> Blended:
         """`shift`: by candidate the logarithm that is added."""
         weights = {c: w for c, w in blend[group]["weights"].items() if printed.get(c, {}).get(name, 0.0) > 0}
@@ -253,7 +255,7 @@ def blended(
         if one["low"] is None:
             return Blended(math.exp(value), None, None)
         z = float(ndtri((1 + level) / 2))
-        reach = max(1.0, inside(rate) / largest)
+        reach = max(1.0, mean_response(request, rate) * rate / largest)
         laws: list[tuple[float, float, float, float]] = []  # weight, middle, spread below, spread above
         for c, w in weights.items():
             below = above = spread(group, c, reach, kind_of(name))
@@ -267,7 +269,7 @@ def blended(
     new = found["rate"].value
     # By Little's law the mean response follows the rate; each candidate's latencies are taken at the blended rate.
     shift = {
-        c: math.log(inside(new) / new) - math.log(inside(values["rate"]) / values["rate"])
+        c: math.log(mean_response(request, new) / mean_response(request, values["rate"]))
         for c, values in printed.items()
         if values.get("rate", 0.0) > 0
     }

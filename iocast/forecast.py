@@ -24,7 +24,7 @@ from iocast.names import as_file_name
 from iocast.phases import main_phases
 from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
-from iocast.run_directory import Point, find_runs, group, runs_in
+from iocast.run_directory import Point, Run, find_runs, group, runs_in
 from iocast.strict_yaml import allowed_sentence
 from iocast.text import interval, percent, quantity, rate_kind, rule_of, table
 from iocast.workers import Workers
@@ -46,6 +46,8 @@ class PhaseForecast:
     largest: Point | None = None
     forecasts: list[dict[str, Any]] = field(default_factory=list)
     refusal: str = ""
+    left_out: list[Path] = field(default_factory=list)
+    """Runs of the phase that don't say on how many nodes they ran, where others do."""
 
 
 @dataclass
@@ -123,13 +125,18 @@ def _whole_way(
             "No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found)
         )
     report("the report", PROGRESS, PROGRESS)
+    left_out = list(dict.fromkeys(path for one in found for path in one.left_out))
     notes = [
         note
         for directory in dict.fromkeys([out / "runs", *sources])
         if (directory / "series.json").is_file()
         for note in series_notes(read_json(directory / "series.json", "series"))
     ]
-    return Answer(out, runs, found, _write_report(runs, found, out, _title(sources)), notes)
+    notes += [
+        f"left out: '{path.name}' does not say on how many nodes it ran; import it again with --nodes."
+        for path in left_out
+    ]
+    return Answer(out, runs, found, _write_report(_without(runs, left_out), found, out, _title(sources)), notes)
 
 
 def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
@@ -161,6 +168,22 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
     return written
 
 
+def without_nodes(runs: Sequence[Run]) -> list[Path]:
+    """Directories of runs that don't say on how many nodes they ran; none where no run says it, since there is nothing
+    to forecast from without them."""
+    unknown = [run.path for run in runs if run.json["placement"]["nodes"] is None]
+    return unknown if len(unknown) < len(runs) else []
+
+
+def _without(sources: Sequence[Path], left_out: Sequence[Path]) -> list[Path]:
+    """The sources, a directory of runs as its runs where some of these are left out."""
+    found: list[Path] = []
+    for path in sources:
+        inside = runs_in(path) if path not in left_out and any(one.parent == path for one in left_out) else [path]
+        found += [one for one in inside if one not in left_out]
+    return found
+
+
 def phases_of(runs: Sequence[Path]) -> list[str]:
     """Phases with operations or a rate of their own, in order, each once."""
     names: list[str] = []
@@ -186,7 +209,9 @@ def _of_phase(
 ) -> PhaseForecast:  # fmt: skip
     answer = PhaseForecast(phase)
     try:
-        points = group([run for path in sources for run in _with_phase(path, phase)])
+        runs = [run for path in sources for run in _with_phase(path, phase)]
+        answer.left_out = without_nodes(runs)
+        points = group([run for run in runs if run.path not in answer.left_out])
         answer.largest = max(points, key=lambda p: p.ranks)
         family = platform or (family_for(points) if _can_be_simulated(points) else RATES_ALONE)
         name = as_file_name(phase)
@@ -293,7 +318,7 @@ def forecasts_text(answer: Answer) -> str:
                     f"{quantity(kind, one.largest.value('rate'))} at {'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
                     value,
                     between,
-                    f"{quantity(kind, rule[1])} ({rule[0]})" if rule else "-",
+                    f"{quantity(kind, rule.rate)} ({rule.text})" if rule else "-",
                     percent(held_out[0]) if held_out else "not held out",
                 ]
             )
@@ -311,7 +336,8 @@ def forecasts_text(answer: Answer) -> str:
     lines = [table(header, rows), ""]
     shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
-    lines += [f"{len(shown) - 3} further notes are in the report."] if len(shown) > 3 else []
+    left = len(shown) - 3
+    lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
     lines += [f"Not forecast: {sentence}" for sentence in refused]
     lines += answer.series
     return "\n".join(

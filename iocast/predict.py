@@ -164,17 +164,15 @@ def predict(
 
             def of_unedited(name: str = name) -> dict[str, Any]:
                 more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "workers": workers}
-                return dict(
-                    predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)[
-                        "quantities"
-                    ]
-                )
+                return predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)
 
             quantities, blend_sentence, bounded = _with_rules(
                 platform, requested.settings, quantities, question, level, of_unedited
             )
             missed = {
-                key: math.log(samples["value"][key] / printed["value"]) if blend_sentence else missed.get(key, 0.0)
+                key: math.log(samples["value"][key] / printed["value"])
+                if "calibrated" in printed
+                else missed.get(key, 0.0)
                 for key, printed in quantities.items()
             }
         one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
@@ -191,6 +189,7 @@ def predict(
             if fitted_to_it and closed
             else {}
         )
+        one["rule"] = _best_rule(platform.fitted, requested.settings) if one["baselines"] else None
         document[name] = (
             one
             | shown
@@ -244,7 +243,7 @@ BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
 by."""
 OF_A_PHASE = (
-    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend", "bounded",
+    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "rule", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend", "bounded",
 )  # fmt: skip
 """Keys of a forecast that are of its phase."""
 
@@ -964,7 +963,9 @@ def _with_rules(
     """The quantities blended with simple rules where these were better at the held-out scale, with the sentence that
     says so; and below the bound that the measured scales set (`blend.ceiling`), with the sentence that says so. Rules
     and bound know nothing of edits: what they change of the measured system's forecast is changed of an edited
-    one's."""
+    one's.
+
+    @param of_unedited forecasts the same phase of the measured system"""
     fitted, printed = platform.fitted, platform.fitted.get("blend") or {}
     points = _rulers(fitted, settings)
     if len({point.concurrency for point, _ in points}) < 2:
@@ -975,15 +976,14 @@ def _with_rules(
     if platform.edited:
         if text is None and math.isinf(most):
             return quantities, None, None
-        changes = {name: one["value"] / one["calibrated"] for name, one in of_unedited().items() if "calibrated" in one}
-        return (
-            {
-                name: one | _moved(one, changes.get(name, 1.0)) | {"calibrated": one["value"]}
-                for name, one in quantities.items()
-            },
-            text,
-            None,
-        )
+        measured = of_unedited()
+        every = measured["quantities"] | measured["parts"]
+        changes = {name: one["value"] / one["calibrated"] for name, one in every.items() if "calibrated" in one}
+        moved = {
+            name: one | _moved(one, changes[name]) | {"calibrated": one["value"]} if name in changes else one
+            for name, one in quantities.items()
+        }
+        return moved, text, EDITED_BELOW.format(100 * (1 - changes["rate"])) if measured["bounded"] else None
     if text is not None:
         largest = max(point.concurrency for point, _ in points)
         mixed = blend.blended(
@@ -999,12 +999,22 @@ def _with_rules(
     kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
     if rate["value"] <= most:
         return quantities | {"rate": rate | kept}, text, None
+    longer = blend.mean_response(requested, most) / blend.mean_response(requested, rate["value"])
+    below = {name: {"calibrated": one["value"]} | one | _moved(one, longer) for name, one in quantities.items()}
     sentence = (
         f"The rate is that of the straight continuation of the two largest measured scales, {quantity('rate', most)}; "
         f"the calibrated platform alone says {quantity('rate', rate['value'])}, more than a closed system's concave "
-        "growth allows."
+        f"growth allows. Latencies are {100 * (longer - 1):.0f} % longer than the platform's, as Little's law has them "
+        "at that rate."
     )
-    return quantities | {"rate": {"calibrated": rate["value"]} | rate | kept}, text, sentence
+    return below | {"rate": {"calibrated": rate["value"]} | rate | kept}, text, sentence
+
+
+EDITED_BELOW = (
+    "The forecast of the measured system is {:.0f} % below the calibrated platform's, at what a closed system's "
+    "concave growth allows; this one of an edited system is changed by the same factor, and its latencies by Little's "
+    "law."
+)
 
 
 def _moved(one: dict[str, Any], factor: float) -> dict[str, Any]:
@@ -1051,6 +1061,11 @@ def _baselines(
         }
         for model, answers in printed.items()
     }
+
+
+def _best_rule(fitted: dict[str, Any], settings: dict[str, str]) -> dict[str, Any] | None:
+    best = baselines.best_rule([point for point, _ in _rulers(fitted, settings)])
+    return None if best is None else {"name": best.name, "error": best.error}
 
 
 def _seconds(setting: Any) -> float:
@@ -1195,7 +1210,7 @@ def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
         return []
     return [
         f"The workload keeps {objects:.0f} objects, {objects / max(measured):.0f} times as many as any that was fitted ({max(measured)}). What they fill, such as a journal or a cache of inodes, may have "
-        "had room in those measurements; measure few ranks with as many in all (in a campaign: `scaling: strong`, and `seconds` so long that one rank makes as many)."
+        "had room in those measurements; measure few ranks with as many in all (in a campaign: 'scaling: strong', and 'seconds' so long that one rank makes as many)."
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iocast.phases import BYTES
@@ -49,13 +50,28 @@ ROUGHLY = "order of magnitude only"
 NARROWED = "a run nearer to this scale narrows it: iocast plan proposes one"
 
 
-def rule_of(made: dict[str, Any]) -> tuple[str, float] | None:
-    """The last measured value, or where two scales were measured the closed M/M/c queue, the better of the rules over
-    published systems."""
-    for name in ("closed M/M/c", "last value"):
+@dataclass(frozen=True)
+class Rule:
+    """A simple rule beside a forecast: its rate at the target, and its error at the largest measured scale, which it
+    forecast from the smaller ones; None where nothing can be held out."""
+
+    name: str
+    rate: float
+    error: float | None
+
+    @property
+    def text(self) -> str:
+        return self.name if self.error is None else f"{self.name}, {percent(self.error)}"
+
+
+def rule_of(made: dict[str, Any]) -> Rule | None:
+    """The rule with the smallest held-out error. Where none is held out, and in forecasts of before: the closed M/M/c
+    queue, or with one measured scale its value."""
+    best = made.get("rule") or {}
+    for name in (best.get("name"), "closed M/M/c", "last value"):
         value = made.get("baselines", {}).get(name, {}).get("rate")
-        if isinstance(value, int | float):
-            return name, float(value)
+        if isinstance(value, int | float) and value > 0:
+            return Rule(str(name), float(value), best["error"] if name == best.get("name") else None)
     return None
 
 

@@ -19,6 +19,7 @@ from iocast.cli.options import (
     Seed,
     refuse_existing,
     refuse_without_effect,
+    within,
 )
 from iocast.errors import InputError
 from iocast.files import write_json
@@ -55,7 +56,11 @@ def compare(
     ] = None,
     alpha: Annotated[
         float,
-        typer.Option(help="Chance of one false alarm or more among all quantities.", rich_help_panel=MEASUREMENTS),
+        typer.Option(
+            help="Chance of one false alarm or more among all quantities.",
+            callback=within("a probability", 0.0, 1.0, 0.05),
+            rich_help_panel=MEASUREMENTS,
+        ),
     ] = 0.05,
     study: Annotated[
         Optional[Path],

@@ -28,6 +28,7 @@ from iocast.cli.options import (
     StopLatency,
     TakeOver,
     settings_of,
+    within,
 )
 from iocast.errors import InputError
 from iocast.files import duration
@@ -65,11 +66,18 @@ def knee(
     precision: Annotated[
         float,
         typer.Option(
-            help="Stop when the knee's interval is narrower than this share of the load.", rich_help_panel=QUESTION
+            help="Stop when the knee's interval is narrower than this share of the load.",
+            callback=within("a share", 0.01, 1.0, 0.1, ends=True),
+            rich_help_panel=QUESTION,
         ),
     ] = 0.1,
     confidence: Annotated[
-        float, typer.Option(help="Confidence level of that interval.", rich_help_panel=QUESTION)
+        float,
+        typer.Option(
+            help="Confidence level of that interval.",
+            callback=within("a probability", 0.5, 1.0, 0.9),
+            rich_help_panel=QUESTION,
+        ),
     ] = 0.9,
     workload: Annotated[str, typer.Option(help="Workload.", rich_help_panel=LOAD)] = "md-workbench",
     phase: Annotated[str, typer.Option(help="Phase of the workload.", rich_help_panel=LOAD)] = "benchmark",
@@ -108,10 +116,6 @@ def knee(
     from iocast.slurm import MARGIN, deadline
     from iocast.study.levels import parse_level
 
-    if not 0.5 < confidence < 1:
-        raise InputError(f"The confidence {confidence:g} is no probability between 0.5 and 1.")
-    if not 0.01 <= precision <= 1:
-        raise InputError(f"The precision {precision:g} is not between 0.01 and 1.")
     try:
         levels = [parse_level(text) for text in slo or []]
     except InputError as error:

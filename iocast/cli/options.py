@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -94,14 +95,30 @@ MinFree = Annotated[
 ]
 
 
-def _probability(level: float) -> float:
-    """@raises InputError before anything is computed"""
-    if not 0 < level < 1:
-        raise InputError(f"--level is {level:g}; it must be a probability between 0 and 1, such as 0.9.")
-    return level
+def within(
+    what: str, low: float, high: float, example: float, ends: bool = False
+) -> Callable[[typer.CallbackParam, float], float]:
+    """Callback of an option that is `what` between two numbers, with `ends` also one of them.
+
+    @raises InputError before anything is computed"""
+
+    def check(param: typer.CallbackParam, value: float) -> float:
+        if not (low <= value <= high if ends else low < value < high):
+            raise InputError(
+                f"{max(param.opts, key=len)} is {value:g}; it must be {what} between {low:g} and {high:g}, such as "
+                f"{example:g} for {100 * example:g} %."
+            )
+        return value
+
+    return check
 
 
-Level = Annotated[float, typer.Option(help="Probability that an interval is meant to cover.", callback=_probability)]
+Level = Annotated[
+    float,
+    typer.Option(
+        help="Probability that an interval is meant to cover.", callback=within("a probability", 0.0, 1.0, 0.9)
+    ),
+]
 
 
 AnswerFile = Annotated[Optional[Path], typer.Option(help="File for the whole answer as JSON.", rich_help_panel=OUTPUT)]

@@ -21,6 +21,7 @@ from iocast.cli.options import (
     measured_points,
     refuse_existing,
     refuse_without_effect,
+    within,
     WORKER_OPTIONS,
 )
 from iocast.errors import InputError
@@ -65,10 +66,20 @@ def validate(
         ),
     ] = None,
     most_rate_error: Annotated[
-        float, typer.Option(help="Median throughput error that still passes.", rich_help_panel=TARGETS)
+        float,
+        typer.Option(
+            help="Median throughput error that still passes.",
+            callback=within("an error", 0.0, 1.0, 0.25, ends=True),
+            rich_help_panel=TARGETS,
+        ),
     ] = 0.25,
     least_coverage: Annotated[
-        float, typer.Option(help="Share of values inside their intervals that still passes.", rich_help_panel=TARGETS)
+        float,
+        typer.Option(
+            help="Share of values inside their intervals that still passes.",
+            callback=within("a share", 0.0, 1.0, 0.7, ends=True),
+            rich_help_panel=TARGETS,
+        ),
     ] = 0.7,
     level: Level = 0.9,
     out: AnswerFile = None,

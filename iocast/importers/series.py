@@ -46,6 +46,7 @@ class Series:
     runs: list[tuple[str, Record]] = field(default_factory=list)  # names of directories
     left_out: list[str] = field(default_factory=list)  # sentences
     no_results: int = 0  # files that are no tool's output
+    named: list[str] = field(default_factory=list)  # those of them that the arguments name
     logs: int = 0  # Darshan logs among them
 
 
@@ -186,6 +187,7 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], re
         found = matching(source, importers)
         if not found:
             series.no_results += 1
+            series.named += [shown] if path in paths else []
             series.logs += path.is_file() and darshan_log.recognises(path)
             continue
         print_of = ",".join(sorted(f["sha256"] for f in source.fingerprints()))
@@ -319,6 +321,7 @@ def describe(series: Series) -> dict[str, Any]:
         "contradictions": [one for key, points in curves.items() for one in contradictions(key, points)],
         "left_out": series.left_out,
         "files_without_results": series.no_results,
+        "named_without_results": series.named,
     }
 
 
@@ -329,15 +332,18 @@ def series_notes(described: Mapping[str, Any]) -> list[str]:
     notes = []
     for curve, number in Counter(one["curve"] for one in found).items():
         worst = max((one for one in found if one["curve"] == curve), key=lambda one: one["factor"])
-        more = f" {number - 1} more of this phase are in series.json." if number > 1 else ""
+        verb = "is" if number == 2 else "are"
+        more = f" {number - 1} more of this phase {verb} in series.json." if number > 1 else ""
         notes.append(f"ALARM: {worst['sentence']}{more}")
     if found:
         notes.append(
             "Look for other settings, hardware or load in runs that contradict each other, and leave some out."
         )
     notes += [f"left out: {sentence}" for sentence in described.get("left_out", [])]
-    if without := described.get("files_without_results"):
-        notes.append(f"{without} files are no results of a known tool.")
+    named = described.get("named_without_results", [])
+    notes += [f"left out: '{name}' is no result of a known tool (iocast list formats names them)." for name in named]
+    if (without := described.get("files_without_results", 0) - len(named)) > 0:
+        notes.append(f"{without} file{' is no result' if without == 1 else 's are no results'} of a known tool.")
     return notes
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from iocast.phases import main_phases
+from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
 from iocast.text import NARROWED, ROUGHLY, rule_of, too_wide
@@ -92,7 +92,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
                 _placement(one),
                 _value(rate),
                 _between(one, rate),
-                f"{units.rate(rule[1], rate.get('unit'))} ({rule[0]})" if rule else units.NOTHING,
+                f"{units.rate(rule.rate, rate.get('unit'))} ({rule.text})" if rule else units.NOTHING,
                 f"{units.error(error['error'])} at {units.ranks(check.ranks)}" if check and error else "not checked",
             ]
         )
@@ -131,15 +131,18 @@ def _of_run(run: Run, names: list[str]) -> Grid:
         total += seconds
         moved = sum(float(o.get("bytes") or 0) for p in phases for o in (p.get("by_operation") or {}).values())
         operations = sum(p.get("operations") or 0 for p in phases)
-        rates = [float(p["rate"]) for p in phases if p.get("rate")]
-        rate = operations / seconds if seconds and operations else rates[-1] if rates else None
+        in_bytes = [p for p in phases if p.get("rate_unit") == BYTES]
+        bandwidths = [rate for p in in_bytes if (rate := rate_of(p))]
+        rates = [float(p["rate"]) for p in phases if p.get("rate") and not _is_of_bytes(p)]
+        rate = operations / seconds if seconds and operations else _mean(rates)
+        bandwidth = moved / seconds if moved and seconds else _mean(bandwidths)
         responding = sum(float(p.get("responding_seconds") or 0) for p in phases)
         where = largest_part(_time_at_stations(phases), responding)
         rows.append(
             [
                 name,
                 units.seconds(seconds) if seconds else units.NOTHING,
-                units.bandwidth(moved / seconds if moved and seconds else None),
+                units.bandwidth(bandwidth),
                 units.rate(rate),
                 where,
             ]
@@ -148,6 +151,15 @@ def _of_run(run: Run, names: list[str]) -> Grid:
     who = f"{run.name}: {units.nodes(run.nodes)} × {run.ranks / run.nodes:g} ranks"
     header = ["phase", "time", "bandwidth", "operations", "where the time goes"]
     return Grid(f"Time and bandwidth by phase, {who}", header, rows, _note([], len(names)))
+
+
+def _is_of_bytes(phase: Mapping[str, Any]) -> bool:
+    """Whether `rate` counts bytes itself, since there are no operations that it could count."""
+    return phase.get("rate_unit") == BYTES and phase.get("bytes_per_second") is None
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def largest_part(stations: Mapping[str, Mapping[str, Any]], response: float) -> str:
@@ -246,6 +258,7 @@ def _listed(words: list[str]) -> str:
 
 
 def _note(rows: list[list[str]], count: int) -> str:
-    more = [f"{count - MAX_ROWS} more are in the tables below."] if count > MAX_ROWS else []
+    left = count - MAX_ROWS
+    more = [f"{left} more {'is' if left == 1 else 'are'} in the tables below."] if left > 0 else []
     wide = [f"{ROUGHLY[0].upper()}{ROUGHLY[1:]}: {NARROWED}."] if any(ROUGHLY in row for row in rows) else []
     return " ".join([*wide, *more])

@@ -235,7 +235,8 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         ]
         by_time = answers.is_application(same)
         shown = [_phase_answer(f, by_time) for f in same[:MAX_PHASES] if "rate" in f["quantities"]]
-        more = f" and {len(same) - MAX_PHASES} more phases" if len(same) > MAX_PHASES else ""
+        left = len(same) - MAX_PHASES
+        more = f" and {left} more phase{'s' * (left != 1)}" if left > 0 else ""
         scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
         answer = f"Forecast for {scale}: {', '.join(shown)}{more}"
         return f"{answer}." if check else f"{answer}, and no measurement has checked it here."

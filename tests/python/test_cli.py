@@ -255,3 +255,21 @@ def test_a_wrong_level_and_a_wrong_list_are_refused_at_once_with_what_is_allowed
         assert done.stderr.count("\n") == 1  # nothing had begun
     done = ask("list", "format")
     assert done.returncode == 2 and "formats" in done.stderr and "backends" in done.stderr, done.stderr
+
+
+def test_every_option_that_is_a_share_refuses_percent_with_its_range() -> None:
+    shares = [
+        (verb, one)
+        for verb, command in VERBS.items()
+        for one in command.params
+        if isinstance(getattr(one, "default", None), float)
+    ]
+    assert {"level", "alpha", "least_coverage", "most_rate_error", "confidence", "precision"} == {
+        one.name for _, one in shares
+    }
+    for verb, one in shares:
+        context = VERBS[verb].make_context(verb, [], resilient_parsing=True)
+        for value in ("70", "-0.1", "nan"):
+            with pytest.raises(InputError, match=f"{max(one.opts, key=len)} is {value}; it must be .* between 0"):
+                one.process_value(context, value)
+        assert one.process_value(context, str(one.default)) == one.default

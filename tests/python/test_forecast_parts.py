@@ -15,7 +15,8 @@ import yaml
 from scipy.special import stdtrit
 from scipy.stats import binom
 
-from iocast import draws
+from iocast import baselines, draws
+from iocast.baselines import _throughput as closed_queue_rate
 from iocast.calibrate import fit
 from iocast.calibrate.recipe import read_recipe
 from iocast.family import family_of, measured_systems
@@ -27,7 +28,7 @@ from iocast.study.desk import Ask, Desk
 from iocast.study.desk import Point as Point_
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
-from iocast.text import forecast_text
+from iocast.text import forecast_text, rule_of
 from iocast.workers import Workers
 
 THINK = 5e-3
@@ -64,6 +65,35 @@ def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
     assert same is None or same == requested
     longer = _baselines(fitted, {"think_time": "100ms"}, 64, 0.0, ["rate", "stat.q50"])
     assert longer["last value"]["rate"] < 64 / 100e-3
+
+
+def measured_at(rates: dict[int, float]) -> list[baselines.Point]:
+    return [baselines.Point(n, 0.0, rate, {}) for n, rate in rates.items()]
+
+
+RANKS = (1, 2, 4, 8, 16)
+CURVES = {
+    "closed M/M/c": {n: closed_queue_rate(n, 1e-3, 2e-4, 4) for n in (*RANKS, 64)},
+    "universal scalability law": {n: 1000 * n / (1 + 0.02 * (n - 1) + 0.002 * n * (n - 1)) for n in (*RANKS, 64)},
+    "straight line": {n: 3000.0 + 100 * n for n in (*RANKS, 64)},
+    "last value": dict.fromkeys((*RANKS, 64), 5000.0),
+}
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_simple_rule_beside_a_forecast_is_the_best_at_the_largest_scale(name: str) -> None:
+    """Rates of each rule's own law: that rule, or one that says the same; and what it says of a larger scale is the
+    best of all."""
+    curve = CURVES[name]
+    points = measured_at({n: curve[n] for n in RANKS})
+    best = baselines.best_rule(points)
+    assert best is not None and abs(best.error) < 0.005
+    printed = baselines.forecast(points, 64, 0.0, 0.0)
+    made = {"rule": {"name": best.name, "error": best.error}, "baselines": printed}
+    rule = rule_of(made)
+    assert rule is not None and rule.rate == pytest.approx(curve[64], rel=0.03) and best.name in rule.text
+    assert baselines.best_rule(points[:2]) is None
+    assert rule_of({"baselines": printed}).text == "closed M/M/c"  # type: ignore[union-attr]
 
 
 # Intervals
@@ -324,16 +354,46 @@ def test_an_edited_system_is_shifted_as_the_measured_one_and_less_sure(tmp_path:
         assert b["low"] < a["low"] < a["high"] < b["high"], quantity
 
 
-def test_a_bound_on_the_measured_system_changes_edited_ones_by_the_same_factor(tmp_path: Path, simulator: Path) -> None:
-    """Two scales whose straight continuation lies below what eight servers do: an edit that changes nothing keeps the
-    value, and a slower server is slower than the measured one."""
-    plain = server(tmp_path)
+def bounded_server(directory: Path) -> Fitted:
+    """A server whose two measured scales have a straight continuation below what its eight servers do."""
+    plain = server(directory)
     document = yaml.safe_load(plain.file.read_text())
     document["fitted"]["campaign"]["points"] = [
         {"name": f"N={n}", "ranks": n, "nodes": 1, "waiting_factor": 0.0, "rate": rate, "latency": {}}
         for n, rate in ((4, 3000.0), (8, 3500.0))
     ]
     plain.file.write_text(yaml.safe_dump(document))
+    return Fitted.open(str(plain.file))
+
+
+@pytest.mark.parametrize("waiting_factor", [0.0, 3.0])
+def test_latencies_follow_a_bounded_rate(waiting_factor: float, tmp_path: Path, simulator: Path) -> None:
+    """Rate times mean response is the mean number of ranks inside an operation (Little's law), whose mean is that of
+    the printed distributions; of an edited system too. Quantiles move with the mean."""
+    file = bounded_server(tmp_path).file
+    for edits in ([], [("stations.node.servers", 64)], [("stations.server.servers", 7)]):
+        platform = Fitted.open(str(file), edits)  # type: ignore[arg-type]
+        settings = {"iterations": "200", "objects": "200", "datasets": "1", "waiting_factor": f"{waiting_factor:g}"}
+        answer = predict(platform, None, settings, 1, round(16 * (1 + waiting_factor)))
+        rate = answer["quantities"]["rate"]
+        assert rate["value"] < 0.8 * rate["model"]
+        inside = 0.0
+        for op, one in answer["operations"].items():
+            known = answer["distributions"][op]
+            p, seconds = np.array(known["probability"]), np.array(known["seconds"])
+            inside += one["rate"]["value"] * float(np.diff(p) @ (seconds[1:] + seconds[:-1])) / 2
+        assert inside == pytest.approx(16, rel=0.06), edits
+        longer = rate["model"] / rate["value"]
+        for name, one in (answer["quantities"] | answer["parts"]).items():
+            if name != "rate":
+                assert one["value"] == pytest.approx(longer * one["model"], rel=1e-6), name
+                assert one["low"] < one["value"] < one["high"], name
+        assert any("Little's law" in warning for warning in answer["warnings"])
+
+
+def test_a_bound_on_the_measured_system_changes_edited_ones_by_the_same_factor(tmp_path: Path, simulator: Path) -> None:
+    """An edit that changes nothing keeps the value, and a slower server is slower than the measured one."""
+    plain = bounded_server(tmp_path)
     answer = {}
     for name, edits in (
         ("plain", []),

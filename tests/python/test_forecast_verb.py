@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,7 @@ def test_contradictions_and_what_was_left_out_are_printed(iocast: Call, tmp_path
     (results / "notes.txt").write_text("no result\n")
     done = iocast("forecast", results, "--nodes", "8", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    for words in ("ALARM: ", "contradict each other by a factor 10", "left out: ", "damaged.csv:2", "1 files are no"):
+    for words in ("ALARM: ", "contradict each other by a factor 10", "left out: ", "damaged.csv:2", "1 file is no"):
         assert words in done.stdout, done.stdout
     done = iocast("forecast", results, "--nodes", "8", "--out", tmp_path / "again", "--json")
     assert any("contradict" in note for note in json.loads(done.stdout)["series"])
@@ -178,3 +179,33 @@ def test_a_figure_has_measurement_and_forecast_in_one_unit(iocast: Call, tmp_pat
         rows = [row for row in csv.DictReader(file) if row["series"] in ("measured", "forecast")]
     assert {row["series"] for row in rows} == {"measured", "forecast"}
     assert all(1e9 < float(row["value"]) < 2e10 for row in rows), rows
+
+
+def test_a_run_without_nodes_is_left_out_and_named_and_the_others_are_used(iocast: Call, tmp_path: Path) -> None:
+    """Each file by itself, one of them a result that knows no nodes, one no result at all; also as directory of runs.
+    The forecast is that of the others."""
+    header, *rows = TABLE.splitlines()[:4]
+    files = []
+    for number, row in enumerate(rows):
+        files.append(tmp_path / f"n{number}.csv")
+        files[-1].write_text(f"{header}\n{row}\n")
+    (tmp_path / "notes.csv").write_text("remarks\nnothing to see\n")
+    done = iocast("forecast", *files, tmp_path / "notes.csv", "--nodes", "8", "--out", tmp_path / "out")
+    assert done.returncode == 0 and "left out: '" in done.stdout and "notes.csv' is no result" in done.stdout, done
+    rate = json.loads((tmp_path / "out" / "forecasts" / "create-8x36.json").read_text())["quantities"]["rate"]
+    runs = tmp_path / "out" / "runs"
+    shutil.copytree(next(runs.glob("n2*")), runs / "placeless")
+    document = json.loads((runs / "placeless" / "run.json").read_text())
+    document["placement"] |= {"nodes": None, "ranks_per_node": None}
+    (runs / "placeless" / "run.json").write_text(json.dumps(document))
+    for sources, out in (([runs], "of-directory"), (sorted(runs.glob("*/")), "of-runs")):
+        done = iocast("forecast", *sources, "--nodes", "8", "--out", tmp_path / out)
+        assert done.returncode == 0, done.stderr
+        assert "left out: 'placeless' does not say on how many nodes it ran" in done.stdout
+        found = json.loads((tmp_path / out / "forecasts" / "create-8x36.json").read_text())["quantities"]["rate"]
+        assert found == rate
+        assert "placeless" not in (tmp_path / out / "report.html").read_text()
+    for run in runs.glob("n*"):
+        shutil.rmtree(run)
+    done = iocast("forecast", runs, "--nodes", "8", "--out", tmp_path / "none")
+    assert done.returncode == 2 and "placeless" in done.stderr and "on how many nodes" in done.stderr

@@ -11,7 +11,7 @@ import yaml
 
 from iocast.report.evidence import comparisons
 from iocast.report.figures import all_figures
-from iocast.report.page import write_numbers
+from iocast.report.page import write_numbers, write_report
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 
@@ -322,3 +322,29 @@ def test_no_panel_mixes_phases(figure: Any, tmp_path: Path) -> None:
     elif rows and figure.name in ("beside", "course", "stations"):
         drawn = json.dumps(rows)
         assert all(phase in drawn for phase in RATES)
+
+
+def test_a_runs_rates_in_bytes_are_no_operations(tmp_path: Path) -> None:
+    """As a table has them: `rate` itself counts bytes. IOR has both, each in its column."""
+    path = run(tmp_path / "run", 32, ["write", "read", "stat"])
+    document = json.loads((path / "run.json").read_text())
+    write, read, _ = document["phases"]
+    write |= {"rate": 5.5e9, "rate_unit": "bytes", "operations": None, "seconds": None}
+    read |= {"rate": 2000.0, "rate_unit": "bytes", "bytes_per_second": 2.1e9, "operations": None, "seconds": None}
+    (path / "run.json").write_text(json.dumps(document))
+    (grid,) = tell(read_sources([path])).grids
+    columns = {row[0]: dict(zip(grid.header, row, strict=True)) for row in grid.rows}
+    spaced = {name: (one["bandwidth"].split(), one["operations"].split()) for name, one in columns.items()}
+    assert spaced["write"] == (["5.50", "GB/s"], ["\N{EN DASH}"])
+    assert spaced["read"] == (["2.10", "GB/s"], ["2.00", "k/s"])
+    assert spaced["stat"] == (["\N{EN DASH}"], ["500", "/s"])
+
+
+@pytest.mark.parametrize(("count", "words"), [(4, "1 more warning<"), (5, "2 more warnings<")])
+def test_the_number_of_folded_warnings(count: int, words: str, tmp_path: Path) -> None:
+    file = forecast(tmp_path / "f.json", "file-create", 1024)
+    document = json.loads(file.read_text())
+    document["warnings"] = [f"Warning {number}, times what was measured." for number in range(count)]
+    file.write_text(json.dumps(document))
+    write_report([file], tmp_path / "page.html")
+    assert words in (tmp_path / "page.html").read_text()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words, sentences and lines: counts by folder may only fall (tests/words.py has the rules, tests/words.json the counts)."""
 
+import ast
 import sys
 
 import pytest
@@ -48,3 +49,19 @@ def test_a_rise_is_a_sentence_and_a_fall_is_none() -> None:
     assert words.risen({"new": {"lines": 1}}, {}) == [
         "new: lines rose from 0 to 1; tests/words.py --show new lists them"
     ]
+
+
+MARKDOWN = ("iocast/listing.py", "iocast/manual.py", "iocast/study/keys.py", "iocast/published/claims/")
+"""Sources whose texts go into Markdown pages."""
+
+
+def test_messages_have_no_marks_of_markdown() -> None:
+    """They are printed on terminals and in HTML, where a backtick is a backtick."""
+    found = []
+    for file in sorted((REPOSITORY / "iocast").rglob("*.py")):
+        name = str(file.relative_to(REPOSITORY))
+        tree = ast.parse(file.read_text())
+        statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        texts = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        found += [f"{name}:{n.lineno}" for n in texts if id(n) not in statements and len(n.value.split("`")) > 2]
+    assert not [place for place in found if not place.startswith(MARKDOWN)]
