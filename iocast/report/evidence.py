@@ -10,6 +10,7 @@ from typing import Any
 
 from iocast.phases import rate_of, unit_entry
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
+from iocast.text import too_wide
 
 AS_IT_IS = "as it is"
 QUANTILES = ("q50", "q75", "q95", "q99", "max")
@@ -49,6 +50,11 @@ def quantity_order(name: str) -> tuple[Any, ...]:
 def drawable(answer: dict[str, Any]) -> dict[str, float | None]:
     """Value and ends of an answer as a logarithmic axis can show them: what is not above zero becomes None."""
     return {key: v if (v := answer.get(key)) is not None and v > 0 else None for key in ("value", "low", "high")}
+
+
+def is_wide(answer: dict[str, Any]) -> bool:
+    """Whether its interval is drawn without the value, which would be no answer."""
+    return None not in (answer.get("low"), answer.get("high")) and too_wide(answer)
 
 
 def ranks_of(placement: dict[str, Any]) -> int:

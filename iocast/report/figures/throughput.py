@@ -12,8 +12,6 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
-BEYOND = 4  # forecasts up to this multiple of the largest measured scale are drawn here, the rest in the what-if
-
 
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
@@ -34,7 +32,6 @@ def data(sources: Sources) -> list[Row] | None:
                             run.point or run.name,
                         )
                     )
-    largest = max((r["ranks"] for r in rows), default=None)
     drawn = {_place(r) for r in rows}
     for comparison in evidence.comparisons(sources):
         answer = comparison.row("rate")
@@ -58,7 +55,7 @@ def data(sources: Sources) -> list[Row] | None:
     for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
         ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
         shown = evidence.phase_of(forecast)
-        if "rate" not in forecast["quantities"] or (largest and ranks > BEYOND * largest):
+        if "rate" not in forecast["quantities"]:
             continue
         answer = {"forecast": forecast["quantities"]["rate"]}
         baselines = forecast.get("baselines") or {}
@@ -85,6 +82,7 @@ def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, A
         "series": series,
         "ranks": ranks,
         **evidence.drawable(answer),
+        "wide": series == "forecast" and evidence.is_wide(answer),
         **unit_entry(answer.get("unit")),
         "run": run,
     }
@@ -131,7 +129,7 @@ def _chart(
         style.is_("series", "forecast"),
         f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}",
     )
-    known = base.transform_filter("isValid(datum.value)")
+    known = base.transform_filter("isValid(datum.value) && !datum.wide")
     others = f"!({forecast}) && !({points})"
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
     has_ends = "isValid(datum.low) && isValid(datum.high)"
@@ -164,9 +162,11 @@ FIGURE = Figure(
     order=2,
     title="Throughput against the number of ranks",
     caption=(
-        "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise that no forecast can "
-        "beat. The blue line is the forecast with its interval. Thin lines are simple rules: where they leave the diamonds, "
-        "queueing matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is flat."
+        "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise "
+        "that no forecast can beat. The blue line is the forecast with its interval; an interval that spans more than "
+        "a factor 30 stands without a value. Thin lines are simple rules: where they leave the diamonds, queueing "
+        "matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is "
+        "flat."
     ),
     needs="at least two runs, a campaign, a validation or forecasts",
     data=data,

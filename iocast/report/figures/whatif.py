@@ -25,6 +25,7 @@ def data(sources: Sources) -> list[Row] | None:
                             "ranks": ranks,
                             "quantity": name,
                             **values,
+                            "wide": evidence.is_wide(forecast["quantities"][name]),
                         }
                     )
     several = len({(r["series"], r["ranks"]) for r in rows}) > 1
@@ -58,14 +59,15 @@ def _chart(phase: str, quantity: str, rows: list[Row], marks: list[style.Mark]) 
         alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
     ]  # fmt: skip
     look = {"x": x, "color": style.colour(marks)}
+    known = base.transform_filter("!datum.wide")
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
     banded = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
     return style.finish(
         alt.layer(
             banded.mark_area(opacity=0.13).encode(**look, **ends),
             banded.mark_rule(opacity=0.5).encode(**look, **ends),
-            base.mark_line(size=2).encode(y=y, strokeDash=style.dash(marks), **look),
-            base.mark_point(size=60, filled=True, opacity=1).encode(
+            known.mark_line(size=2).encode(y=y, strokeDash=style.dash(marks), **look),
+            known.mark_point(size=60, filled=True, opacity=1).encode(
                 y=y, shape=style.shape(marks), tooltip=tooltip, **look
             ),
         ),
@@ -79,9 +81,10 @@ FIGURE = Figure(
     order=8,
     title="What if: the alternatives against scale",
     caption=(
-        "Forecasts of the system as it is and of each edited one. In throughput higher is better; where a line turns flat, that "
-        "system is full, and more clients only wait longer. In latency lower is better. Where two bands overlap, the forecast can't "
-        "tell the two systems apart. The further right of the measured scale, the more rests on the model."
+        "Forecasts of the system as it is and of each edited one. In throughput higher is better; where a line turns "
+        "flat, that system is full, and more clients only wait longer. In latency lower is better. Where two bands "
+        "overlap, the forecast can't tell the two systems apart, and a band that spans more than a factor 30 stands "
+        "without a value. The further right of the measured scale, the more rests on the model."
     ),
     needs="forecasts of more than one scale or of edited platforms",
     data=data,
