@@ -176,13 +176,14 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
     (grid,) = reported.grids
     (row,) = grid.rows
     rule = rule_of(target)
+    assert rule is not None
     ends = [target["quantities"]["rate"][end] for end in ("low", "high")]
     assert row == [
         "benchmark",
         "64 × 4",
         printed,
         units.span(*map(units.rate, ends)),
-        f"{units.rate(rule[1])} ({rule[0]})",
+        f"{units.rate(rule.rate)} ({rule.text})",
         f"{units.error(rate['error'])} at {units.ranks(64)}",
     ]
     cards = {card.label: card for card in reported.cards}
