@@ -7,6 +7,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, Run, find_runs, group, runs_in
 from iocast.strict_yaml import allowed_sentence
-from iocast.text import interval, percent, quantity, rate_kind, rule_of, table
+from iocast.text import interval, percent, quantity, rate_kind, rule_beside, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -283,8 +284,7 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
     from iocast.report import write_report
 
     done = [one for one in found if one.forecasts]
-    first = done[0]
-    assert first.fitted is not None
+    fitted = list(dict.fromkeys(one.fitted for one in done if one.fitted is not None))
     forecasts = [
         out
         / "forecasts"
@@ -293,7 +293,7 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
         for f in one.forecasts
     ]
     page = out / "report.html"
-    write_report([*runs, first.fitted, *forecasts], page, title)
+    write_report([*runs, *fitted, *forecasts], page, title)
     return page
 
 
@@ -310,7 +310,6 @@ def forecasts_text(answer: Answer) -> str:
             where, printed = made["placement"], made["quantities"]["rate"]
             kind = rate_kind(printed)
             value, between = interval(kind, printed)
-            rule = rule_of(made)
             rows.append(
                 [
                     one.phase,
@@ -318,7 +317,7 @@ def forecasts_text(answer: Answer) -> str:
                     f"{quantity(kind, one.largest.value('rate'))} at {'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
                     value,
                     between,
-                    f"{quantity(kind, rule.rate)} ({rule.text})" if rule else "-",
+                    rule_beside(made, partial(quantity, kind)) or "-",
                     percent(held_out[0]) if held_out else "not held out",
                 ]
             )

@@ -235,6 +235,7 @@ def predict(
     answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED]
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
+        answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
 
@@ -1211,6 +1212,22 @@ def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
     return [
         f"The workload keeps {objects:.0f} objects, {objects / max(measured):.0f} times as many as any that was fitted ({max(measured)}). What they fill, such as a journal or a cache of inodes, may have "
         "had room in those measurements; measure few ranks with as many in all (in a campaign: 'scaling: strong', and 'seconds' so long that one rank makes as many)."
+    ]
+
+
+FAR_OFF = 0.25
+"""Error of the rate at the held-out scale above which a forecast should not be extrapolated
+(docs/reading-a-forecast.md)."""
+
+
+def _far_off_where_checked(fitted: dict[str, Any], rule: dict[str, Any] | None) -> list[str]:
+    errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
+    if not errors or abs(errors[0]) <= FAR_OFF:
+        return []
+    closer = ", and a simple rule was closer" if rule and abs(rule["error"]) < abs(errors[0]) else ""
+    return [
+        f"At the held-out scale the forecast was more than {100 * FAR_OFF:.0f} % too {'high' if errors[0] > 0 else 'low'}"
+        f"{closer}: plan with the interval, not with its middle, and measure one more scale."
     ]
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,20 @@ def rule_of(made: dict[str, Any]) -> Rule | None:
         if isinstance(value, int | float) and value > 0:
             return Rule(str(name), float(value), best["error"] if name == best.get("name") else None)
     return None
+
+
+def rule_beside(made: dict[str, Any], shown: Callable[[float], str]) -> str | None:
+    """The best simple rule in the cell of a table. Where the interval is too wide for a value, what all rules say: the
+    best one's value would be no answer either.
+
+    @param shown writes a rate"""
+    rule = rule_of(made)
+    if rule is None:
+        return None
+    if not too_wide(made["quantities"]["rate"]):
+        return f"{shown(rule.rate)} ({rule.text})"
+    rates = [one["rate"] for one in made["baselines"].values() if isinstance(one.get("rate"), int | float)]
+    return f"{shown(min(rates))} .. {shown(max(rates))} (all rules)"
 
 
 def percent(error: float | None) -> str:

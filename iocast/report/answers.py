@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
-from iocast.text import NARROWED, ROUGHLY, rule_of, too_wide
+from iocast.text import NARROWED, ROUGHLY, rule_beside, too_wide
 
 MAX_ROWS = 20
 MAX_NAMED = 3
@@ -84,7 +85,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
     held = {c.phase: c for c in reversed(evidence.checks(sources)) if c.row("rate")}
     rows = []
     for one in forecasts[:MAX_ROWS]:
-        rate, rule, check = one["quantities"]["rate"], rule_of(one), held.get(evidence.phase_of(one))
+        rate, check = one["quantities"]["rate"], held.get(evidence.phase_of(one))
         error = check.row("rate") if check else None
         rows.append(
             [
@@ -92,7 +93,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
                 _placement(one),
                 _value(rate),
                 _between(one, rate),
-                f"{units.rate(rule.rate, rate.get('unit'))} ({rule.text})" if rule else units.NOTHING,
+                rule_beside(one, partial(units.rate, unit=rate.get("unit"))) or units.NOTHING,
                 f"{units.error(error['error'])} at {units.ranks(check.ranks)}" if check and error else "not checked",
             ]
         )

@@ -271,6 +271,8 @@ def _read(path: Path, sources: Sources) -> None:
                 f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each other."
             )
         sources.study = document
+    elif kind == "series":
+        return  # what iocast import says of the runs beside it, which come by themselves
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"
         check_fitted(document, path)

@@ -21,7 +21,7 @@ from iocast.calibrate import fit
 from iocast.calibrate.recipe import read_recipe
 from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted, discrepancy_at
-from iocast.predict import _baselines, _intervals, predict
+from iocast.predict import _baselines, _far_off_where_checked, _intervals, predict
 from iocast.residuals import Residuals
 from iocast.run_directory import Point, Run, pooled_quantity
 from iocast.study.desk import Ask, Desk
@@ -544,3 +544,18 @@ def test_every_measured_system_is_of_a_family_of_the_catalogue(simulator: Path) 
     assert len(found) >= 4
     for family, name in found:
         assert family_of(Fitted.open(name)) == family
+
+
+@pytest.mark.parametrize(
+    ("error", "rule", "says"),
+    [
+        (0.1, 0.0, None),
+        (0.3, 0.1, "too high, and a simple rule was closer"),
+        (-0.3, 0.4, "too low: plan with the interval"),
+    ],
+)
+def test_a_forecast_that_was_far_off_where_it_was_checked_says_so(error: float, rule: float, says: str | None) -> None:
+    fitted = {"holdout": {"rows": [{"quantity": "rate", "error": error}]}}
+    sentences = _far_off_where_checked(fitted, {"name": "last value", "error": rule})
+    assert (not sentences) if says is None else says in sentences[0]
+    assert not _far_off_where_checked({}, None)

@@ -52,6 +52,14 @@ def test_every_phase_and_target_has_the_answer_of_the_single_verbs(iocast: Call,
     )
     single = iocast("predict", tmp_path / "stat.yaml", "--nodes", 32, "--json")
     assert json.loads(single.stdout)["quantities"] == stat["forecasts"][1]["quantities"]
+    again = iocast(
+        "report", *(out / "runs").iterdir(), *(out / "fitted").iterdir(), *(out / "forecasts").iterdir(),
+        "--out", tmp_path / "again.html", "--data", tmp_path / "data",
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    for page in (out / "report.html", tmp_path / "again.html"):
+        grid = page.read_text().split("error where checked", 1)[1].split("</table>", 1)[0]
+        assert "not checked" not in grid and grid.count("at 144") == 4, "each phase has its held-out error"
 
 
 def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path: Path) -> None:
@@ -63,7 +71,7 @@ def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path
     assert done.returncode == 0, done.stderr
     near, far = [line for line in done.stdout.splitlines() if line.startswith("create")]
     assert "8 x 36" in near and "19.0 k/s at 4x36" in near and "order of magnitude" not in near
-    assert "4000 x 36" in far and "order of magnitude only" in far
+    assert "4000 x 36" in far and "order of magnitude only" in far and "(all rules)" in far
     assert "stat" not in done.stdout.split("Note")[0]
 
 
