@@ -8,6 +8,7 @@ extended, a workload file or a trace, does.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -72,6 +73,28 @@ def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: 
     return content_hash(
         [[_file_hash(path) for path in (*paths, *files)], reported, [metadata.version(name) for name in packages]]
     )
+
+
+@lru_cache(maxsize=None)
+def sources_of(module: str) -> tuple[Path, ...]:
+    """Source files of iocast that the module's answers depend on: its own, and those of all modules that it imports,
+    inside functions too, and that these import; in the order of their names.
+
+    @param module full name, iocast.study.evaluate for one"""
+    root, found, left = Path(__file__).resolve().parent, set[Path](), [module]
+    while left:
+        parts = left.pop().split(".")
+        file = root.joinpath(*parts[1:]).with_suffix(".py") if len(parts) > 1 else root / "__init__.py"
+        file = file if file.is_file() else file.with_suffix("") / "__init__.py"
+        if parts[0] != root.name or file in found or not file.is_file():
+            continue
+        found.add(file)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                left += [node.module, *(f"{node.module}.{one.name}" for one in node.names)]
+            elif isinstance(node, ast.Import):
+                left += [one.name for one in node.names]
+    return tuple(sorted(found))
 
 
 def _canonical(content: Any) -> Any:

@@ -5,6 +5,7 @@ operations."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,36 @@ def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[
         "given": run["workload"]["parameters"],
         "phases": phases,
     }
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of a phase's operations: how many, each kind's share of them, and the bytes that one of a kind moves where it
+    moves any."""
+
+    operations: float  # of all ranks in one repeat of the phase
+    share: dict[str, float]
+    bytes_each: dict[str, float]
+
+    @classmethod
+    def of(cls, phases: list[dict[str, Any]]) -> Shares:
+        """Of all repeats of a phase of a run.json."""
+        count: dict[str, float] = {}
+        moved: dict[str, float] = {}
+        for phase in phases:
+            for op, row in phase.get("by_operation", {}).items():
+                count[op] = count.get(op, 0) + row["count"]
+                moved[op] = moved.get(op, 0) + row.get("bytes", 0)
+        return cls.of_counts(count, moved, len(phases))
+
+    @classmethod
+    def of_counts(cls, count: Mapping[str, float], moved: Mapping[str, float], repeats: float = 1) -> Shares:
+        total = sum(count.values())
+        return cls(
+            total / repeats,
+            {op: n / total for op, n in count.items() if n},
+            {op: moved[op] / n for op, n in count.items() if n and moved.get(op)},
+        )
 
 
 def iteration(operations: Mapping[str, float]) -> dict[str, float]:

@@ -14,6 +14,20 @@ from iocast import strict
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, data_directory, read_yaml
 
+RESOLVED = (
+    "clients",
+    "stations",
+    "limits",
+    "locks",
+    "stalls",
+    "failures",
+    "background",
+    "caches",
+    "buffers",
+    "pools",
+    "network",
+)
+"""Sections of a resolved platform beside its operations."""
 PLATFORMS = data_directory("platforms")
 Document = dict[str, Any]
 

@@ -17,7 +17,7 @@ from iocast import binaries
 from iocast.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS, Document, get_path, set_path
+from iocast.platform import PLATFORMS, RESOLVED, Document, get_path, set_path
 
 SYNONYMS = {
     **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
@@ -30,20 +30,6 @@ _USERS = ("operations", "locks", "caches", "buffers", "pools", "stalls", "failur
 """Sections that name parts."""
 UNKNOWN_KEY = "unknown-key"
 """Code of iocast-sim's error about a key that a part can't have."""
-RESOLVED = (
-    "clients",
-    "stations",
-    "limits",
-    "locks",
-    "stalls",
-    "failures",
-    "background",
-    "caches",
-    "buffers",
-    "pools",
-    "network",
-)
-"""Sections of a resolved platform beside its operations."""
 
 
 def paths(node: Any, prefix: str = "") -> Iterator[str]:

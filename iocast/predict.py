@@ -25,7 +25,7 @@ from iocast.family import Beside
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
-from iocast.operations import MOVES_DATA, iteration, profile
+from iocast.operations import MOVES_DATA, Shares, iteration, profile
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file
@@ -554,36 +554,6 @@ def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks:
         return "Growth was not measured: the forecast follows other systems whose operations take as long."
     most = measured[growth.largest(measured)]
     return f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % of the rate at {most.nodes} nodes until {ranks} ranks."
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Of a phase's operations: how many, each kind's share of them, and the bytes that one of a kind moves where it
-    moves any."""
-
-    operations: float  # of all ranks in one repeat of the phase
-    share: dict[str, float]
-    bytes_each: dict[str, float]
-
-    @classmethod
-    def of(cls, phases: list[dict[str, Any]]) -> Shares:
-        """Of all repeats of a phase of a run.json."""
-        count: dict[str, float] = {}
-        moved: dict[str, float] = {}
-        for phase in phases:
-            for op, row in phase.get("by_operation", {}).items():
-                count[op] = count.get(op, 0) + row["count"]
-                moved[op] = moved.get(op, 0) + row.get("bytes", 0)
-        return cls.of_counts(count, moved, len(phases))
-
-    @classmethod
-    def of_counts(cls, count: Mapping[str, float], moved: Mapping[str, float], repeats: float = 1) -> Shares:
-        total = sum(count.values())
-        return cls(
-            total / repeats,
-            {op: n / total for op, n in count.items() if n},
-            {op: moved[op] / n for op, n in count.items() if n and moved.get(op)},
-        )
 
 
 def _operations(shares: Shares, rate: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iocast.content import content_hash, program_hash, platform_hash, whole, workload_hash
+from iocast.content import content_hash, platform_hash, program_hash, sources_of, whole, workload_hash
 from iocast import strict
 from iocast.errors import RunError
 from iocast.platform import Document, merge
@@ -29,7 +29,7 @@ class Trace:
         self._file = file
         self._known: dict[str, list[np.ndarray]] = {}
         self._families: dict[str, Document] = {}
-        self._simulator = program_hash(["iocast-sim"])
+        self._simulator = program_hash(["iocast-sim"], sources_of("iocast.calibrate.search"))
         if file is None or not file.is_file():
             return
         text = strict.read_text(file)
@@ -44,7 +44,7 @@ class Trace:
 
     def key(self, document: Document, rows: Sequence[Simulation], seed: int) -> str:
         """Hash of everything that the simulations of a candidate depend on: its platform with all that it extends,
-        question, seed, simulator."""
+        question, seed, simulator and the sources that read its answers."""
         own = {key: value for key, value in document.items() if key != "extends"}
         platform = merge(self._family(str(document["extends"])), own) if "extends" in document else own
         questions = [

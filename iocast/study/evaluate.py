@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
-from iocast.content import content_hash, program_hash, workload_hash
+from iocast.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
-from iocast.operations import iteration, profile
-from iocast.platform_names import RESOLVED
-from iocast.predict import Shares
+from iocast.operations import Shares, iteration, profile
+from iocast.platform import RESOLVED
 from iocast.run_directory import pooled_quantity
 from iocast.scratch import scratch_directory
 
@@ -33,13 +32,12 @@ _SPENT = ("wait", "service", "lock_wait", "stall", "lost")
 
 @lru_cache(maxsize=1)
 def programs() -> dict[str, str]:
-    """Hashes of the programs: the simulator, and the analytic solver with this file."""
-    here = Path(__file__).resolve()
-    own = [here, here.parents[1] / "operations.py", here.parents[1] / "run_directory.py"]
-    sources = [*own, here.with_name("documents.py"), *sorted((here.parents[1] / "analytic").glob("*.py"))]
+    """Hashes of the programs: the simulator, and the analytic solver, each with the sources that read its answers."""
+    every = sources_of(__name__)
+    solver = [file for file in every if file.parent.name == "analytic"]
     return {
-        "simulate": program_hash(["iocast-sim"], own)[:16],
-        "analytic": program_hash([], sources, ["numpy", "scipy"])[:16],
+        "simulate": program_hash(["iocast-sim"], [file for file in every if file not in solver])[:16],
+        "analytic": program_hash([], every, ["numpy", "scipy"])[:16],
     }
 
 

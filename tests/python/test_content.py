@@ -4,6 +4,7 @@ old result."""
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -14,9 +15,12 @@ import yaml
 from programs import REPOSITORY
 from study_inputs import changed, write
 
+from iocast import content
+from iocast.calibrate import search
 from iocast.calibrate.trace import Trace
-from iocast.content import content_hash, platform_hash, workload_hash
+from iocast.content import content_hash, platform_hash, sources_of, workload_hash
 from iocast.platform import PLATFORMS
+from iocast.run_directory import pooled_quantity
 from iocast.study import evaluate
 
 CATALOGUE = REPOSITORY / "workload" / "catalogue"
@@ -214,3 +218,49 @@ def test_an_edited_workload_is_computed_again_and_a_renamed_one_is_not(
 def test_same_content_is_the_same_hash() -> None:
     assert content_hash({"a": 1, "b": [1, {"c": None}]}) == content_hash({"b": (1.0, {"c": None}), "a": 1})
     assert content_hash({"a": True}) != content_hash({"a": 1})
+
+
+def ran_by(work: Callable[[], object]) -> set[Path]:
+    """Source files of iocast whose functions run meanwhile."""
+    names: set[str] = set()
+    sys.setprofile(lambda frame, *_: names.add(frame.f_code.co_filename))
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    root = Path(evaluate.__file__).resolve().parents[1]
+    return {Path(name).resolve() for name in names if Path(name).resolve().is_relative_to(root)}
+
+
+def test_every_source_that_computes_an_evaluation_counts(monkeypatch: pytest.MonkeyPatch, simulator: Path) -> None:
+    """Those whose functions run when one is computed are found among the imports; each changes the key."""
+    request = {
+        "platform": {"schema_version": 1, "extends": "queue"}, "platform_key": "k", "workload": "md-workbench",
+        "settings": {"datasets": "1", "objects": "5", "iterations": "5"}, "nodes": 1, "ranks_per_node": 2, "seed": 1,
+        "phase": "benchmark", "bytes": {}, "mix": {"stat": 1.0, "create": 1.0}, "datasets": 1, "waiting_factor": 0.0,
+        "think_time": 0.0, "points": 64,
+    }  # fmt: skip
+    every, solver = set(sources_of("iocast.study.evaluate")), "analytic"
+    for what in ("resolve", "profile", "simulate", "analytic"):
+        ran = ran_by(lambda: evaluate.evaluate(request | {"what": what}))  # noqa: B023
+        assert len(ran) > 3 and ran <= every, (what, ran - every)
+        assert (what == "analytic") == any(file.parent.name == solver for file in ran)
+    before = evaluate.programs.__wrapped__()
+    own = content._file_hash
+    for file in every:
+        monkeypatch.setattr(content, "_file_hash", lambda one: "another" if one == file else own(one))  # noqa: B023
+        after = evaluate.programs.__wrapped__()
+        assert after["analytic"] != before["analytic"], file
+        assert (after["simulate"] == before["simulate"]) == (file.parent.name == solver), file
+
+
+def test_every_source_that_computes_a_candidate_counts(simulator: Path) -> None:
+    def simulate() -> None:
+        with search.Simulations(about="queue") as simulations:
+            settings = {"datasets": "1", "objects": "5", "iterations": "5"}
+            file = simulations.write({"schema_version": 1, "extends": "queue"})
+            for run in simulations.run([(file, "md-workbench", settings, 1, 2, 1)]):
+                pooled_quantity(run, "stat.q50")
+
+    ran = ran_by(simulate)
+    assert len(ran) > 2 and ran <= set(sources_of("iocast.calibrate.search"))
