@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 from scipy.special import ndtri
 
-from iocast import analytic, arrivals, baselines, binaries, blend, draws, growth
+from iocast import analytic, arrivals, baselines, binaries, draws, growth, rules
 from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.family import Beside
@@ -30,7 +30,7 @@ from iocast.phases import check_phase, first_phase, main_phases, operations_by_p
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file
 from iocast.question import Question, Setting
-from iocast.residuals import Residuals, kind_of, points_like
+from iocast.residuals import Residuals, kind_of
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, rate_kind
@@ -159,22 +159,25 @@ def predict(
         doubt = _doubt(platform, fitted_to_it, requested.settings, samples["value"])
         quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
         blend_sentence = bounded = None
+        applied = None
         if fitted_to_it and closed and not platform.rates_alone:
-            question = blend.Question(ranks, nodes, factor, _think_time(platform.fitted, requested.settings))
-
-            def of_unedited(name: str = name) -> dict[str, Any]:
-                more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "workers": workers}
-                return predict(platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, **more)
-
-            quantities, blend_sentence, bounded = _with_rules(
-                platform, requested.settings, quantities, question, level, of_unedited
-            )
-            missed = {
-                key: math.log(samples["value"][key] / printed["value"])
-                if "calibrated" in printed
-                else missed.get(key, 0.0)
-                for key, printed in quantities.items()
-            }
+            applied = rules.Rules.of(platform.fitted, requested.settings, nodes, ranks, factor)
+        if applied is not None and platform.edited:
+            measured = predict(
+                platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, solver=solver,
+                level=level, seed=seed, workers=workers,
+            )  # fmt: skip
+            changes = rules.changes_of(measured["quantities"] | measured["parts"])
+            quantities = rules.changed(quantities, changes)
+            blend_sentence = applied.text
+            bounded = EDITED_BELOW.format(100 * (1 - changes["rate"])) if measured["bounded"] else None
+        elif applied is not None:
+            quantities, bounded = applied.apply(quantities, level)
+            blend_sentence = applied.text
+        missed = {
+            key: math.log(samples["value"][key] / printed["value"]) if "calibrated" in printed else missed.get(key, 0.0)
+            for key, printed in quantities.items()
+        }
         one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
         one["question"] = Question.of(
             shown.pop("workload"), answer["placement"], name, settings_known=not as_measured
@@ -240,6 +243,11 @@ def predict(
     return answer
 
 
+EDITED_BELOW = (
+    "The forecast of the measured system is {:.0f} % below the calibrated platform's, at what a closed system's "
+    "concave growth allows; this one of an edited system is changed by the same factor, and its latencies by Little's "
+    "law."
+)
 BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
 by."""
@@ -910,120 +918,16 @@ def _intervals(
         low, high = interval(model, samples["ensemble"][name], error, degrees, fitted["noise"][kind], level)
         value = model * math.exp(-missed[name])
         result[name] = {"value": value, "low": value * low, "high": value * high, "model": model}
-    return _rising(result)
-
-
-def _rising(quantities: dict[str, Any]) -> dict[str, Any]:
-    """The same without quantiles that cross, as they may when each is shifted by itself."""
-    for op in {name.rpartition(".")[0] for name in quantities} - {""}:
-        rising = [quantities[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in quantities]
-        for lower, higher in pairwise(rising):
-            for end in ("value", "low", "high"):
-                higher[end] = max(higher[end], lower[end])
-    return quantities
-
-
-def _with_rules(
-    platform: Fitted,
-    settings: dict[str, str],
-    quantities: dict[str, Any],
-    requested: blend.Question,
-    level: float,
-    of_unedited: Callable[[], dict[str, Any]],
-) -> tuple[dict[str, Any], str | None, str | None]:
-    """The quantities blended with simple rules where these were better at the held-out scale, with the sentence that
-    says so; and below the bound that the measured scales set (`blend.ceiling`), with the sentence that says so. Rules
-    and bound know nothing of edits: what they change of the measured system's forecast is changed of an edited
-    one's.
-
-    @param of_unedited forecasts the same phase of the measured system"""
-    fitted, printed = platform.fitted, platform.fitted.get("blend") or {}
-    points = _rulers(fitted, settings)
-    if len({point.concurrency for point, _ in points}) < 2:
-        return quantities, None, None
-    text = blend.sentence(printed)
-    runs = [p.get("repeats", 1) for p in fitted["campaign"]["points"]]
-    most = blend.ceiling(points, requested, fitted["noise"]["rate"] / math.sqrt(min(runs, default=1)))
-    if platform.edited:
-        if text is None and math.isinf(most):
-            return quantities, None, None
-        measured = of_unedited()
-        every = measured["quantities"] | measured["parts"]
-        changes = {name: one["value"] / one["calibrated"] for name, one in every.items() if "calibrated" in one}
-        moved = {
-            name: one | _moved(one, changes[name]) | {"calibrated": one["value"]} if name in changes else one
-            for name, one in quantities.items()
-        }
-        return moved, text, EDITED_BELOW.format(100 * (1 - changes["rate"])) if measured["bounded"] else None
-    if text is not None:
-        largest = max(point.concurrency for point, _ in points)
-        mixed = blend.blended(
-            printed, quantities, blend.candidates(points, requested), requested, largest, fitted["noise"], level
-        )
-        quantities = {
-            name: one
-            | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high, "calibrated": one["value"]}
-            for name, one in quantities.items()
-        }
-        quantities = _rising(quantities)
-    rate = quantities["rate"]
-    kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
-    if rate["value"] <= most:
-        return quantities | {"rate": rate | kept}, text, None
-    longer = blend.mean_response(requested, most) / blend.mean_response(requested, rate["value"])
-    below = {name: {"calibrated": one["value"]} | one | _moved(one, longer) for name, one in quantities.items()}
-    sentence = (
-        f"The rate is that of the straight continuation of the two largest measured scales, {quantity('rate', most)}; "
-        f"the calibrated platform alone says {quantity('rate', rate['value'])}, more than a closed system's concave "
-        f"growth allows. Latencies are {100 * (longer - 1):.0f} % longer than the platform's, as Little's law has them "
-        "at that rate."
-    )
-    return below | {"rate": {"calibrated": rate["value"]} | rate | kept}, text, sentence
-
-
-EDITED_BELOW = (
-    "The forecast of the measured system is {:.0f} % below the calibrated platform's, at what a closed system's "
-    "concave growth allows; this one of an edited system is changed by the same factor, and its latencies by Little's "
-    "law."
-)
-
-
-def _moved(one: dict[str, Any], factor: float) -> dict[str, Any]:
-    return {end: None if one[end] is None else factor * one[end] for end in ("value", "low", "high")}
-
-
-def _rulers(fitted: dict[str, Any], settings: dict[str, str]) -> list[tuple[baselines.Point, int]]:
-    """The measured points that are like these settings, as simple rules take them, with their nodes (0: not known)."""
-    common = (fitted["campaign"].get("workload") or {}).get(
-        "parameters"
-    ) or {}  # of points that don't state it themselves
-    return [
-        (
-            baselines.Point(
-                p["ranks"],
-                p["waiting_factor"],
-                p["rate"],
-                p["latency"],
-                _seconds(p.get("think_time", common.get("think_time"))),
-            ),
-            int(p.get("nodes") or 0),
-        )
-        for p in points_like(fitted, settings)
-    ]
-
-
-def _think_time(fitted: dict[str, Any], settings: dict[str, str]) -> float:
-    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}
-    return _seconds(settings.get("think_time", common.get("think_time")))
+    return rules.rising(result)
 
 
 def _baselines(
     fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]
 ) -> dict[str, Any]:
-    points = [point for point, _ in _rulers(fitted, settings)]
+    points = [point for point, _ in rules.measured_points(fitted, settings)]
     if len({p.concurrency for p in points}) < 2:
         return {}  # there is no ruler to lay on one scale
-    printed = baselines.forecast(points, ranks, factor, _think_time(fitted, settings))
+    printed = baselines.forecast(points, ranks, factor, rules.think_time(fitted, settings))
     return {
         model: {
             name: ({"low": value[0], "high": value[1]} if isinstance(value, tuple) else value)
@@ -1035,13 +939,8 @@ def _baselines(
 
 
 def _best_rule(fitted: dict[str, Any], settings: dict[str, str]) -> dict[str, Any] | None:
-    best = baselines.best_rule([point for point, _ in _rulers(fitted, settings)])
+    best = baselines.best_rule([point for point, _ in rules.measured_points(fitted, settings)])
     return None if best is None else {"name": best.name, "error": best.error}
-
-
-def _seconds(setting: Any) -> float:
-    """0 for what is not set."""
-    return Setting.read(setting or 0).number or 0.0
 
 
 def _stations(phase: dict[str, Any]) -> dict[str, Any]:

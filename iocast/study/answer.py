@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from iocast import intervals
+from iocast.rules import times
+from iocast.study.carried import fitted_name
 from iocast.files import SCHEMA_VERSION
 from iocast.run_directory import QUANTITIES
 from iocast.study import risk, worth
@@ -226,7 +228,32 @@ def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
     known = search.value(c, point, quantity)
     if known is None or known[0] <= 0:
         return {"value": None if known is None else known[0], "low": None, "high": None}
-    value, sd = known
+    document = _rising_ends(search, c, point, quantity, *known)
+    return _ruled(search, c, point, quantity, document) if search.desk.is_as_measured(c.design, point) else document
+
+
+def _ruled(search: Search, c: Candidate, point: Point, quantity: str, document: Json) -> Json:
+    """Of the measured system the ends that a forecast has: those of the blend, and below the ceiling. An edited one's
+    are changed by the same factor as its value, as they are already."""
+    scale, name = search.study.scales[point.scale], fitted_name(quantity)
+    rules = search.desk.rules(c.design, point.workload, scale)
+    changes = search.desk.changes(c.design, point.workload, scale)
+    rate = search.value(c, point, "rate")
+    if rules is None or rate is None or (name != "rate" and name not in changes):
+        return document
+    known = {"rate": _rising_ends(search, c, point, "rate", *rate)}
+    known |= {} if name == "rate" else {name: document}
+    before = {one: times(ends, 1 / changes.get(one, 1.0)) for one, ends in known.items()}
+    after = rules.apply(before, LEVEL)[0][name]
+    found: Json = {"value": document["value"]}
+    for end in ("low", "high"):
+        other = {"low": "high", "high": "low"}[end] if quantity == "seconds" else end
+        ratio = after[other] / after["value"]
+        found[end] = document["value"] * (1 / ratio if quantity == "seconds" else ratio)
+    return found
+
+
+def _rising_ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Json:
     document = _ends(search, c, point, quantity, value, sd)
     # Quantiles that were shifted apart from each other must not cross.
     subject, _, which = quantity.rpartition(".")

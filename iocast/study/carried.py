@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a fitted platform misses of its own measurements, carried to a study's designs by the rule of forecasts
 (docs/calibration.md): results of the measured workload are shifted by the residual; an edited system, or another
-workload, has it as a doubt."""
+workload, has it as a doubt. So are simple rules and the ceiling of measured scales."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -32,29 +33,45 @@ def is_measured(fitted: Json, names: tuple[str, str], phase: str, fitted_phase: 
 def residual(residuals: Residuals, name: str, ranks: int, waiting_factor: float) -> float:
     """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it, 0 for what has
     none (utilisations)."""
-    subject, _, which = name.rpartition(".")
-    if which == "utilisation":
+    if name.endswith(".utilisation"):
         return 0.0
     if name == "seconds":
         return -residuals.at("rate", ranks, waiting_factor)
-    kind = kind_of(name)
-    return residuals.at("rate" if kind == "rate" else f"{subject}.{kind}", ranks, waiting_factor)
+    return residuals.at(fitted_name(name), ranks, waiting_factor)
 
 
 def shifted(result: Result, residuals: Residuals, ranks: int, waiting_factor: float) -> Result:
     """The result with its quantities, and its bounds of the rate, without what the platform misses."""
+    return _times(result, lambda name: math.exp(-residual(residuals, name, ranks, waiting_factor)))
+
+
+def changed(result: Result, changes: Mapping[str, float]) -> Result:
+    """The result changed as simple rules and the ceiling change the measured system's forecast (iocast/rules.py).
+    `changes`: factor by fitted quantity."""
+
+    def factor(name: str) -> float:
+        if name.endswith(".utilisation"):
+            return 1.0
+        return 1 / changes["rate"] if name == "seconds" else changes.get(fitted_name(name), 1.0)
+
+    return _times(result, factor)
+
+
+def fitted_name(name: str) -> str:
+    """The fitted quantity nearest to one of a study: the rate, or a quantile of the operation."""
+    kind = kind_of(name)
+    return "rate" if kind == "rate" else f"{name.rpartition('.')[0]}.{kind}"
+
+
+def _times(result: Result, factor: Callable[[str], float]) -> Result:
     if "quantities" not in result:
         return result
-    quantities = {
-        name: value * math.exp(-residual(residuals, name, ranks, waiting_factor))
-        for name, value in result["quantities"].items()
-    }
+    quantities = {name: value * factor(name) for name, value in result["quantities"].items()}
     for op in {name.rpartition(".")[0] for name in quantities}:
         rising = [f"{op}.{q}" for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
             quantities[higher] = max(quantities[higher], quantities[lower])
     found = result | {"quantities": quantities}
     if "bounds" in result:
-        rate = math.exp(-residuals.at("rate", ranks, waiting_factor))
-        found["bounds"] = {end: value * rate for end, value in result["bounds"].items()}
+        found["bounds"] = {end: value * factor("rate") for end, value in result["bounds"].items()}
     return found

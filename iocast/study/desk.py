@@ -10,20 +10,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from iocast.calibrate.search import MEMORY, only
 from iocast.content import content_hash
 from iocast.draws import LENGTHS
-from iocast.errors import InputError
+from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
+from iocast.predict import SEEDS
 from iocast.residuals import Residuals
+from iocast.rules import Quantities, Rules, changes_of
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.documents import Edit, number, plus
-from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of
+from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
@@ -76,6 +80,7 @@ class Desk:
         self._down: dict[tuple[int, str], bool] = {}
         self._keys: dict[Ask, str] = {}
         self._residuals: dict[tuple[str, str], Residuals | None] = {}
+        self._changes: dict[tuple[str, str, int, int], dict[str, float]] = {}
 
     # Questions to a platform ------------------------------------------------------------------------------------------------
 
@@ -352,9 +357,64 @@ class Desk:
 
     def _shifted(self, ask: Ask, result: Result) -> Result:
         """As a forecast of the same question is."""
-        residuals = self.residuals(self.designs.at(ask.design), ask.point.workload)
+        design, scale = self.designs.at(ask.design), self.scale(ask)
+        residuals = self.residuals(design, ask.point.workload)
+        if residuals is None:
+            return result
         factor = float(self.profiles[ask.point.workload]["given"].get("waiting_factor", 0))
-        return result if residuals is None else carried.shifted(result, residuals, self.scale(ask).ranks, factor)
+        found = carried.shifted(result, residuals, scale.ranks, factor)
+        changes = self.changes(design, ask.point.workload, scale)
+        return carried.changed(found, changes) if changes else found
+
+    def rules(self, design: Design, workload: str, scale: Scale) -> Rules | None:
+        """What is known of the measured system at this scale beside the design's platform; None where the platform was
+        not fitted to the workload, or nothing is known."""
+        given = self.profiles[workload]["given"]
+        if self.residuals(design, workload) is None or float(given.get("rate", 0)) > 0:
+            return None  # rules know closed systems
+        settings = {name: str(value) for name, value in self.profiles[workload]["settings"].items()}
+        fitted = self.variants.platform_of(design).fitted
+        return Rules.of(fitted, settings, scale.nodes, scale.ranks, float(given.get("waiting_factor", 0)))
+
+    def changes(self, design: Design, workload: str, scale: Scale) -> dict[str, float]:
+        """By fitted quantity the factor that simple rules and the ceiling have for the measured system at this scale,
+        by which a forecast changes an edited one too; empty where there is none."""
+        platform = self.variants.platform_of(design)
+        key = (platform.reference, workload, scale.nodes, scale.ranks_per_node)
+        if key not in self._changes:
+            rules = self.rules(design, workload, scale)
+            measured = {} if rules is None else self._measured_system(platform, workload, scale)
+            applied = rules.apply(measured, 0.5)[0] if rules is not None and measured else {}
+            self._changes[key] = changes_of(applied)
+        return self._changes[key]
+
+    def _measured_system(self, platform: Platform, workload: str, scale: Scale) -> Quantities:
+        """What a forecast of the platform without an edit says before rules: values without intervals. Empty where its
+        simulations fail, as when work of others piles up."""
+        profile, residuals = self.profiles[workload], self._residuals[platform.reference, workload]
+        assert residuals is not None
+        tied = platform.undecided and bool(platform.draws)  # then the median of the draws is the value
+        systems = list(enumerate(platform.draws)) if tied else [(seed, platform.best) for seed in range(SEEDS)]
+        try:
+            results = self._every(
+                [
+                    self._simulation(workload, scale, content_hash([key, []]), self.seed + seed)
+                    | {"platform": document}
+                    for seed, (document, key) in systems
+                ]
+            )
+        except (InputError, RunError):
+            return {}
+        factor = float(profile["given"].get("waiting_factor", 0))
+        every = [
+            carried.shifted(one, residuals, scale.ranks, factor) for one in (results if tied else [pooled(results)])
+        ]
+        names = [name for name in every[0]["quantities"] if carried.fitted_name(name) == name]
+        values = {name: [one["quantities"][name] for one in every] for name in names}
+        return {
+            name: {"value": math.exp(float(np.median(np.log(np.maximum(of, 1e-9))))), "low": None, "high": None}
+            for name, of in values.items()
+        }
 
     def is_as_measured(self, design: Design, point: Point) -> bool:
         """Whether the design's platform was fitted to this workload, and is not edited here."""
@@ -423,33 +483,35 @@ class Desk:
 
     def _request(self, ask: Ask) -> dict[str, Any]:
         design, scale, profile = self.designs.at(ask.design), self.scale(ask), self.profiles[ask.point.workload]
-        workload = self.study.workloads[ask.point.workload]
-        request = {
-            "what": ask.what,
-            "platform_key": self.variants.key(design, ask.point.scenario, ask.replication, _dict(ask.factors)),
-            "nodes": scale.nodes,
-            "ranks_per_node": scale.ranks_per_node,
-            "phase": profile["phase"],
-            "bytes": profile["bytes"],
-        }
+        key = self.variants.key(design, ask.point.scenario, ask.replication, _dict(ask.factors))
         if ask.what == "simulate":
-            return request | {
-                "workload": workload.reference,
-                "settings": self.settings(ask),
-                "seed": self.seed + ask.again + self.variants.seed_of(design, ask.replication),
-            }
+            seed = self.seed + ask.again + self.variants.seed_of(design, ask.replication)
+            return self._simulation(ask.point.workload, scale, key, seed)
         thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
-        return request | {
+        return self._question(ask.what, ask.point.workload, scale, key) | {
             "mix": profile["operations"],
             "datasets": profile["datasets"],
             "points": SCREENING_POINTS,
             **thinking,
         }
 
-    def settings(self, ask: Ask) -> dict[str, str]:
+    def _question(self, what: str, workload: str, scale: Scale, key: str) -> dict[str, Any]:
+        profile = self.profiles[workload]
+        return {
+            "what": what, "platform_key": key, "nodes": scale.nodes, "ranks_per_node": scale.ranks_per_node,
+            "phase": profile["phase"], "bytes": profile["bytes"],
+        }  # fmt: skip
+
+    def _simulation(self, workload: str, scale: Scale, key: str, seed: int) -> dict[str, Any]:
+        reference, settings = self.study.workloads[workload].reference, self.settings(workload, scale)
+        return self._question("simulate", workload, scale, key) | {
+            "workload": reference, "settings": settings, "seed": seed,
+        }  # fmt: skip
+
+    def settings(self, workload: str, scale: Scale) -> dict[str, str]:
         """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""
-        profile = self.profiles[ask.point.workload]
-        settings, share = dict(profile["settings"]), self.share(ask.point.workload, self.scale(ask).ranks)
+        profile = self.profiles[workload]
+        settings, share = dict(profile["settings"]), self.share(workload, scale.ranks)
         if share < 1:
             length = _length(profile)
             settings[length] = str(max(1, math.floor(float(profile["given"][length]) * share)))
@@ -477,6 +539,17 @@ class Desk:
         """The ways of the operations through the design's platform, as the simulator understands them."""
         document, key = self.variants.document(design, NORMAL, 0), self.variants.key(design, NORMAL, 0)
         return self._one({"what": "resolve", "platform": document, "platform_key": key})["operations"]
+
+    def _every(self, requests: list[dict[str, Any]]) -> list[Result]:
+        """Results in the order of the requests; what the store lacks is computed by the workers, and kept."""
+        keys = [key_of(request) for request in requests]
+        found = self.store.get(keys)
+        missing = [(key, request) for key, request in zip(keys, requests, strict=True) if key not in found]
+        for number_, (result,) in self.workers.map(evaluate_all, [[request] for _, request in missing]):
+            key = missing[number_][0]
+            self.store.put(key, result)
+            found[key] = result
+        return [found[key] for key in keys]
 
     def _one(self, request: dict[str, Any]) -> Result:
         """A short evaluation that is not worth a worker."""

@@ -7,11 +7,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from iocast import text
-from iocast import blend
 from iocast.fitted import one_of_several
 from iocast.study.evaluate import OUTSIDE
 
 if TYPE_CHECKING:
+    from iocast.study.designs import Platform
     from iocast.study.search import Search
 
 Json = dict[str, Any]
@@ -22,6 +22,8 @@ SHORT_STALL = 0.02
 """Share of the time below which a stall is nothing to rates and medians."""
 SMALL_CHANGE = 2.5
 """A limit that would have to give by more than this factor is no small concession."""
+SHOWN_CHANGE = 0.005
+"""Relative change of the rate by simple rules, from which on it is named."""
 MAX_TURNING = 3
 """Uncertain inputs that are named as changing the decision."""
 _PARTS = {
@@ -497,7 +499,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
                     f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between."
                 )
             found += platform.fitted.get("notes", [])
-            found += unblended(name, platform.fitted)
+            found += beside_the_platform(search, platform)
     if not search.is_random:
         found.append(
             "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much."
@@ -531,18 +533,25 @@ def warnings(search: Search, answer: Json) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def unblended(platform: str, fitted: Json) -> list[str]:
-    """That forecasts of a platform are blended with simple rules, and a study's numbers are not."""
-    text = blend.sentence(fitted.get("blend") or {})
-    return (
-        [
-            f"Of {platform}, as iocast predict forecasts it: {text} "
-            "A study does not blend: its numbers are those of the "
-            "calibrated platform alone, which was worse there."
-        ]
-        if text
-        else []
-    )
+def beside_the_platform(search: Search, platform: Platform) -> list[str]:
+    """That the measured system's numbers are blended with simple rules or held below the ceiling, as a forecast's are,
+    by how much at the largest scale, and what that leaves out."""
+    name, found = platform.reference.rpartition("/")[2], []
+    designs = [c.design for c in search.tried if search.desk.variants.platform_of(c.design) is platform]
+    for workload in search.study.workloads.values() if designs else ():
+        scale = search.study.scales[[s for s in search.study.scales if s in workload.scales][-1]]
+        changes = search.desk.changes(designs[0], workload.name, scale)
+        if abs(changes.get("rate", 1.0) - 1) < SHOWN_CHANGE:
+            continue
+        rules = search.desk.rules(designs[0], workload.name, scale)
+        assert rules is not None
+        text = rules.text or "The measured scales set a ceiling: throughput grows no steeper than between the last two."
+        found.append(
+            f"Of {name}, as iocast predict forecasts it: {text} It changes the rate of {workload.name} at "
+            f"{scale.ranks:,} clients by {100 * (changes['rate'] - 1):+.0f} % for every design of this platform, and "
+            "latencies likewise; chances count the calibrated platform's own uncertainty about the changed values."
+        )
+    return found
 
 
 def _stall_warnings(search: Search) -> list[str]:

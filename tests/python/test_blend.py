@@ -14,7 +14,6 @@ from iocast import blend
 from iocast.baselines import Point, _throughput
 from iocast.blend import CALIBRATED, HALF, LAST, POPULATION, PRIOR, QUEUE, Backtest, Question
 from iocast.calibrate.reading import NOISE_KINDS
-from iocast.study.words import unblended
 
 QUIET = dict.fromkeys(NOISE_KINDS, 0.01)
 
@@ -154,10 +153,3 @@ def test_rules_are_silent_where_they_know_nothing() -> None:
     without = [(point, 0) for point, _ in (queue(n) for n in (1, 2, 4))]
     assert set(blend.candidates(without, Question(16, 0))) == {QUEUE, LAST, HALF}
     assert POPULATION in blend.candidates([queue(n) for n in (1, 2, 4)], Question(16, 16))
-
-
-def test_a_study_of_a_blended_platform_says_that_it_does_not_blend() -> None:
-    weights = {"rate": {"weights": {CALIBRATED: 0.2, QUEUE: 0.8}, "favoured": QUEUE}}
-    (warning,) = unblended("site", {"blend": weights})
-    assert "80 % closed M/M/c" in warning and "does not blend" in warning
-    assert unblended("site", {"blend": {"rate": {"weights": {CALIBRATED: 1.0}}}}) == unblended("site", {}) == []

@@ -87,6 +87,64 @@ def test_a_studys_cell_is_the_forecast(more: dict[str, Any], tmp_path: Path, sim
             assert found[name][end] == pytest.approx(wanted[name][end], rel=1e-5), (name, end)
 
 
+WEIGHTS = {"calibrated platform": 0.3, "last value": 0.7}
+BLEND = {
+    group: {"weights": WEIGHTS, "favoured": "last value", "errors": dict.fromkeys(WEIGHTS, 0.1)}
+    for group in ("rate", "latency")
+}
+MEASURED = {"q50": 2e-3, "q75": 3e-3, "q95": 5e-3, "q99": 7e-3, "max": 9e-3, "mean": 2.3e-3, "count": 100}
+LEVELS = ["rate(all) >= 1/s", "rate(stat) >= 1/s", "median(stat) < 1 s", "p95(stat) < 1 s", "time(own) < 9 h"]
+
+
+def with_rules(directory: Path, ceiling: bool, blended: bool, tied: bool) -> Fitted:
+    """Measured scales with a straight continuation below or above what the servers do; a rule that was better."""
+    directory.mkdir()
+    platform = parts.server(directory, fit=ROWS, **(TIED if tied else {}))
+    document = yaml.safe_load(platform.file.read_text())
+    rates = {4: 3000.0, 8: 3500.0} if ceiling else {4: 3500.0, 8: 7000.0}
+    document["fitted"]["campaign"]["points"] = [
+        {"name": f"N={n}", "ranks": n, "nodes": 1, "waiting_factor": 0.0, "rate": rate, "latency": {"stat": MEASURED}}
+        for n, rate in rates.items()
+    ]
+    document["fitted"]["fit"] = []
+    document["fitted"]["blend"] = BLEND if blended else {}
+    platform.file.write_text(yaml.safe_dump(document))
+    return Fitted.open(str(platform.file))
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "blended", "tied"), [(True, False, False), (True, True, False), (False, True, True)]
+)
+def test_a_studys_cell_is_the_forecast_also_beside_simple_rules(
+    ceiling: bool, blended: bool, tied: bool, tmp_path: Path, simulator: Path
+) -> None:
+    """Blended with a rule, or held below the ceiling of the measured scales: of the system as it is, and of one with
+    other servers. The page says by how much."""
+    platform = with_rules(tmp_path / "platform", ceiling, blended, tied)
+    settings = {"iterations": "20", "objects": "20", "datasets": "1"}
+    axes = {"servers": {"as it is": {}, "six": {"edit": {"stations.server.servers": 6}}}}
+    out = tmp_path / "study"
+    more = {"search": {"replications": 16, "simulate": 2}}
+    found = studied(out, str(platform.file), "md-workbench", settings, 1, 16, LEVELS, axes=axes, **more)
+    designs = {one["name"]: {row["quantity"]: row for row in one["levels"]} for one in found["designs"]}
+    for name, edits in (("as it is", []), ("six", [("stations.server.servers", 6)])):
+        forecast = predict(Fitted.open(str(platform.file), edits), "md-workbench", settings, 1, 16)  # type: ignore[arg-type]
+        rate = forecast["quantities"]["rate"]
+        assert abs(math.log(rate["value"] / rate["model"])) > 0.1
+        wanted = forecast["quantities"] | {
+            "stat.rate": forecast["operations"]["stat"]["rate"],
+            "seconds": forecast["seconds"],
+        }
+        assert len(designs[name]) == len(LEVELS)
+        for quantity, row in designs[name].items():
+            for end in ("value", "low", "high"):
+                assert row[end] == pytest.approx(wanted[quantity][end], rel=1e-4), (name, quantity, end)
+    share = 100 * (rate["value"] / rate["model"] - 1)
+    assert any(f"changes the rate of own at 16 clients by {share:+.0f} %" in one for one in found["warnings"])
+    again = studied(out, str(platform.file), "md-workbench", settings, 1, 16, LEVELS, axes=axes, **more)
+    assert again["search"]["computed"] == 0
+
+
 def test_a_studys_cell_is_the_forecast_of_a_platform_without_measurements(tmp_path: Path, simulator: Path) -> None:
     settings = {"number": "20", "transactions": "20"}
     forecast = predict(Fitted.open("mistral"), "postmark", settings, 2, 2)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simple rules and the ceiling of measured scales, applied to the quantities of a calibrated platform's forecast
+(docs/calibration.md, "Simple rules" and "Ceiling")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from iocast import baselines, blend
+from iocast.question import Setting
+from iocast.residuals import points_like
+from iocast.run_directory import QUANTITIES
+from iocast.text import quantity
+
+Quantities = dict[str, dict[str, Any]]
+"""By name {value, low, high}; without an interval the ends are None."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is known of one target scale beside the calibrated platform: weights of simple rules, and the ceiling."""
+
+    weights: Mapping[str, Any]
+    points: list[tuple[baselines.Point, int]]
+    requested: blend.Question
+    noise: Mapping[str, float]
+    ceiling: float
+
+    @classmethod
+    def of(
+        cls, fitted: dict[str, Any], settings: dict[str, str], nodes: int, ranks: int, waiting_factor: float
+    ) -> Rules | None:
+        """Of the section `fitted` of a platform file; None where neither rules nor a ceiling are known."""
+        points = measured_points(fitted, settings)
+        if len({point.concurrency for point, _ in points}) < 2:
+            return None
+        requested = blend.Question(ranks, nodes, waiting_factor, think_time(fitted, settings))
+        runs = min((p.get("repeats", 1) for p in fitted["campaign"]["points"]), default=1)
+        most = blend.ceiling(points, requested, fitted["noise"]["rate"] / math.sqrt(runs))
+        found = cls(fitted.get("blend") or {}, points, requested, fitted["noise"], most)
+        return None if found.text is None and math.isinf(most) else found
+
+    @property
+    def text(self) -> str | None:
+        """The sentence that gives the weights; None where nothing is blended."""
+        return blend.sentence(self.weights)
+
+    def apply(self, quantities: Quantities, level: float) -> tuple[Quantities, str | None]:
+        """The quantities of the measured system, blended with simple rules where these were better at the held-out
+        scale, and with a rate below the ceiling; changed ones keep the former value as `calibrated`. And the sentence
+        that says that the ceiling holds the rate down, or None."""
+        if self.text is not None:
+            largest = max(point.concurrency for point, _ in self.points)
+            candidates = blend.candidates(self.points, self.requested)
+            mixed = blend.blended(self.weights, quantities, candidates, self.requested, largest, self.noise, level)
+            quantities = rising(
+                {
+                    name: one
+                    | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high}
+                    | {"calibrated": one["value"]}
+                    for name, one in quantities.items()
+                }
+            )
+        rate, most = quantities["rate"], self.ceiling
+        kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
+        if rate["value"] <= most:
+            return quantities | {"rate": rate | kept}, None
+        longer = blend.mean_response(self.requested, most) / blend.mean_response(self.requested, rate["value"])
+        below = {name: {"calibrated": one["value"]} | one | times(one, longer) for name, one in quantities.items()}
+        sentence = (
+            "The rate is that of the straight continuation of the two largest measured scales, "
+            f"{quantity('rate', most)}; the calibrated platform alone says {quantity('rate', rate['value'])}, more "
+            f"than a closed system's concave growth allows. Latencies are {100 * (longer - 1):.0f} % longer than the "
+            "platform's, as Little's law has them at that rate."
+        )
+        return below | {"rate": {"calibrated": rate["value"]} | rate | kept}, sentence
+
+
+def changes_of(quantities: Quantities) -> dict[str, float]:
+    """By name the factor that rules and ceiling have for the measured system. They know nothing of edits, so that an
+    edited one is changed by the same factors."""
+    return {name: one["value"] / one["calibrated"] for name, one in quantities.items() if "calibrated" in one}
+
+
+def changed(quantities: Quantities, changes: Mapping[str, float]) -> Quantities:
+    """The quantities of an edited system."""
+    return {
+        name: one | times(one, changes[name]) | {"calibrated": one["value"]} if name in changes else one
+        for name, one in quantities.items()
+    }
+
+
+def times(one: Mapping[str, Any], factor: float) -> dict[str, Any]:
+    return {end: None if one[end] is None else factor * one[end] for end in ("value", "low", "high")}
+
+
+def rising(quantities: dict[str, Any]) -> dict[str, Any]:
+    """The same without quantiles that cross, as they may when each is shifted by itself."""
+    for op in {name.rpartition(".")[0] for name in quantities} - {""}:
+        steps = [quantities[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in quantities]
+        for lower, higher in pairwise(steps):
+            for end in ("value", "low", "high"):
+                if lower[end] is not None:
+                    higher[end] = max(higher[end], lower[end])
+    return quantities
+
+
+def measured_points(fitted: dict[str, Any], settings: dict[str, str]) -> list[tuple[baselines.Point, int]]:
+    """The measured points that are like these settings, as simple rules take them, with their nodes (0: not known)."""
+    common = (fitted["campaign"].get("workload") or {}).get(
+        "parameters"
+    ) or {}  # of points that don't state it themselves
+    return [
+        (
+            baselines.Point(
+                p["ranks"],
+                p["waiting_factor"],
+                p["rate"],
+                p["latency"],
+                seconds_of(p.get("think_time", common.get("think_time"))),
+            ),
+            int(p.get("nodes") or 0),
+        )
+        for p in points_like(fitted, settings)
+    ]
+
+
+def think_time(fitted: dict[str, Any], settings: dict[str, str]) -> float:
+    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}
+    return seconds_of(settings.get("think_time", common.get("think_time")))
+
+
+def seconds_of(setting: Any) -> float:
+    """0 for what is not set."""
+    return Setting.read(setting or 0).number or 0.0
