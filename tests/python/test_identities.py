@@ -127,8 +127,9 @@ def test_a_studys_cell_is_the_forecast_also_beside_simple_rules(
     more = {"search": {"replications": 16, "simulate": 2}}
     found = studied(out, str(platform.file), "md-workbench", settings, 1, 16, LEVELS, axes=axes, **more)
     designs = {one["name"]: {row["quantity"]: row for row in one["levels"]} for one in found["designs"]}
-    for name, edits in (("as it is", []), ("six", [("stations.server.servers", 6)])):
-        forecast = predict(Fitted.open(str(platform.file), edits), "md-workbench", settings, 1, 16)  # type: ignore[arg-type]
+    edited: dict[str, list[tuple[str, Any]]] = {"as it is": [], "six": [("stations.server.servers", 6)]}
+    for name, edits in edited.items():
+        forecast = predict(Fitted.open(str(platform.file), edits), "md-workbench", settings, 1, 16)
         rate = forecast["quantities"]["rate"]
         assert abs(math.log(rate["value"] / rate["model"])) > 0.1
         wanted = forecast["quantities"] | {
