@@ -11,8 +11,15 @@ from typing import Any
 
 from iocast import strict
 from iocast.errors import InputError
+from iocast.files import moment
 
 ENDS = ("low", "value", "high")
+BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
+"""What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by
+more."""
+MOST_INSIDE = 1.2
+"""Ranks inside operations, by rate times mean response, over the ranks that there are: at most 1, but for the rounding
+of a tool that prints its rate and its means apart."""
 RISING = ("min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
 
 
@@ -54,6 +61,14 @@ def check_forecast(forecast: dict[str, Any], name: str) -> None:
     what the question repeats is the same. What is null is not known.
 
     @raises InputError that names the phase, the quantity and the numbers"""
+    if "made_at" in forecast:
+        try:
+            moment(forecast["made_at"])
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{name} is damaged: its made_at is {strict.shown(forecast['made_at'])}, which is no time; forecast "
+                "again with iocast predict."
+            ) from error
     further = forecast.get("further_phases") or []
     for phase in (forecast, *(forecast | one for one in further if isinstance(one, dict))):
         where = f"in its phase {phase.get('phase')}"
@@ -157,6 +172,7 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
         try:
             pairs = list(_fitted_pairs(document, known))
             rising = list(_fitted_rows_that_rise(known))
+            words = list(_fitted_words(known))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
                 f"The fitted platform '{file}' lacks a number in {where}fitted, or has something else in its place "
@@ -168,6 +184,12 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
                     f"The fitted platform '{file}' contradicts itself: {where}{name} is {reported:.6g}, and {other} is "
                     f"{value:.6g}. It was changed since iocast calibrate wrote it; change a fitted platform by --edit, "
                     "or in a file that extends it."
+                )
+        for name, word, allowed in words:
+            if word not in allowed:
+                raise InputError(
+                    f"The fitted platform '{file}' is damaged: {where}{name} is {strict.shown(word)}. Allowed: "
+                    f"{', '.join(sorted(allowed))}."
                 )
         for name, row in rising:
             if any(later < earlier * (1 - 1e-6) for earlier, later in itertools.pairwise(row)):
@@ -185,9 +207,27 @@ def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[f
         known = [one[end] for end in ends if one.get(end) is not None]
         yield f"{', '.join(ends)} of parameters.{path}", known
     yield "the weights' sum and 1", [sum(one["weight"] for one in fitted.get("alternatives") or []), 1.0]
+    for point in (fitted.get("campaign") or {}).get("points") or []:
+        rows = [one for one in (point.get("latency") or {}).values() if one.get("mean") and one.get("count")]
+        if rows and point.get("rate") and not point.get("waiting_factor"):
+            mean = sum(one["count"] * one["mean"] for one in rows) / sum(one["count"] for one in rows)
+            inside = [point["rate"] * mean, MOST_INSIDE * point["ranks"]]
+            yield f"rate x mean response at {point['name']} and its ranks", inside
     for name, others in (fitted.get("correlations") or {}).items():
         for other, value in others.items():
             yield f"the size of correlations.{name}.{other} and 1", [abs(value), 1.0]
+
+
+def _fitted_words(fitted: dict[str, Any]) -> Iterator[tuple[str, Any, set[str]]]:
+    """A word's name, the word, and those that it may be."""
+    for kind, basis in (fitted.get("noise_basis") or {}).items():
+        yield f"noise_basis.{kind}", basis, {BETWEEN_RUNS, WITHIN_RUNS, ASSUMED}
+    structures = [fitted.get("structure") or {}, *(one["structure"] for one in fitted.get("alternatives") or [])]
+    for number, drawn in enumerate(fitted.get("draw_structures") or []):
+        for choice, option in drawn.items():
+            known = {str(one[choice]) for one in structures if choice in one}
+            known |= set((fitted.get("open") or {}).get(choice) or {})
+            yield f"draw_structures.{number}.{choice}", option, known
 
 
 def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[tuple[str, float, str, float]]:

@@ -300,10 +300,12 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
 
 def validation_text(validation: dict[str, Any]) -> str:
     lines = []
+    several = len({point.get("phase") for point in validation["points"]}) > 1
     for point in validation["points"]:
         models = list(dict.fromkeys(m for row in point["rows"] for m in row["baselines"]))
+        of_phase = f", phase {point['phase']}" if several else ""
         lines.append(
-            f"{point['name']} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)"
+            f"{point['name']}{of_phase} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)"
         )
         lines += [made_text(point["made"])] if point["made"]["when"] == "earlier" else []
         rows = []

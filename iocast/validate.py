@@ -10,7 +10,8 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.special import ndtr, ndtri
 
-from iocast.calibrate.reading import ASSUMED, noise_basis_of
+from iocast.agreement import ASSUMED
+from iocast.calibrate.reading import noise_basis_of
 from iocast.calibrate.search import whole_settings
 from iocast.earlier import Earlier
 from iocast.errors import InputError

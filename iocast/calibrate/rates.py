@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from iocast import growth
+from iocast.agreement import ASSUMED
 from iocast.calibrate import reading
 from iocast.calibrate.correlation import correlations, tied
 from iocast.errors import InputError
@@ -191,7 +192,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     # Measured one after the other, placements differ less from a common law than one measured on two days differs from
     # itself.
     basis = reading.noise_basis(points)
-    scatter = reading.UNREPEATED if basis["rate"] == reading.ASSUMED else noise["rate"]
+    scatter = reading.UNREPEATED if basis["rate"] == ASSUMED else noise["rate"]
     sigmas = np.hypot([scatter / math.sqrt(len(point.runs)) for point in points], reading.UNREPEATED)
     report("few numbers", 0, 1)
     posterior = find_posterior(places, observed, sigmas, seed)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
+from iocast.agreement import ASSUMED, BETWEEN_RUNS, WITHIN_RUNS
 from iocast.arrivals import refuse_in_calibration
 from iocast.errors import InputError
 from iocast.residuals import kind_of
@@ -24,10 +25,6 @@ production systems, whose repeats differ more: three repeats on Mistral by a fac
 Tables 1 and 2 by 6 % in the median, 13 % at worst (Kunkel & Markomanolis 2018)."""
 
 NOISE_KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
-BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
-"""What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by
-more."""
-
 LAW_PROBABILITIES = (
     *(
         0.0,

@@ -50,14 +50,18 @@ def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
     )
     tool = run["tool"]
     when = str(run.get("started") or "1970-01-01T00:00:00").rstrip("Z").partition(".")[0].replace("T", " ")
-    yield f"MD-Workbench total objects: {total} (version: {tool['name']}-{tool.get('version')}@iocast) time: {when}"
+    own = run.get("source") == "imported" and tool["name"] == "md-workbench"  # then it is that program's version
+    version = tool.get("version") if own else f"{tool['name']}-{tool.get('version')}@iocast"
+    yield f"MD-Workbench total objects: {total} (version: {version}) time: {when}"
     yield from (f"\t{theirs}={reported[ours]}" for ours, theirs in OPTIONS.items() if ours in reported)
     yield f"\twaiting-time={reported.get('waiting_factor', 0):f}"
     if reported.get("read_only"):
         yield "\tread-only"
     yield from (f"\trun-{name}" for name in dict.fromkeys(p["name"] for p in run["phases"]))
     backend = run.get("backend") or {}
-    yield from ("\tprocess-reports", "", f"\troot-dir={(backend.get('options') or {}).get('root', '')}", "")
+    if any(phase.get("rank_seconds") for phase in run["phases"]):
+        yield "\tprocess-reports"
+    yield from ("", f"\troot-dir={(backend.get('options') or {}).get('root', '')}", "")
     histograms = histograms_by_phase(path, run)
     for number, phase in enumerate(run["phases"]):
         if phase["name"] in ("precreate", "benchmark", "cleanup"):

@@ -4,6 +4,7 @@ spelled otherwise change an answer."""
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -120,7 +121,10 @@ def test_the_numbers_of_a_forecast_agree(fitted: Path) -> None:
     answer["question"] = {}  # numbers of its own are compared with a measurement's
     number, passed = times_a_hundred(answer, lambda content: check_forecast(content, "The forecast 'f.json'"))
     others = {path[-1] for path in passed if path[0] in ("quantities", "parts")}
-    assert number > 100 and others == {"model", "high"}
+    assert number > 100 and {"model", "high"} <= others <= {"model", "high", "value"}
+    for part, name in [path[:2] for path in passed if path[0] in ("quantities", "parts") and path[-1] == "value"]:
+        one = answer[part][name]  # a largest latency, of which the interval allows a hundred times as much
+        assert name.endswith(".max") and one["high"] >= 100 * one["value"], name
     assert all(path[1].endswith((".max", ".q99")) for path in passed if path[-1] == "high")
     rest = {path[0] for path in passed} - {"quantities", "parts"}
     assert rest <= {"schema_version", "level", "extrapolation", "waiting_factor", "placement", "workload", "stations"}
@@ -192,6 +196,62 @@ SPELLED = (
     "# mine\ndescription: the same\nnetwork: {node_bandwidth: 12.5GB/s, latency: 0.003ms}\nextends: lustre\nstations:\n"
     "  mds:\n    speed: 2.0\n    servers: 8\nschema_version: 1\n"
 )
+
+
+def test_words_and_means_of_a_fitted_platform_that_were_changed_are_refused(fitted: Path) -> None:
+    """What a noise rests on, the options of its draws, and mean responses with which more ranks than there are would
+    be inside operations."""
+    document = yaml.safe_load(fitted.read_text())
+    check_fitted(document, fitted)
+    known = document["fitted"]
+    points = [p for p in known["campaign"]["points"] if not p["waiting_factor"] and p["latency"]]
+    assert known["noise_basis"] and points
+    places: list[tuple[dict[str, Any], str, Any]] = [
+        (known["noise_basis"], kind, "guessed") for kind in known["noise_basis"]
+    ]
+    draws = known["draw_structures"]
+    places += [(draws[place], choice, "another") for place in (0, -1) for choice in draws[place]]
+    places += [(op, "mean", 100 * op["mean"]) for point in points for op in point["latency"].values()]
+    for of, key, other in places:
+        before, of[key] = of[key], other
+        with pytest.raises(InputError, match="is damaged|contradicts itself"):
+            check_fitted(document, fitted)
+        of[key] = before
+
+
+def test_a_forecast_was_made_at_a_time(fitted: Path) -> None:
+    document = predict(Fitted.open(str(fitted)), None, {"objects": "20", "iterations": "20"}, 1, 2, solver="analytic")
+    check_forecast(document, "The forecast")
+    for wrong in (f"{document['made_at']}-else", "", None, 5):
+        with pytest.raises(InputError, match="made_at is .*, which is no time"):
+            check_forecast(document | {"made_at": wrong}, "The forecast")
+
+
+@pytest.mark.parametrize("kind", ["run", "forecast", "fitted"])
+def test_a_report_refuses_what_contradicts_itself_in_a_sentence(
+    kind: str, run: Path, fitted: Path, iocast: Callable[..., Any], tmp_path: Path
+) -> None:
+    """With the file and both numbers; no page is written. So every page is of files whose numbers agree."""
+    source = tmp_path / ("changed" if kind == "run" else f"changed.{'json' if kind == 'forecast' else 'yaml'}")
+    if kind == "run":
+        shutil.copytree(run, source)
+        file = source / "run.json"
+        document = json.loads(file.read_text())
+        document["phases"][0]["rate"] *= 100
+    elif kind == "forecast":
+        file = source
+        platform = Fitted.open(str(fitted))
+        document = predict(platform, None, {"objects": "20", "iterations": "20"}, 1, 2, solver="analytic")
+        document["quantities"]["rate"]["value"] *= 100
+    else:
+        file, document = source, yaml.safe_load(fitted.read_text())
+        document["fitted"]["fit"][0]["error"] = 100.0
+    file.write_text(json.dumps(document))
+    done = iocast("report", source, "--out", tmp_path / "page.html")
+    message = done.stderr.strip().splitlines()[-1]
+    assert done.returncode == 2 and "changed" in message and "contradicts itself" in message, done.stderr
+    assert len(re.findall(r"\d[\d.e+-]*", message)) >= 2 and message.endswith(".")
+    assert not (tmp_path / "page.html").exists()
 
 
 @pytest.mark.parametrize("solver", ["simulate", "analytic"])

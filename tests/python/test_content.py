@@ -243,7 +243,7 @@ def test_every_source_that_computes_an_evaluation_counts(monkeypatch: pytest.Mon
     every, solver = set(sources_of("iocast.study.evaluate")), "analytic"
     for what in ("resolve", "profile", "simulate", "analytic"):
         ran = ran_by(lambda: evaluate.evaluate(request | {"what": what}))  # noqa: B023
-        assert len(ran) > 3 and ran <= every, (what, ran - every)
+        assert ran and ran <= every, (what, ran - every)
         assert (what == "analytic") == any(file.parent.name == solver for file in ran)
     before = evaluate.programs.__wrapped__()
     own = content._file_hash
@@ -263,4 +263,4 @@ def test_every_source_that_computes_a_candidate_counts(simulator: Path) -> None:
                 pooled_quantity(run, "stat.q50")
 
     ran = ran_by(simulate)
-    assert len(ran) > 2 and ran <= set(sources_of("iocast.calibrate.search"))
+    assert ran and ran <= set(sources_of("iocast.calibrate.search"))

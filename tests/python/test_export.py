@@ -17,8 +17,9 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from programs import REPOSITORY
 
 from iocast.errors import InputError
-from iocast.export import COLUMNS, Row, export, rows_of
-from iocast.importers import import_files
+from iocast.export import COLUMNS, FORMATS, Row, export, rows_of
+from iocast.importers import all_importers, import_files, matching
+from iocast.importers.source import Source
 from iocast.run_directory import Run, read_log
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -164,6 +165,68 @@ def test_md_workbench_text_comes_back(run: Path, tmp_path: Path) -> None:
                 assert {q: a["latency"][op][q] for q in ("min", "q25", "q50", "q75", "q99", "max")} == pytest.approx(
                     {q: latency[q] for q in ("min", "q25", "q50", "q75", "q99", "max")}, rel=1e-4
                 )
+
+
+IMPORTED_TOO = {"csv": [], "parquet": [], "openmetrics": [], "md-workbench": ["md-workbench"]}
+"""By format of exports the importers that read it. The first three are for other programs' readers, whose values are
+equal (above)."""
+NUMBER = re.compile(r"(?<![\w-])\d+\.?\d*(?:e[+-]\d+)?(?=\D|$)")
+
+
+def test_which_formats_have_an_importer_too(run: Path, tmp_path: Path) -> None:
+    """One that gets an importer needs the test below."""
+    found = {}
+    for format_ in FORMATS:
+        export([run], format_, tmp_path / format_)
+        found[format_] = [one.name for one in matching(Source(tmp_path / format_), all_importers())]
+    assert found == IMPORTED_TOO
+
+
+def imported(text: Path, out: Path) -> Path:
+    (path,) = import_files([text], out, None, {"nodes": 1})
+    return path
+
+
+def known(phase: dict[str, Any]) -> dict[str, Any]:
+    """What the text of md-workbench can say of a phase."""
+    quantiles = ("min", "q25", "q50", "q75", "q90", "q99", "max")
+    return {
+        "counts": {op: one["count"] for op, one in phase["latency"].items()},
+        **{key: phase[key] for key in ("name", "operations", "errors", "seconds", "rate")},
+        "rank_seconds": phase.get("rank_seconds") or [],
+        **{f"{op}.{q}": one.get(q) for op, one in phase["latency"].items() for q in quantiles},
+    }
+
+
+@pytest.mark.parametrize("sample", [*sorted(SAMPLES.glob("md-workbench/*.txt")), None], ids=lambda s: s and s.stem)
+def test_what_is_imported_and_exported_is_the_file(sample: Path | None, run: Path, tmp_path: Path) -> None:
+    """Of every md-workbench text that there is, and of an exported run: what is imported, exported and imported again
+    has the same numbers, and what is exported twice is the same text but for the last digit of rates, which come of
+    rounded seconds."""
+    if sample is None:
+        export([run], "md-workbench", tmp_path / "0.txt")
+    first = imported(sample or tmp_path / "0.txt", tmp_path / "first")
+    export([first], "md-workbench", tmp_path / "1.txt")
+    second = imported(tmp_path / "1.txt", tmp_path / "second")
+    export([second], "md-workbench", tmp_path / "2.txt")
+    a, b = (json.loads((one / "run.json").read_text()) for one in (first, second))
+    assert b["placement"] == a["placement"] and len(b["phases"]) == len(a["phases"])
+    for before, after in zip(a["phases"], b["phases"], strict=True):
+        old, new = known(before), known(after)
+        assert set(old) == set(new)
+        assert new.pop("name") == old.pop("name")
+        for key in old:
+            digit = 0.06 if key == "rate" else 1e-6  # of a rate one digit is printed
+            assert new[key] == pytest.approx(old[key], rel=1e-4, abs=digit), key
+    texts = [(tmp_path / f"{n}.txt").read_text() for n in ([1, 2] if sample else [0, 1, 2])]
+    if sample is None:
+        texts[0] = texts[0].replace(texts[0].splitlines()[0], texts[1].splitlines()[0], 1)  # the tool that measured
+    for text in texts[1:]:
+        assert NUMBER.sub("#", text) == NUMBER.sub("#", texts[0])
+        for one, other in zip(NUMBER.findall(texts[0]), NUMBER.findall(text), strict=True):
+            assert float(other) == pytest.approx(float(one), rel=1e-4, abs=0.11)
+    version = re.search(r"version: ([^)]*)\)", texts[-1])
+    assert version is not None and version[1] in (sample or tmp_path / "0.txt").read_text()
 
 
 def test_log_and_reader_agree(run: Path) -> None:

@@ -163,6 +163,7 @@ def of_fitted(given: Inputs) -> Written:
     verbs = {
         "predict --solver analytic": lambda: forecast(16, "analytic"),
         "report": lambda: reported([given.platform]),
+        "predict as measured": lambda: predict(Fitted.open(str(given.platform)), None, {}, 1, 4, solver="analytic"),
         "predict": lambda: forecast(16, "simulate"),
         "predict of a fitted scale": lambda: forecast(4, "simulate"),
         "predict of another waiting factor": lambda: forecast(4, "analytic", waiting_factor="3"),
@@ -195,8 +196,9 @@ DESCRIPTIVE: dict[str, dict[str, str]] = {
         "quantities.model": "the value before the residual's shift, for whoever asks how far that went",
         "parts.model": "the value before the residual's shift",
         "parts.max.high": "of the largest latency, above which there is nothing to agree with",
-        "asymptotic bounds.max.high": "of the largest latency",
-        "asymptotic bounds.rate.high": "a bound, which predict prints",
+        "asymptotic bounds.high": "a bound, which predict prints",
+        "question.workload.name": "a name; the pattern and its settings count",
+        "alternatives.structure": "names of structures that fit nearly as well, for readers",
         "draws": "how much was computed",
     },
     "fitted": {
@@ -204,6 +206,11 @@ DESCRIPTIVE: dict[str, dict[str, str]] = {
         "source": "prose",
         "family": "a name",
         "campaign.runs.name": "a name",
+        "campaign.workload.name": "a name, by which --workload may ask",
+        "campaign.workload.parameters.waiting_factor": "each point has its own",
+        "campaign.workload.parameters.repeats": "how often it was measured",
+        "campaign.workload.parameters.phases": "which phases ran; campaign.phase counts",
+        "campaign.points.latency.count": "weights of operations in a mean response, which the rate knows better",
         "parameters.name": "a name",
         "correlations": "for readers; draws have them",
         "alternatives.misfit": "of structures that were not chosen; their weights come of it, and these count",
@@ -240,7 +247,7 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, int | float):
         return [100 * value] if value else [1]
     if isinstance(value, list):
-        return [[one * 100 if isinstance(one, int | float) else f"{one}-else" for one in value]]
+        return [[(100 * one or 1) if isinstance(one, int | float) else f"{one}-else" for one in value]]
     return [f"{value}-else"]
 
 
