@@ -17,7 +17,7 @@ ENDS = ("low", "value", "high")
 BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
 """What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by
 more."""
-MOST_INSIDE = 1.2
+MAX_INSIDE = 1.2
 """Ranks inside operations, by rate times mean response, over the ranks that there are: at most 1, but for the rounding
 of a tool that prints its rate and its means apart."""
 RISING = ("min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
@@ -211,7 +211,7 @@ def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[f
         rows = [one for one in (point.get("latency") or {}).values() if one.get("mean") and one.get("count")]
         if rows and point.get("rate") and not point.get("waiting_factor"):
             mean = sum(one["count"] * one["mean"] for one in rows) / sum(one["count"] for one in rows)
-            inside = [point["rate"] * mean, MOST_INSIDE * point["ranks"]]
+            inside = [point["rate"] * mean, MAX_INSIDE * point["ranks"]]
             yield f"rate x mean response at {point['name']} and its ranks", inside
     for name, others in (fitted.get("correlations") or {}).items():
         for other, value in others.items():
