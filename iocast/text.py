@@ -304,9 +304,8 @@ def validation_text(validation: dict[str, Any]) -> str:
     for point in validation["points"]:
         models = list(dict.fromkeys(m for row in point["rows"] for m in row["baselines"]))
         of_phase = f", phase {point['phase']}" if several else ""
-        lines.append(
-            f"{point['name']}{of_phase} ({'not fitted to' if point['role'] == 'check' else 'FITTED TO, no test'}, {len(point['runs'])} runs)"
-        )
+        role = "not fitted to" if point["role"] == "check" else "FITTED TO, no test"
+        lines.append(f"{point['name']}{of_phase} ({role}, {len(point['runs'])} runs)")
         lines += [made_text(point["made"])] if point["made"]["when"] == "earlier" else []
         rows = []
         for row in point["rows"]:
