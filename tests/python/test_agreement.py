@@ -127,7 +127,8 @@ def test_the_numbers_of_a_forecast_agree(fitted: Path) -> None:
         assert name.endswith(".max") and one["high"] >= 100 * one["value"], name
     assert all(path[1].endswith((".max", ".q99")) for path in passed if path[-1] == "high")
     rest = {path[0] for path in passed} - {"quantities", "parts"}
-    assert rest <= {"schema_version", "level", "extrapolation", "waiting_factor", "placement", "workload", "stations"}
+    once = {"schema_version", "level", "extrapolation", "waiting_factor", "placement", "workload", "stations", "rule"}
+    assert rest <= once
     assert not [path for path in passed if path[0] == "stations" and path[-1] == "utilisation"]
 
 

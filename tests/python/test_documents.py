@@ -59,3 +59,12 @@ def test_evidence_has_a_table_of_its_commands() -> None:
         assert name.startswith("build/bin/") or (folder / name).exists() or (REPOSITORY / name).exists(), name
     for target in re.findall(r"\]\(([^)#]+)", text):
         assert (folder / target).exists(), target
+
+
+def test_the_tests_that_a_page_names_are_there() -> None:
+    text = (REPOSITORY / "docs" / "trust.md").read_text()
+    named = re.findall(r"`(test_\w+\.py)`(?:: ((?:`test_\w+`(?:, )?)+))?", text)
+    assert len(named) > 30
+    for file, tests in named:
+        source = (REPOSITORY / "tests" / "python" / file).read_text()
+        assert not [name for name in re.findall(r"`(\w+)`", tests) if f"def {name}(" not in source], file
