@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from iocast import analytic, binaries
-from iocast.calibrate.recipe import Option, Parameter, Recipe, read_recipe
+from iocast.calibrate.recipe import Parameter, Recipe, options_of, read_recipe, simplest
 from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers, units_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
@@ -310,7 +310,7 @@ def of_family(
             f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't have; plan one that has it, such as md-workbench."
         )
     generator = np.random.default_rng(seed)
-    documents = [_believed(recipe, generator) for _ in range(BELIEFS)]
+    documents = [believed(recipe, generator) for _ in range(BELIEFS)]
     return Ensemble(
         simulations,
         documents,
@@ -323,19 +323,22 @@ def of_family(
     )
 
 
-def _believed(recipe: Recipe, generator: np.random.Generator) -> Document:
+def believed(recipe: Recipe, generator: np.random.Generator) -> Document:
+    """A platform of the family: of each choice any option that needs nothing seen, with any numbers about its own."""
     document: Document = {"schema_version": 1, "extends": reference(recipe.family)}
-    options: list[Option] = []
-    for choice in recipe.choices.values():
-        open_ones = [option for option in choice if not option.needs]  # what data must show first is not in the family
-        options.append(open_ones[int(generator.integers(len(open_ones)))])
-    for option in options:
+    structure = {}
+    for choice, options in recipe.choices.items():
+        # what data must show first is not in the family
+        open_ones = [option.name for option in options if not option.needs]
+        structure[choice] = open_ones[int(generator.integers(len(open_ones)))]
+    chosen = options_of(recipe.choices, simplest(recipe.choices, structure))
+    for option in chosen:
         document = merge(document, copy.deepcopy(option.edit))
     stations = document.get("stations") or {}
     shared = {
         f"stations.{name}.crowding" for name, station in stations.items() if (station or {}).get("discipline") == "ps"
     }  # nobody waits there
-    for parameter in (*recipe.parameters, *(p for option in options for p in option.parameters)):
+    for parameter in (*recipe.parameters, *(p for option in chosen for p in option.parameters)):
         drawn = _drawn(parameter, generator)
         if parameter.path not in shared:
             parameter.write(document, drawn)

@@ -52,6 +52,7 @@ private:
   static constexpr double longest_seconds = 1e6;
   static constexpr double most            = 4e9;     // instances, servers, slots
   static constexpr uint32_t most_slicing  = 100'000; // servers that slice time, each of which is known
+  static constexpr uint32_t most_limited  = 999'999; // servers; more are no limit (iocast/calibrate/recipe.py)
   static constexpr uint32_t most_parts    = 255;     // of a request at the same time
   static constexpr size_t most_steps      = 10000;   // of a hit and a miss
   static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each

@@ -450,6 +450,11 @@ void PlatformReader::read_background()
         throw Coded<InputError>(
             error_code::no_demand_left,
             share->failure("a share of the station's time can only be of a demand that is not always 0"));
+      if (station.servers > most_limited)
+        share->fail(
+            fmt::format("the station '{}' has {} servers, which is no limit, and a share of no limit has no size; "
+                        "state a rate, or at most {} servers",
+                        station.name, station.servers, most_limited));
       work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating /
                   work.demand->mean();
     } else {

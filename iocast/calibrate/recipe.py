@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,8 @@ import yaml
 
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, holds, merge, set_path
-from iocast.strict_yaml import Section
+from iocast.platform import Document, chain, find_platform, get_path, holds, merge, set_path
+from iocast.strict_yaml import Section, allowed_sentence
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,23 @@ class Parameter:
     ] = ()  # (law, demand): a way to and fro of its own, as long as this one but no longer than what was measured
 
     def write(self, document: Document, value: float) -> None:
-        set_path(document, self.path, self._text(value))
+        self._set(document, self.path, value)
         for path, factor in self.also:
             if holds(document, path.rpartition(".")[0]):
-                set_path(document, path, self._text(value * factor))
+                self._set(document, path, value * factor)
         for law, way in self.within:
             if holds(document, f"demands.{law}.values"):
                 there = min(value, _fastest(document["demands"][law]) / 2)
                 set_path(document, f"demands.{way}", self._text(there))
-                set_path(document, f"demands.{law}.shift", self._text(-2 * there))
+                self._set(document, f"demands.{law}.shift", -2 * there)
+
+    def _set(self, document: Document, path: str, value: float) -> None:
+        """What several parameters take from a law adds up."""
+        if path.endswith(".shift"):
+            value += float(str(get_path(document, path, "0s")).removesuffix("s"))
+            set_path(document, path, f"{value:.9g}s")
+        else:
+            set_path(document, path, self._text(value))
 
     def _text(self, value: float) -> Any:
         if self.unit == "B":
@@ -66,9 +75,14 @@ class Option:
     parameters: tuple[Parameter, ...] = ()
     needs: str = ""  # what must be seen in the data (evidence.py)
     detected: tuple[tuple[str, str], ...] = ()
+    unlimited: str = ""  # a station at which nobody waits: it has NO_LIMIT servers
 
 
+NO_LIMIT = 1_000_000
+"""Servers of a station of which no limit was seen: more than any question has ranks."""
 MEASURED_SYSTEM = "measured_system"
+PLAIN = "none"
+"""The option of a choice that does nothing, by its name in every family."""
 
 
 @dataclass
@@ -112,7 +126,9 @@ def read_recipe(platform: str) -> Recipe:
         choices = yaml_section.section("choices")
         for choice in choices.keys():
             options = choices.section(choice)
-            recipe.choices[str(choice)] = [_option(options.section(name), str(name)) for name in options.keys()]
+            recipe.choices[str(choice)] = [
+                _option(options.section(name), str(name), recipe.family) for name in options.keys()
+            ]
     yaml_section.finish()
     return recipe
 
@@ -142,14 +158,24 @@ def _parameters(owner: Section) -> list[Parameter]:
     return result
 
 
-def _option(section: Section, name: str) -> Option:
+def _option(section: Section, name: str, platform: str) -> Option:
+    unlimited = str(section.value("unlimited", ""))
+    edit = section.value("edit", {})
+    if unlimited:
+        stations = list(family_document(platform).get("stations", {}))
+        if unlimited not in stations:
+            section.fail(
+                "unlimited", f"there is no station '{unlimited}'. {allowed_sentence(unlimited, stations)[:-1]}"
+            )
+        edit = merge(edit, {"stations": {unlimited: {"servers": NO_LIMIT}}})
     option = Option(
         name,
-        edit=section.value("edit", {}),
+        edit=edit,
         then=section.value("then", {}),
         parameters=tuple(_parameters(section)),
         needs=section.choice("needs", ("", *EVIDENCE), ""),
         detected=tuple(section.value("detected", {}).items()),
+        unlimited=unlimited,
     )
     section.finish()
     return option
@@ -160,5 +186,48 @@ def family_document(platform: str) -> Document:
     merged: Document = {}
     for _, document in reversed(chain(find_platform(platform))):
         merged = merge(merged, document)
-    copy: dict[str, Any] = yaml.safe_load(yaml.safe_dump(merged))
-    return copy
+    own: dict[str, Any] = yaml.safe_load(yaml.safe_dump(merged))
+    return own
+
+
+def options_of(choices: dict[str, list[Option]], structure: dict[str, str]) -> list[Option]:
+    """By choice, the option of this name."""
+    return [next(option for option in choices[choice] if option.name == name) for choice, name in structure.items()]
+
+
+def without_limit(options: list[Option]) -> set[str]:
+    """Stations at which nobody waits."""
+    return {option.unlimited for option in options if option.unlimited}
+
+
+def simplest(choices: dict[str, list[Option]], structure: dict[str, str]) -> dict[str, str]:
+    """The structure without what says nothing where nobody waits for a server: the order of those who wait, their
+    crowding, and a share of the servers for others, since a share of no limit has no size. Whoever puts options
+    together does it by this: the search, its draws, and what is believed of a family before anything is measured."""
+    options = options_of(choices, structure)
+    free = without_limit(options)
+    result = dict(structure)
+    for choice, option in zip(structure, options, strict=True):
+        plain = next((one for one in choices[choice] if one.name == PLAIN), None)
+        if free and plain and _where_nobody_waits(option, free) == _where_nobody_waits(plain, free):
+            result[choice] = PLAIN
+    return result
+
+
+def _where_nobody_waits(option: Option, free: set[str]) -> tuple[Any, ...]:
+    """What an option says where nobody waits at these stations."""
+    edit = copy.deepcopy(option.edit)
+    idle = {f"stations.{station}.crowding" for station in free}
+    for station in free & set(edit.get("stations") or {}):
+        edit["stations"][station].pop("discipline", None)
+    for name, work in list((edit.get("background") or {}).items()):
+        if work.get("station") in free and "share" in work:
+            del edit["background"][name]
+            idle.add(f"background.{name}.share")
+    parameters = [parameter for parameter in option.parameters if parameter.path not in idle]
+    return _without_empty(edit), parameters, option.then, option.detected
+
+
+def _without_empty(document: Document) -> Document:
+    kept = {key: _without_empty(value) if isinstance(value, dict) else value for key, value in document.items()}
+    return {key: value for key, value in kept.items() if value != {}}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from iocast import binaries
+from iocast.calibrate.recipe import NO_LIMIT
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
@@ -34,6 +35,18 @@ def test_a_share_and_a_rate(tmp_path: Path) -> None:
         binaries.resolve_platform(platform(tmp_path, "share: 0.25, rate: 10/s"))
     with pytest.raises(InputError, match=r"mine\.yaml:5"):
         binaries.resolve_platform(platform(tmp_path, "share: 1.5"))
+
+
+def test_a_share_of_a_station_without_limit_has_no_size(tmp_path: Path) -> None:
+    """A rate does; and so has a share of any limit."""
+    for servers, refused in ((NO_LIMIT - 1, False), (NO_LIMIT, True)):
+        file = platform(tmp_path, "share: 0.1")
+        file.write_text(file.read_text() + f"stations: {{mds: {{servers: {servers}}}}}\n")
+        if refused:
+            with pytest.raises(InputError, match=r"mine\.yaml:5.*1000000 servers, which is no limit.*state a rate"):
+                binaries.resolve_platform(file)
+            file.write_text(file.read_text().replace("share: 0.1", "rate: 100/s"))
+        assert binaries.resolve_platform(file)["background"]["others"]["rate"] > 0
 
 
 def test_a_queue_without_bound_ends_and_is_distinguished_from_other_failures(tmp_path: Path) -> None:

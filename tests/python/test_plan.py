@@ -13,8 +13,23 @@ import numpy as np
 import pytest
 import yaml
 
+from iocast import binaries
+from iocast.calibrate.recipe import read_recipe
 from iocast.campaign import read_plan
-from iocast.plan import ALONE, Ensemble, Place, Planner, Proposed, Simulated, beyond, campaign_file, candidates
+from iocast.platform import dump
+from iocast.plan import (
+    BELIEFS,
+    ALONE,
+    Ensemble,
+    Place,
+    Planner,
+    Proposed,
+    Simulated,
+    believed,
+    beyond,
+    campaign_file,
+    candidates,
+)
 
 Iocast = Callable[..., CompletedProcess[str]]
 TARGET, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
@@ -74,6 +89,30 @@ def test_measuring_further_out_lessens_the_models_own_error() -> None:
     assert best.place == FAR
     # twice as far as the step before; half of that from 64 on
     assert math.log(other.after) == pytest.approx(2 * math.log(best.after), rel=0.02)
+
+
+@pytest.mark.parametrize("family", ["lustre", "beegfs"])
+def test_others_keep_few_servers_busy_in_all_that_is_believed_of_a_family(family: str, tmp_path: Path) -> None:
+    """Or a simulation of a few thousand operations would hold millions of others."""
+    recipe = read_recipe(family)
+    limits = [
+        station["servers"]
+        for options in recipe.choices.values()
+        for option in options
+        if not option.unlimited
+        for station in (option.edit.get("stations") or {}).values()
+        if "servers" in station
+    ]
+    busy = []
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        for _ in range(BELIEFS):
+            file = tmp_path / "believed.yaml"
+            file.write_text(dump(believed(recipe, generator)))
+            for work in binaries.resolve_platform(file).get("background", {}).values():
+                busy.append(work["rate"] * work["demand"]["mean"])
+    assert len(busy) > BELIEFS, "half of them have others, but where nobody waits"
+    assert max(busy) < max(limits)
 
 
 def test_candidates_go_over_nodes_first() -> None:

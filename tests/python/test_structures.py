@@ -3,6 +3,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ import yaml
 from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.fit import USUAL_MISFIT, _Search
-from iocast.calibrate.recipe import Option, Parameter
+from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
 from iocast.calibrate.search import Fit
-from iocast.run_directory import Run, group
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.platform import dump
+from iocast.predict import predict
+from iocast.run_directory import Point, Run, group
 
 FAMILY = """
 schema_version: 1
@@ -45,6 +50,19 @@ calibration:
 """
 
 
+def _measured(truth: Path, ranks: tuple[int, ...]) -> list[Point]:
+    """Two runs of this platform at each number of ranks."""
+    runs = []
+    for n in ranks:
+        for repeat in (1, 2):
+            out = truth.parent / f"n{n}-{repeat}"
+            command = [binaries.find("iocast-sim"), "--platform", str(truth), "--ppn", str(n), "--json"]
+            command += ["--set", "datasets=1", "--set", "objects=400", "--set", "iterations=400"]
+            binaries.run_json([*command, "--seed", str(10 * n + repeat), "--out", str(out)])
+            runs.append(Run(out, "benchmark"))
+    return group(runs)
+
+
 def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tmp_path: Path) -> None:
     """With many threads, contention makes all operations longer in proportion, much as turns do."""
     (tmp_path / "family.yaml").write_text(FAMILY)
@@ -54,30 +72,27 @@ def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tm
             {"schema_version": 1, "extends": "family.yaml", "stations": {"server": {"servers": 2, "discipline": "ps"}}}
         )
     )
-    runs = []
-    for ranks in (1, 2, 4, 8):
-        for repeat in (1, 2):
-            out = tmp_path / f"n{ranks}-{repeat}"
-            sets = ["--set", "datasets=1", "--set", "objects=400", "--set", "iterations=400"]
-            binaries.run_json(
-                [
-                    binaries.find("iocast-sim"),
-                    "--platform",
-                    str(truth),
-                    *sets,
-                    "--ppn",
-                    str(ranks),
-                    "--seed",
-                    str(10 * ranks + repeat),
-                    "--out",
-                    str(out),
-                    "--json",
-                ]
-            )
-            runs.append(Run(out, "benchmark"))
-    fitted = calibrate(group(runs), str(tmp_path / "family.yaml"), 0, lambda *_: None)["fitted"]
+    fitted = calibrate(_measured(truth, (1, 2, 4, 8)), str(tmp_path / "family.yaml"), 0, lambda *_: None)["fitted"]
     assert (fitted["structure"]["threads"], fitted["structure"]["order"]) == ("2", "turns")
     assert not [note for note in fitted["notes"] if note.startswith(("Misfit", "Alarm"))]
+
+
+def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], float]) -> _Search:
+    """A search in which every structure has this cost, and what is not named a large one; no parameters."""
+    search = _Search.__new__(_Search)
+    search.choices = choices
+    search.family = {"stations": {"server": {"servers": 16}}}
+    search.largest = 8
+    search.unseen, search.levels_off = search._unseen(), False
+    search.report = lambda *_: None
+    search.targets = [SimpleNamespace(logs=np.zeros(800))]  # type: ignore[list-item]
+
+    def fit(_: object, structure: dict[str, str], *__: object) -> Fit:
+        cost = costs.get(tuple(structure.values()), 20 * USUAL_MISFIT)
+        return Fit(structure, search._options(structure), [], {}, cost, np.zeros((0, 0)), 1)
+
+    search._fit = fit  # type: ignore[method-assign, assignment]
+    return search
 
 
 @pytest.mark.parametrize(
@@ -93,21 +108,117 @@ def test_a_misfit_is_left_for_a_second_search(at_the_trap: float, finds: tuple[s
         ("2", "none", "turns"): 0.1,
         ("2", "none", "none"): 12 * USUAL_MISFIT,
     }
-    search = _Search.__new__(_Search)
     names = {"threads": ["16", "2", "4"], "slowdown": ["contention", "none"], "order": ["none", "turns"]}
-    search.choices = {choice: [Option(name, {}) for name in options] for choice, options in names.items()}
-    search.report = lambda *_: None
-    search.targets = [SimpleNamespace(logs=np.zeros(800))]  # type: ignore[list-item]
-
-    def fit(_: object, structure: dict[str, str], *__: object) -> Fit:
-        return Fit(structure, [], [], {}, costs.get(tuple(structure.values()), 20 * USUAL_MISFIT), np.zeros((0, 0)), 1)
-
-    search._fit = fit  # type: ignore[method-assign, assignment]
+    search = _searching({choice: [Option(name, {}) for name in options] for choice, options in names.items()}, costs)
     best = search.explore(None)[0]  # type: ignore[arg-type]
     assert tuple(best.structure.values()) == finds
     assert all(any(rival.structure == best.structure for rival in rivals) for rivals in search.rivals.values()), (
         "alternatives are those about the best"
     )
+
+
+def test_the_best_pair_is_found_behind_a_tie() -> None:
+    """Three numbers of threads fit equally well but for noise; only the worst of them gets better by turns."""
+    costs = {(threads, "none"): cost for threads, cost in (("2", 0.3), ("4", 0.299), ("3", 0.301), ("1", 0.4))}
+    costs |= {("3", "turns"): 0.1, ("2", "turns"): 0.5, ("4", "turns"): 0.5}
+    choices = {
+        "threads": [Option(name, {}) for name in ("1", "2", "4", "3")],
+        "order": [Option("none", {}), Option("turns", {})],
+    }
+    search = _searching(choices, costs)
+    assert search.explore(None)[0].structure == {"threads": "3", "order": "turns"}  # type: ignore[arg-type]
+    assert {tuple(fit.structure.values()) for fit in search.rivals["order"]} == {("3", "none"), ("3", "turns")}
+
+
+def _threads(*servers: int) -> list[Option]:
+    return [
+        Option("unlimited", {}, unlimited="server"),
+        *(Option(str(n), {"stations": {"server": {"servers": n}}}) for n in servers),
+    ]
+
+
+@pytest.mark.parametrize(("four", "finds"), [(0.3, "unlimited"), (0.295, "unlimited"), (0.2, "4"), (0.4, "unlimited")])
+def test_a_number_of_servers_must_show_in_the_measurements(four: float, finds: str) -> None:
+    """With 8 ranks nobody waits for one of 8 servers or more: no measurement tells them from no limit, which is likely
+    where something else is short, and they are not fitted. Four servers are the answer where they fit better by more
+    than the noise of a score."""
+    search = _searching({"threads": _threads(4, 8, 64)}, {("unlimited",): 0.3, ("4",): four})
+    fits = search.explore(None)  # type: ignore[arg-type]
+    assert fits[0].structure["threads"] == finds
+    assert {fit.structure["threads"] for fit in fits} == {"unlimited", "4"}
+    for search.levels_off, share in ((False, 2.0), (True, 0.125)):
+        rivals = search.rivals["threads"]
+        weights = dict(zip([fit.structure["threads"] for fit in rivals], search.weights(rivals), strict=True))
+        assert weights["8"] == weights["64"] == pytest.approx(share * weights["unlimited"])
+        assert set(weights) == {"unlimited", "4", "8", "64"}
+
+
+def test_where_nobody_waits_order_and_crowding_and_others_do_nothing() -> None:
+    """So that they are not tried there, and work of others, who take a share of the servers, is no flood."""
+    crowding = Parameter("crowding", "stations.server.crowding", 1e-3, 10.0, 0.1)
+    contention = Parameter("contention", "stations.server.contention", 1e-3, 10.0, 0.1)
+    others = Parameter("others", "background.others.share", 0.01, 0.4, 0.1)
+    work = {"background": {"others": {"station": "server", "share": 0.1, "demand": "look"}}}
+    choices = {
+        "threads": _threads(4, 16),
+        "order": [Option("none", {}), Option("turns", {"stations": {"server": {"discipline": "ps"}}})],
+        "slowdown": [
+            Option("none", {}),
+            Option("crowding", {}, parameters=(crowding,)),
+            Option("contention", {}, parameters=(contention,)),
+        ],
+        "background": [Option("none", {}), Option("others", work, parameters=(others,))],
+    }
+    search = _searching(choices, {})
+    fits = [tuple(fit.structure.values()) for fit in search.explore(None)]  # type: ignore[arg-type]
+    free = {tuple(rest) for threads, *rest in fits if threads == "unlimited"}
+    assert free == {("none", "none", "none"), ("none", "contention", "none")}
+    drawn = {"threads": "unlimited", "order": "turns", "slowdown": "contention", "background": "others"}
+    assert simplest(choices, drawn) == {**drawn, "order": "none", "background": "none"}
+    assert simplest(choices, {**drawn, "threads": "16"}) == {**drawn, "threads": "16"}, "these may be short beyond"
+
+
+def _locked() -> dict[str, Any]:
+    """The family with a lock of the whole system, and numbers of threads alone to choose from."""
+    family: dict[str, Any] = yaml.safe_load(FAMILY)
+    family["locks"] = {"journal": {"per": "system"}}
+    for step in (family["operations"]["create"]["open"][0], family["operations"]["unlink"][0]):
+        step |= {"lock": "journal", "lock_share": 0.4}
+    threads: dict[str, Any] = {str(n): {"edit": {"stations": {"server": {"servers": n}}}} for n in (4, 16, 64)}
+    family["calibration"]["choices"] = {"threads": {"unlimited": {"unlimited": "server"}, **threads}}
+    return family
+
+
+def test_who_waits_for_a_lock_holds_no_thread_that_nobody_missed(tmp_path: Path) -> None:
+    """A lock is what is short at 8 ranks and beyond. With 16 threads, or 64, those who wait for it would hold them all,
+    and others would wait tens of times as long."""
+    family, truth = tmp_path / "family.yaml", tmp_path / "truth.yaml"
+    family.write_text(yaml.safe_dump(_locked(), sort_keys=False))
+    many = {"stations": {"server": {"servers": 300}}}
+    truth.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml", **many}))
+    tried: list[str] = []
+    document = calibrate(_measured(truth, (1, 2, 4, 8)), str(family), 0, lambda what, *_: tried.append(what))
+    assert [what for what in tried if what.startswith("threads")] == ["threads unlimited", "threads 4"]
+    fitted = tmp_path / "fitted.yaml"
+    fitted.write_text(dump(document))
+    few = {"iterations": "50", "objects": "50"}
+    for ranks in (64, 256):
+        answer = predict(Fitted.open(str(fitted)), None, few, 1, ranks)["quantities"]["stat.q50"]
+        simulated = binaries.simulate(truth, "md-workbench", {"datasets": "1", **few}, 1, ranks, 1)
+        true = next(p for p in simulated["phases"] if p["name"] == "benchmark")["latency"]["stat"]["q50"]
+        assert answer["value"] == pytest.approx(true, rel=0.05)
+        assert answer["low"] <= true <= answer["high"]
+    assert {structure["threads"] for structure in document["fitted"]["draw_structures"]} == {"unlimited", "16", "64"}, (
+        "numbers that no measurement rules out"
+    )
+
+
+def test_only_a_station_that_there_is_has_no_limit(tmp_path: Path) -> None:
+    family = _locked()
+    family["calibration"]["choices"]["threads"]["unlimited"]["unlimited"] = "servers"
+    (tmp_path / "family.yaml").write_text(yaml.safe_dump(family))
+    with pytest.raises(InputError, match="there is no station 'servers'. Did you mean 'server'?"):
+        read_recipe(str(tmp_path / "family.yaml"))
 
 
 def test_options_that_were_fitted_apart_bring_every_number_that_they_need_together() -> None:
