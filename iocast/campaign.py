@@ -351,6 +351,12 @@ class SharedUse:
         return [f"--{name}={value}" for name, value in given.items() if value]
 
     @property
+    def sweeps(self) -> list[str]:
+        """Arguments of a run that removes what another left: it begins no more operations a second, and stops for
+        nothing else."""
+        return [f"--max-rate={self.max_rate}"] * bool(self.max_rate) + self.claims
+
+    @property
     def claims(self) -> list[str]:
         """Arguments of every run, also of one that removes what another left."""
         return ["--take-over"] * self.take_over + ["--sole-user"] * self.sole_user
@@ -498,7 +504,7 @@ def sweep(
                 *command,
                 *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}),
                 "--sweep",
-                *use.claims,
+                *use.sweeps,
             ],
             ending,
             mark,

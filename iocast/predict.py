@@ -1095,8 +1095,8 @@ def _far_off_where_checked(fitted: dict[str, Any], rule: dict[str, Any] | None) 
         return []
     closer = ", and a simple rule was closer" if rule and abs(rule["error"]) < abs(errors[0]) else ""
     return [
-        f"At the held-out scale the forecast was more than {100 * FAR_OFF:.0f} % too {'high' if errors[0] > 0 else 'low'}"
-        f"{closer}: plan with the interval, not with its middle, and measure one more scale."
+        f"At the held-out scale the forecast was more than {100 * FAR_OFF:.0f} % too "
+        f"{'high' if errors[0] > 0 else 'low'}{closer}: plan with the interval, not with its middle, and measure one more scale."
     ]
 
 

@@ -363,6 +363,12 @@ int64_t Executor::ask_stretch(int64_t until, int64_t start_ns, RankPhase& phase)
   return answered;
 }
 
+/// When this rank may begin under the brake's rate. Ranks take turns: the first operations of all would be a burst.
+int64_t Executor::first_turn(int64_t start_ns) const
+{
+  return start_ns + static_cast<int64_t>(static_cast<double>(pace_ns_) / keeps_.clients * rank_);
+}
+
 /// Sleeps to a moment, and hears in the meantime when the run has to end. With `thinks_since_ns` the time from there on
 /// is think time, up to the moment. The only place where a rank waits. @return whether it may go on
 bool Executor::pause_until(int64_t moment_ns, RankPhase& phase, std::optional<int64_t> thinks_since_ns)
@@ -432,9 +438,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   int64_t asks_again_ns    = 0;     // the end of the think time that follows the last answer; 0: there is none
   int64_t looks_ns         = std::min(start_ns + alarm_every_ns, deadline_ns);
   int64_t looks            = Ticks::from_ns(looks_ns);
-  // Ranks take turns: the first operations of all would be a burst.
-  int64_t begins_ns =
-      start_ns + (pace_ns_ > 0 ? static_cast<int64_t>(static_cast<double>(pace_ns_) / keeps_.clients * rank_) : 0);
+  int64_t begins_ns        = first_turn(start_ns);
   while (true) {
     if (stop_requested()) [[unlikely]] {
       interrupt(phase);
@@ -676,9 +680,10 @@ void Executor::trace(const Op& op, int64_t started_ns, int64_t ended_ns, int err
 
 void Executor::sweep(int64_t start_ns, RankPhase& phase)
 {
+  turn_ns_      = first_turn(start_ns);
   phase.failure = failure_of([&] {
     Op op;
-    while (!(phase.interrupted = stop_requested()) && take(op))
+    while (!phase.interrupted && !(phase.interrupted = stop_requested()) && take(op))
       if (op.kind == OpKind::unlink)
         sweep_one(op, phase);
       else if (op.kind == OpKind::rmdir)
@@ -691,6 +696,11 @@ void Executor::sweep(int64_t start_ns, RankPhase& phase)
 
 void Executor::sweep_one(const Op& op, RankPhase& phase)
 {
+  if (pace_ns_ > 0) {
+    if (!pause_until(turn_ns_, phase))
+      return; // the caller hears it, too
+    turn_ns_ = std::max(turn_ns_, now_ns()) + pace_ns_;
+  }
   swept_.point_at(op);
   const int error = op.kind == OpKind::rmdir ? backend_.rmdir(swept_) : backend_.unlink(swept_);
   if (error == 0)

@@ -119,6 +119,7 @@ private:
   void record_answered(int64_t start_ns, RankPhase& phase);
   void record_error(const Op& op, int error, uint64_t at, int64_t started_ns, int64_t ended_ns, int64_t start_ns,
                     RankPhase& phase);
+  int64_t first_turn(int64_t start_ns) const;
   void sweep_one(const Op& op, RankPhase& phase);
   void sweep_dataset(const Op& rmdir, RankPhase& phase);
 
@@ -153,6 +154,7 @@ private:
   uint64_t wrong_at_ = 0; ///< the byte of the object that was wrong, or where the operation began
   MPI_Comm group_;
   int64_t pace_ns_   = 0;     ///< between two operations of this rank, by the brake
+  int64_t turn_ns_   = 0;     ///< when a sweep may go on, by the brake
   int64_t looked_ns_ = 0;     ///< when it last looked how much is free
   bool watches_      = false; ///< the brake limits latencies
   bool prepares_     = false; ///< the backend prepares calls that name an object

@@ -782,6 +782,8 @@ def levels_off(points: list[Point]) -> bool:
     for point in points:
         if point.waiting_factor == 0:
             rates.setdefault(point.ranks, []).append(math.log(point.value("rate")))
+    if len(rates) < 2:
+        return False
     before, last = sorted(rates)[-2:]
     return float(np.mean(rates[last]) - np.mean(rates[before])) < LEVELS_OFF * math.log(last / before)
 

@@ -73,6 +73,8 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
                 Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running)
             )
         text = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
+        if not study["platform"]["calibrated"]:
+            text += f"; if the numbers of {study['platform']['name']} hold, which nobody calibrated"
         cards.append(
             Card(
                 "chance that all levels are kept",

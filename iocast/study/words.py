@@ -127,9 +127,14 @@ def sentence(answer: Json) -> str:
     if answer["decision"]:
         d = answer["decision"]
         cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
-        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence (required: {words})."
+        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence (required: {words}){_if_it_holds(answer)}."
     miss = answer["nearest_miss"]
-    return f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}."
+    return f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}{_if_it_holds(answer)}."
+
+
+def _if_it_holds(answer: Json) -> str:
+    platform = answer["platform"]
+    return "" if platform["calibrated"] else f", if the numbers of {platform['name']} hold: nobody calibrated it"
 
 
 def conclusions(answer: Json) -> list[Json]:

@@ -33,6 +33,16 @@ def test_no_more_operations_a_second_than_allowed(run: Run, more: str) -> None:
     assert phase["latency"]["stat"]["q50"] < 0.004, "the brake is in the latencies"
 
 
+def test_a_sweep_keeps_to_the_rate(run: Run, root: Path) -> None:
+    command = [*settings_arguments("datasets=1 objects=20 iterations=20"), "--posix.root", str(root)]
+    assert run(*command, "--stop-latency", "create:1ns", ranks=2).code == 1
+    began = time.monotonic()
+    done = run(*command, "--sweep", "--max-rate", "100/s", ranks=2)
+    assert done.code == 0, done.err
+    assert time.monotonic() - began > 80 / 100 - 0.02, "each rank looks for 20 old and 20 new objects"
+    assert list(root.iterdir()) == []
+
+
 def test_more_objects_than_allowed_are_refused(run: Run, root: Path) -> None:
     command = [*settings_arguments("datasets=1 objects=30 iterations=5"), "--posix.root", str(root), "--max-objects"]
     expect_refusal(run(*command, "59", ranks=2), "60 objects", "--max-objects allows 59")

@@ -9,7 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from bench_runs import Run, counts, expect_refusal, manifest_phase, ranks_in, total_counts, tree, wait_for
+from bench_runs import (
+    Run,
+    counts,
+    expect_refusal,
+    manifest_phase,
+    ranks_in,
+    settings_arguments,
+    total_counts,
+    tree,
+    wait_for,
+)
+from registry import described, listed
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
@@ -319,6 +330,31 @@ def test_sigterm_of_one_rank_ends_what_ranks_do_together(
     assert process.returncode != 0
     wait_for(lambda: not ranks_in(root))
     done = run(*long, "--set", "most_seconds=1s", *place(backend, root), "--sweep", ranks=4)
+    assert done.code == 0, done.err
+    assert list(root.iterdir()) == []
+
+
+def limited_in_time() -> list[str]:
+    """Patterns with phases that a parameter ends after some time; what ranks lack then, a phase of its own makes up
+    for."""
+    return [
+        entry["name"]
+        for entry in listed("iocast-bench", "patterns")
+        if "most_seconds" in {one["name"] for one in described("iocast-bench", entry["name"])["parameters"]}
+    ]
+
+
+@pytest.mark.parametrize("pattern", limited_in_time())
+def test_what_a_run_with_a_time_limit_left_is_swept(run: Run, root: Path, pattern: str) -> None:
+    """No rank reaches anything in a sweep, so that none has to catch up with others."""
+    given = [
+        ["--workload", pattern, *settings_arguments(small), "--set", "most_seconds=5s", *place("posix", root)]
+        for small in described("iocast-bench", pattern)["small"]
+    ]
+    settings = next(one for one in given if run(*one, "--dry-run", ranks=2).code == 0)  # some can't be limited
+    done = run(*settings, "--stop-latency", "any:1ns", ranks=2)
+    assert done.code == 1 and list(root.iterdir()), done.err
+    done = run(*settings, "--sweep", ranks=2)
     assert done.code == 0, done.err
     assert list(root.iterdir()) == []
 

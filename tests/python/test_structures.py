@@ -3,7 +3,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import yaml
 
 from iocast import binaries
 from iocast.calibrate import calibrate
-from iocast.calibrate.fit import USUAL_MISFIT, _Search
+from iocast.calibrate.fit import USUAL_MISFIT, _Search, levels_off
 from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
 from iocast.calibrate.search import Fit
 from iocast.errors import InputError
@@ -252,3 +252,11 @@ def test_options_that_were_fitted_apart_bring_every_number_that_they_need_togeth
         search.rivals = {"order": rivals, "slowdown": rivals}
         _, values = search._together({"order": without, "slowdown": with_it}, best, np.random.default_rng(1))
         assert crowding.low <= values["crowding"] <= crowding.high and (values["crowding"] == 0.1) == (held == 0.1)
+
+
+def test_throughput_of_one_scale_has_no_slope() -> None:
+    """Where all others had think times: nothing is known of whether it levels off."""
+    one = cast("Point", SimpleNamespace(ranks=1, waiting_factor=0, value=lambda _: 100.0))
+    thinking = cast("Point", SimpleNamespace(ranks=4, waiting_factor=1, value=lambda _: 400.0))
+    flat = cast("Point", SimpleNamespace(ranks=4, waiting_factor=0, value=lambda _: 110.0))
+    assert not levels_off([one, thinking]) and levels_off([one, thinking, flat])

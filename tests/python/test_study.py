@@ -338,6 +338,7 @@ def test_nobody_meets_impossible_levels_and_the_answer_says_who_comes_nearest(
     assert text.returncode == 4 and text.stdout.startswith(
         "None of the 6 designs within the limits keeps both service levels"
     )
+    assert text.stdout.splitlines()[0].endswith("if the numbers of lustre hold: nobody calibrated it.")
 
 
 @pytest.mark.long("a full factorial")
@@ -434,6 +435,7 @@ def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Ioca
         iocast("study", write(tmp_path, study), "--out", tmp_path / "answer", "--workers", "1", "--json")
     )
     assert reported["platform"]["calibrated"] and reported["extrapolation"] == 8
+    assert "nobody calibrated" not in reported["headline"]
     assert any("8 times the 8 that were measured" in w for w in reported["warnings"]), reported["warnings"]
     for d in reported["designs"]:
         near, far = (

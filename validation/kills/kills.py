@@ -47,7 +47,7 @@ VICTIMS = ("iocast", "mpirun", "a rank", "all", "iocast, a rank hangs")
 MOMENTS = ("any", "between two runs", "a place, and no manifest", "precreate", "benchmark", "cleanup")
 PLAN = """schema_version: 1
 workload: md-workbench
-settings: {datasets: 2, objects: OBJECTS, iterations: OBJECTS}
+settings: {datasets: 2, objects: OBJECTS, iterations: OBJECTS, most_seconds: 60s}
 repeats: 1
 benchmark_repeats: 1
 points:

@@ -232,7 +232,7 @@ private:
 
   bool next_benchmark(Cursor& cursor, Op& op, uint64_t iterations) const
   {
-    if (cursor.step == work && cursor.i == iterations)
+    if (cursor.step == work && cursor.i >= iterations)
       return false;
     const uint64_t object = start(cursor) + cursor.i;
     const auto shift      = static_cast<uint32_t>(offset_ * (cursor.j + 1) % placement_.ranks);
