@@ -351,10 +351,10 @@ class SharedUse:
         return [f"--{name}={value}" for name, value in given.items() if value]
 
     @property
-    def sweeps(self) -> list[str]:
-        """Arguments of a run that removes what another left: it begins no more operations a second, and stops for
-        nothing else."""
-        return [f"--max-rate={self.max_rate}"] * bool(self.max_rate) + self.claims
+    def pace(self) -> list[str]:
+        """Arguments of a run that removes what is left: it begins no more operations a second, and stops for nothing
+        else."""
+        return [f"--max-rate={self.max_rate}"] * bool(self.max_rate)
 
     @property
     def claims(self) -> list[str]:
@@ -504,7 +504,8 @@ def sweep(
                 *command,
                 *settings_arguments({name: value for name, value in run.settings.items() if name != "phases"}),
                 "--sweep",
-                *use.sweeps,
+                *use.pace,
+                *use.claims,
             ],
             ending,
             mark,

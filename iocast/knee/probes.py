@@ -435,7 +435,9 @@ class Probes:
         place = self._place()
         if not remove_if_empty(place):
             try:
-                self._call([*settings_arguments(self.search.settings | self.sized(PILOT)), "--sweep"])
+                self._call(
+                    [*settings_arguments(self.search.settings | self.sized(PILOT)), "--sweep"], limits=self.use.pace
+                )
             except InputError as error:
                 if place is not None:
                     stderr.print(
@@ -451,7 +453,8 @@ class Probes:
         """Removes the data set, and this program's directories if nothing else is in them. Others may have them
         then."""
         if self.fresh and self.reuses:
-            self._call(settings_arguments(self.search.settings | {"phases": ",".join(self.after)} | self.sized(PILOT)))
+            last = settings_arguments(self.search.settings | {"phases": ",".join(self.after)} | self.sized(PILOT))
+            self._call(last, limits=self.use.pace)
             self.json["data_set"] = False
             self.fresh = False
             remove_if_empty(self._place())

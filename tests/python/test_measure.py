@@ -401,3 +401,9 @@ def test_mpirun_gets_options_that_it_has(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     assert campaign.launcher(1, 2) == ["mpirun", *options, "-n", "2"]
+
+
+def test_what_removes_an_earlier_attempt_keeps_to_the_rate() -> None:
+    """And stops for nothing else: a file system that is full is made emptier."""
+    use = campaign.SharedUse(max_rate="200/s", max_objects="9", stop_latency="any:1s", min_free="1GiB", take_over=True)
+    assert use.pace == ["--max-rate=200/s"] and campaign.SharedUse().pace == []
