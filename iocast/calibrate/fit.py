@@ -636,7 +636,7 @@ def _fitted(
     likely = search.with_unseen(fits, search.choices)
     weights = search.weights(likely)
     rest = list(zip(likely[1:], weights[1:], strict=True))
-    spread = np.sqrt(np.clip(np.diag(best.covariance), 0, None)) if best.parameters else []
+    spread: list[float] = np.sqrt(np.clip(np.diag(best.covariance), 0, None)).tolist() if best.parameters else []
     parameters = {}
     for p, sd in zip(best.parameters, spread, strict=True):
         value = best.values[p.name]

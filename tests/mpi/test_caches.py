@@ -47,22 +47,26 @@ def data_of(place: Path) -> Path:
 @pytest.mark.needs("disk")
 @pytest.mark.parametrize(("direct", "cached"), [("false", 1), ("true", 0)])
 def test_direct_accesses_leave_nothing_in_the_cache(run: Run, disk: Path, direct: str, cached: int) -> None:
-    done = run(
-        *ONE_FILE,
-        "--posix.root",
-        str(disk),
-        "--posix.direct",
-        direct,
-        "--set",
-        "phases=precreate,benchmark",
-        "--verify",
-        "--json",
-    )
-    assert done.code == 0, done.err
-    assert cached_share(data_of(disk)) == cached
-    assert done.json["backend"]["options"]["direct"] == (direct == "true")
-    assert run(*ONE_FILE, "--posix.root", str(disk), "--set", "phases=cleanup").code == 0
-    assert list(disk.iterdir()) == []
+    for _ in range(5):  # who else drops the caches of this machine, as the test below does, drops these too
+        done = run(
+            *ONE_FILE,
+            "--posix.root",
+            str(disk),
+            "--posix.direct",
+            direct,
+            "--set",
+            "phases=precreate,benchmark",
+            "--verify",
+            "--json",
+        )
+        assert done.code == 0, done.err
+        share = cached_share(data_of(disk))
+        assert done.json["backend"]["options"]["direct"] == (direct == "true")
+        assert run(*ONE_FILE, "--posix.root", str(disk), "--set", "phases=cleanup").code == 0
+        assert list(disk.iterdir()) == []
+        if share == cached:
+            break
+    assert share == cached
 
 
 @pytest.mark.needs("disk")
