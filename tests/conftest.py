@@ -3,6 +3,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -14,6 +15,9 @@ from programs import find_program
 from schedule import Schedule
 
 os.environ.setdefault("OMPI_MCA_pml", "ob1")  # spares every start of Open MPI 0.2 s of looking for fabrics
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # What a shell starts in the background ignores interrupts, and so do the programs that it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

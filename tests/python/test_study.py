@@ -169,11 +169,6 @@ def test_known_results_are_printed_before_more_is_computed(
     )
 
 
-def heed_interrupts() -> None:
-    """What a shell starts in the background ignores them, and so do the programs that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(
     small: tuple[Path, dict[str, Any]], simulator: Path, iocast: Iocast, tmp_path: Path
 ) -> None:
@@ -191,9 +186,7 @@ def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(
         "--workers",
         "1",
     ]
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
-    )
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120
     while not (memory.is_file() and memory.stat().st_size > 60_000):
@@ -230,7 +223,6 @@ time.sleep(20)
         text=True,
         timeout=60,
         check=False,
-        preexec_fn=heed_interrupts,
     )
     assert done.returncode != 0 and time.monotonic() - began < 15
     assert done.stderr.count("KeyboardInterrupt") == 1
@@ -306,9 +298,7 @@ def test_a_lost_worker_costs_only_its_task(
         *named,
         "--json",
     ]
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
-    )
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     memory = tmp_path / "answer" / "evaluations.sqlite-wal"
     until = time.monotonic() + 120
     while not (memory.is_file() and memory.stat().st_size > 80_000):

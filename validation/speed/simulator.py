@@ -14,11 +14,18 @@ clients: it grows with the run, so a run of twice the iterations tells how much 
 apart.
 
     validation/speed/simulator.py [--platform NAME...] [--clients 100 10000 1000000] [--runs 5] [--json]
+
+With --beside PROGRAM, an iocast-sim of another version, both simulate the same questions in turns, and only that is
+printed: how many operations a second of processor time this version simulates for one of the other, in the median of
+pairs and by the fastest runs, and the peak memory of both. Exit status 4 when a median falls below 0.97.
+
+    validation/speed/simulator.py --platform lustre local --runs 9 --beside OTHER/bin/iocast-sim
 """
 
 import argparse
 import json
 import math
+import resource
 import statistics
 import subprocess
 import sys
@@ -32,6 +39,8 @@ OPERATIONS_PER_ITERATION = 4  # md-workbench: stat, read, unlink, create
 RANKS_PER_NODE = 10
 LEAST_RATE, MAX_GROWTH, MAX_BYTES = 2e6, 2.0, 200
 """Requests a second at every size, cost of an operation at the most clients over that at the fewest, bytes a client."""
+LEAST_BESIDE = 0.97
+"""Operations a processor second over those of another version."""
 MANY = 100_000
 """Clients, of whom the bytes of one can be separated from those needed once."""
 BULK_CLIENTS, BULK_SECONDS = 10_000, 60
@@ -154,6 +163,43 @@ def against_actors(program: str, actors: str, clients: int, requests: int, runs:
     }
 
 
+def beside_another(program: str, other: str, given: argparse.Namespace) -> bool:
+    """Prints how two versions compare on each platform and size. @returns whether none is too slow"""
+    rows, met = [], True
+    for platform in given.platform:
+        for clients in given.clients:
+            rates: dict[str, list[float]] = {program: [], other: []}
+            memory = dict.fromkeys(rates, 0)
+            for number in range(given.runs):
+                for one in (program, other) if number % 2 else (other, program):
+                    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    result = run(one, platform, clients, given.operations)
+                    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                    rates[one].append(result["requests"] / seconds)
+                    memory[one] = max(memory[one], result["peak_rss_bytes"])
+            pairs = [mine / theirs for mine, theirs in zip(rates[program], rates[other], strict=True)]
+            median = statistics.median(pairs)
+            met &= median >= LEAST_BESIDE
+            rows.append(
+                [
+                    platform,
+                    f"{clients:,}",
+                    text.quantity("rate", statistics.median(rates[program])),
+                    f"{median:.3f}",
+                    f"{min(pairs):.3f}",
+                    f"{max(pairs):.3f}",
+                    f"{max(rates[program]) / max(rates[other]):.3f}",
+                    f"{memory[program] / 1e6:.0f}",
+                    f"{memory[other] / 1e6:.0f}",
+                ]
+            )
+    print(f"md-workbench, {given.runs} pairs a size; operations a processor second, this version over the other")
+    heads = ["platform", "clients", "operations", "median", "min", "max", "fastest", "MB", "MB of the other"]
+    print(text.table(heads, rows))
+    return met
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--platform", nargs="+", default=list(FAMILIES), help="names or files; by default each family")
@@ -162,10 +208,13 @@ def main() -> None:
     parser.add_argument("--actors", type=int, nargs="*", default=[100, 10_000], help="clients beside SimGrid's actors")
     parser.add_argument("--actor-operations", type=int, default=200_000, help="of a run beside actors")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--beside", metavar="PROGRAM", help="an iocast-sim of another version")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
 
     program = binaries.find("iocast-sim")
+    if given.beside:
+        sys.exit(0 if beside_another(program, given.beside, given) else 4)
     actors = str(Path(program).with_name("actors"))
     if given.actors and not Path(actors).is_file():
         sys.exit(
