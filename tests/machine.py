@@ -191,6 +191,17 @@ def disk() -> str:
     )
 
 
+def darshan() -> str:
+    """Darshan's own reader of its logs."""
+    done = subprocess.run([sys.executable, "-c", "import darshan"], capture_output=True, text=True, check=False)
+    return (
+        ""
+        if done.returncode == 0
+        else "Python's package darshan is not there, or finds no libdarshan-util, which PyPI's packages for Python 3.13"
+        " lack. Install darshan-util from its sources, or run ./check with Python 3.10 to 3.12."
+    )
+
+
 def tools() -> str:
     """Other benchmarks, system calls as the kernel sees them, the manual pages."""
     return _programs(
@@ -200,7 +211,23 @@ def tools() -> str:
 
 NEEDS: dict[str, Callable[[], str]] = {
     probe.__name__: probe
-    for probe in (slurm, mongodb, nfs, cephfs, postgresql, s3, browser, fuse, root, mounts, clocks, caches, disk, tools)
+    for probe in (
+        slurm,
+        mongodb,
+        nfs,
+        cephfs,
+        postgresql,
+        s3,
+        browser,
+        fuse,
+        root,
+        mounts,
+        clocks,
+        caches,
+        disk,
+        darshan,
+        tools,
+    )
 }
 
 

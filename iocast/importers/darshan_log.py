@@ -207,6 +207,11 @@ def _read(path: Path) -> Log:
         raise InputError(
             "Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py."
         ) from error
+    except RuntimeError as error:  # the package without the library that it calls, as PyPI has it for Python 3.13
+        raise InputError(
+            f"'{path}' can't be read: the package darshan finds no libdarshan-util. Install that library, or print the"
+            f" log with darshan-parser elsewhere and import what it prints."
+        ) from error
     try:
         handle = backend.log_open(str(path))
         job = backend.log_get_job(handle)

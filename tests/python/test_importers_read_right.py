@@ -584,6 +584,18 @@ def test_a_series_names_packages_by_their_submission_and_alarms_once_a_phase(ioc
     assert "(submission-0-io500)" in done.stdout and "2 more of this phase are in series.json" in done.stdout
 
 
+def test_a_reader_of_darshan_without_its_library_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As PyPI's package is for Python 3.13."""
+    (tmp_path / "darshan").mkdir()
+    (tmp_path / "darshan" / "__init__.py").write_text("raise RuntimeError('Could not find libdarshan-util.so!')\n")
+    (tmp_path / "a.darshan").write_bytes(b"3.41".ljust(8, b"\0") + (6567223).to_bytes(8, "little"))
+    for name in [one for one in sys.modules if one.partition(".")[0] == "darshan"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"a\.darshan'.* libdarshan-util.*darshan-parser"):
+        darshan_log.import_log(tmp_path / "a.darshan", tmp_path / "ops.h5")
+
+
 def test_a_folder_of_darshan_logs_is_no_folder_of_results(tmp_path: Path) -> None:
     from iocast.importers.series import import_series
 

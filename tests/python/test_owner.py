@@ -21,7 +21,7 @@ from schedule import mostly_long
 from programs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
-from kills import VICTIMS, Rounds  # noqa: E402
+from kills import LAUNCHERS, VICTIMS, Rounds  # noqa: E402
 
 from iocast import campaign, claim  # noqa: E402
 from iocast.campaign import Campaign, read_plan  # noqa: E402
@@ -312,18 +312,18 @@ def test_an_orphan_replaces_no_results(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
     (root := tmp_path / "root").mkdir()
-    for victim, words in (
-        ("mpirun", "The program mpirun, which starts the ranks, was killed (signal 9, SIGKILL)"),
-        ("iocast-bench", "Rank 0 of the benchmark on "),
+    for victims, words in (
+        (LAUNCHERS, "The program mpirun, which starts the ranks, was killed (signal 9, SIGKILL)"),
+        (("iocast-bench",), "Rank 0 of the benchmark on "),
     ):
-        process = begun(root, plan_of(tmp_path, 60, 200), tmp_path / victim)
-        (chosen,) = (p for p in psutil.Process(process.pid).children(recursive=True) if p.name() == victim)
+        process = begun(root, plan_of(tmp_path, 60, 200), tmp_path / victims[0])
+        (chosen,) = (p for p in psutil.Process(process.pid).children(recursive=True) if p.name() in victims)
         chosen.kill()
         _, errors = process.communicate(timeout=60)
         assert (
             process.returncode == 1 and words in errors and "the same command goes on" in errors and "SIGKILL" in errors
         ), errors
-        done = iocast("measure", root, "--campaign", plan_of(tmp_path, 60, 200), "--out", tmp_path / victim)
+        done = iocast("measure", root, "--campaign", plan_of(tmp_path, 60, 200), "--out", tmp_path / victims[0])
         assert done.returncode == 0 and not list(root.iterdir()), done.stderr
     assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith(
         "Rank 5 of the benchmark on n3 was killed (Killed)"

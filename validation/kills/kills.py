@@ -44,6 +44,8 @@ from programs import find_program  # noqa: E402
 from iocast.processes import start  # noqa: E402
 
 VICTIMS = ("iocast", "mpirun", "a rank", "all", "iocast, a rank hangs")
+LAUNCHERS = ("mpirun", "orterun", "prterun")
+"""Names of the process that `mpirun` starts, by version."""
 MOMENTS = ("any", "between two runs", "a place, and no manifest", "precreate", "benchmark", "cleanup")
 PLAN = """schema_version: 1
 workload: md-workbench
@@ -209,7 +211,7 @@ class Rounds:
             family = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
             own, *below = family[1:] if self.nodes and len(family) > 1 else family  # behind nsenter
             ranks = [p for p in below if p.name() == "iocast-bench"]
-            launchers = [p for p in below if p.name() in ("mpirun", "orterun", "prterun")]
+            launchers = [p for p in below if p.name() in LAUNCHERS]
             if victim == "iocast, a rank hangs" and ranks:
                 hanging = ranks[:1]
                 hanging[0].send_signal(signal.SIGSTOP)
@@ -404,9 +406,7 @@ def _of(place: Path) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            if process.name() in ("iocast-bench", "mpirun", "orterun", "prterun") and any(
-                str(place) in word for word in process.cmdline()
-            ):
+            if process.name() in ("iocast-bench", *LAUNCHERS) and any(str(place) in word for word in process.cmdline()):
                 found.append(process)
     return found
 

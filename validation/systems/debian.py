@@ -28,6 +28,7 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "fuse")
 ENTER = """
 set -e
 root=$1; shift
+mount --bind "$root" "$root"  # else / is no mount point there, and namespaces inside can not change it
 hostname "$(basename "$root")"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
