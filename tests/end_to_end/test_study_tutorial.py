@@ -8,6 +8,9 @@ import pytest
 from pages import Page
 
 
+pytestmark = pytest.mark.long("the studies of examples/ and docs are answered elsewhere")
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, mpi_environment: dict[str, str]) -> Path:
     """Every command of the tutorial, in order; the first answer is kept as tutorial-first.json."""

@@ -56,6 +56,7 @@ def _alarm(fitted: dict[str, Any]) -> bool:
     return any(note.startswith("Misfit") for note in fitted["notes"])
 
 
+@pytest.mark.long("the alarm is raised where it must be; validation/blind/probes.py counts false ones")
 def test_few_operations_of_a_long_tail_raise_no_alarm(tmp_path: Path) -> None:
     """The lone rank's laws of 60 operations are off by what chance makes of them, at all other scales too."""
     found = []

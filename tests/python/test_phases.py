@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from bench_runs import settings_arguments
 from programs import REPOSITORY
+from schedule import mostly_long
 
 from iocast import binaries
 from iocast.errors import InputError
@@ -16,7 +18,13 @@ from iocast.phases import first_phase, is_beside, main_phases
 from iocast.predict import Request, _other_placement, _outside_bounds, predict, ranks_per_node_of
 from iocast.text import forecast_text
 
-WORKLOADS = sorted(path.stem for path in (REPOSITORY / "workload" / "catalogue").glob("*.yaml"))
+PATTERNS = {
+    path.stem: yaml.safe_load(path.read_text())["pattern"]
+    for path in sorted((REPOSITORY / "workload" / "catalogue").glob("*.yaml"))
+}
+WORKLOADS = mostly_long(
+    PATTERNS, {pattern: name for name, pattern in PATTERNS.items()}.values(), "a workload of its pattern is forecast"
+)
 
 
 def small(workload: str) -> dict[str, str]:
