@@ -132,6 +132,21 @@ def _client_of(scheduler: str, secret: Path | None) -> Client:
         ) from error
 
 
+def _new_security(secrets: Path) -> Security:
+    """A new key and certificate for every connection, as files in `secrets`.
+
+    Were they texts, dask-jobqueue would write files of its own, which it removes later than iocast their directory."""
+    made = Security.temporary()
+    files = {}
+    for name, text in (("key", made.tls_worker_key), ("cert", made.tls_worker_cert)):
+        path = secrets / f"{name}.pem"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(text)
+        files[name] = str(path)
+    roles = {f"tls_{role}_{name}": file for role in ("client", "scheduler", "worker") for name, file in files.items()}
+    return Security(require_encryption=True, tls_ca_file=files["cert"], **roles)
+
+
 def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Path, interface: str) -> Any:
     """A scheduler in this process and jobs of one worker each. It listens at one address: that of `interface`, or else
     the one by which this host is reached.
@@ -147,7 +162,7 @@ def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Pa
         cluster = SLURMCluster(
             cores=1, processes=1, memory="2GB", walltime="04:00:00", python=quote(sys.executable), job_script_prologue=prologue,
             job_extra_directives=list(options), scheduler_cls=SilentScheduler, log_directory=str(logs),
-            protocol="tls://", security=Security.temporary(), shared_temp_directory=str(secrets),
+            protocol="tls://", security=_new_security(secrets), shared_temp_directory=str(secrets),
             interface=interface or None,
             scheduler_options={"interface": interface} if interface else {"host": get_ip()},
             worker_extra_args=["--worker-class", "iocast.cluster.SilentWorker", "--no-dashboard"],

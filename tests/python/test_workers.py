@@ -2,7 +2,9 @@
 """Worker processes: nothing listens on one machine, nobody else is served by a cluster's scheduler, and a lost worker
 costs its task."""
 
+import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -141,10 +143,16 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
         script = running.job_script()
         assert "--tls-key" in script and "SilentWorker" in script
         keys = list(secrets.iterdir())
-        assert len(keys) == 3 and all(p.stat().st_mode & 0o077 == 0 and str(p) in script for p in keys)
+        assert len(keys) == 2 and all(p.stat().st_mode & 0o077 == 0 and str(p) in script for p in keys)
         assert not list(logs.iterdir()), "no secret beside the logs, or where the user is"
     finally:
         running.close()
+    shutil.rmtree(secrets)
+    complaints: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    del own, running
+    gc.collect()
+    assert not complaints, "the secrets are removed once, and quietly"
 
 
 def test_a_scheduler_without_a_secret_is_refused(tmp_path: Path) -> None:
