@@ -9,9 +9,10 @@ hand on published systems; how forecasts with them fared, there and on others, s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,20 @@ class Measured(Placement):
     log_rate: float
     repeats: int = 1
     variance: float = 0.0
+
+
+def measured_in(campaign: Mapping[str, Any]) -> list[Measured]:
+    """The points of a fitted platform's `campaign`."""
+    return [
+        Measured(
+            p["nodes"],
+            p["ranks"] / p["nodes"] / (1 + p["waiting_factor"]),
+            math.log(p["rate"]),
+            p.get("repeats", 1),
+            p.get("log_variance", 0.0),
+        )
+        for p in campaign["points"]
+    ]
 
 
 @dataclass(frozen=True)

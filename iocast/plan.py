@@ -16,7 +16,7 @@ import yaml
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
-from iocast import analytic, binaries
+from iocast import binaries
 from iocast.calibrate.recipe import Parameter, Recipe, options_of, read_recipe, simplest
 from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers, units_of
 from iocast.errors import InputError
@@ -24,7 +24,7 @@ from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import profile
 from iocast.phases import check_phase
 from iocast.platform import Document, merge, reference
-from iocast.predict import resolved, workload_of
+from iocast.predict import ranks_per_node_of, workload_of
 from iocast.run_directory import as_setting
 from iocast.workers import Workers
 
@@ -95,36 +95,59 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Proposed:
-    """A measurement, and by which factor either way a 90 % interval of the target's throughput holds before it and
-    after it."""
+    """A measurement, and the factor either way of a 90 % interval of the target's throughput before it and after it.
+
+    `between`: least and largest such factor over the rates that it may measure, where the forecast was made again with
+    them (iocast/plan_rates.py). None where `before` and `after` are the spread of candidate platforms, which orders
+    measurements and is narrower than the interval of the next forecast."""
 
     place: Place
-    seconds: float  # of one run
+    seconds: float | None
+    """Of one run; None where another tool makes it."""
     before: float
     after: float
     purpose: str = (
         "narrows"  # or "needed" by a calibration, or "checks" whether the model has a place for what the system does
     )
+    between: tuple[float, float] | None = None
 
     @property
     def worth_it(self) -> bool:
         return math.log(self.before / self.after) >= WORTH_IT
 
     @property
+    def width_before(self) -> str:
+        return either_way(self.before)
+
+    @property
     def width(self) -> str:
-        return either_way(self.after)
+        """The interval of the forecast with this measurement, in words."""
+        if self.between is None:
+            return ""
+        low, high = self.between
+        if high >= MAX_UNCERTAINTY_FACTOR:
+            return f"a factor {low:.1f} or more either way" if low < MAX_UNCERTAINTY_FACTOR else either_way(low)
+        return f"a factor {low:.1f} to {high:.1f} either way"
 
     @property
     def text(self) -> str:
-        return f"{self.place.text} (a run takes some {self.seconds:.0f} s); throughput would then hold within {self.width} instead of {either_way(self.before)}"
+        takes = f" (a run takes some {self.seconds:.0f} s)" if self.seconds is not None else ""
+        then = f"; throughput would then hold within {self.width} instead of {self.width_before}"
+        return f"{self.place.text}{takes}{then if self.between else ''}"
 
     def document(self) -> dict[str, Any]:
-        return self.place.document() | {"seconds": round(self.seconds, 1), "before": self.before, "after": self.after}
+        seconds = None if self.seconds is None else round(self.seconds, 1)
+        return self.place.document() | {
+            "seconds": seconds,
+            "before": self.before,
+            "after": self.after,
+            "between": None if self.between is None else list(self.between),
+        }
 
 
 def either_way(factor: float) -> str:
     return (
-        f"a factor {factor:.2f} either way"
+        f"a factor {factor:.1f} either way"
         if factor < MAX_UNCERTAINTY_FACTOR
         else f"more than a factor {MAX_UNCERTAINTY_FACTOR:g} either way"
     )
@@ -141,8 +164,6 @@ class Ensemble:
         settings: dict[str, str],
         phase: str,
         noise: dict[str, float],
-        *,
-        rates_alone: bool,
         seed: int = 0,
     ) -> None:
         self.simulations, self.documents, self.pattern, self.phase, self.noise, self.seed = (
@@ -153,33 +174,14 @@ class Ensemble:
             noise,
             seed,
         )
-        self.rates_alone = rates_alone
         self.settings = settings
         self.known: dict[Place, Simulated] = {}
-        self._files = [] if rates_alone else [simulations.write(document) for document in documents]
-        self._short = set() if rates_alone else set(units_of(pattern)) & {"iterations", "objects", "repeats"}
+        self._files = [simulations.write(document) for document in documents]
+        self._short = set(units_of(pattern)) & {"iterations", "objects", "repeats"}
         self._each = self._operations_of_an_iteration() if "iterations" in self._short else 1.0
 
     def ask(self, places: Sequence[Place]) -> None:
         new = [place for place in dict.fromkeys(places) if place not in self.known]
-        if self.rates_alone:
-            for place in new:
-                solved = [
-                    analytic.solve(
-                        resolved(d),
-                        {"stat": 1.0},
-                        place.nodes,
-                        place.ranks_per_node,
-                        place.waiting_factor,
-                        1,
-                        points=64,
-                    )
-                    for d in self.documents
-                ]
-                self.known[place] = Simulated(
-                    np.log([[one.rate] for one in solved]), np.array([self._variance("rate")])
-                )
-            return
         jobs = [
             (file, self.pattern, self._settings(place), place.nodes, place.ranks_per_node, self.seed)
             for place in new
@@ -272,18 +274,14 @@ def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ense
         raise InputError(
             f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign."
         )
-    pattern, settings = platform.fitted["campaign"]["workload"]["pattern"], {}
-    if not platform.rates_alone:
-        requested = workload_of(platform, None, {})
-        pattern, settings = requested.pattern, requested.settings
+    requested = workload_of(platform, None, {})
     return Ensemble(
         simulations,
         documents,
-        pattern,
-        settings,
+        requested.pattern,
+        requested.settings,
         platform.phase,
         platform.fitted["noise"],
-        rates_alone=platform.rates_alone,
         seed=seed,
     )
 
@@ -318,7 +316,6 @@ def of_family(
         settings | only(phase, workload, any(remembers(d) for d in documents)),
         phase,
         noise,
-        rates_alone=False,
         seed=seed,
     )
 
@@ -444,16 +441,22 @@ class Planner:
 
 
 def campaign_file(
-    proposed: Sequence[Proposed], planner: Planner, repeats: int, workload: str, settings: dict[str, str], source: str
+    proposed: Sequence[Proposed],
+    target: Place,
+    length: float,
+    repeats: int,
+    workload: str,
+    settings: dict[str, str],
+    source: str,
 ) -> str:
     """A campaign in YAML, as `iocast measure --campaign` takes it."""
     document = {
         "schema_version": 1,
-        "description": f"planned for a forecast of {planner.target.text}",
+        "description": f"planned for a forecast of {target.text}",
         "source": source,
         "workload": workload,
         "settings": settings,
-        "seconds": planner.length,
+        "seconds": length,
         "benchmark_repeats": BENCHMARK_REPEATS,
         "repeats": repeats,
         "points": [one.place.document() | {"role": "fit"} for one in proposed],
@@ -467,6 +470,10 @@ def next_runs(
     """The target, by default four times the largest measured scale, and the measurements beyond the measured scales,
     the most telling first; none where there would be too much to simulate."""
     requested = requested or _four_times(platform)
+    if platform.rates_alone:
+        from iocast.plan_rates import proposals
+
+        return requested, proposals(platform, requested, beyond(platform, requested))
     if requested.ranks > MAX_RANKS:
         return requested, []
     with Simulations(workers, platform.file) as simulations:
@@ -499,6 +506,22 @@ def candidates(
     spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
     places = [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
     return places + [Place(nodes, ranks_per_node, 0.0, (one,)) for one in _telling_apart(pattern, settings or {})]
+
+
+def limits_of(platform: Fitted, nodes: int | None, ranks_per_node: int | None) -> tuple[int, int]:
+    """Nodes and ranks per node that can be measured at most.
+
+    @raises InputError where a fitted platform was measured on several nodes and `nodes` is missing, since one node
+    alone narrows nothing; or where both are missing"""
+    points = platform.fitted.get("campaign", {}).get("points", [])
+    most = max((int(p.get("nodes") or 1) for p in points), default=1)
+    if platform.fitted and nodes is None and (most > 1 or ranks_per_node is None):
+        missing = "--nodes" if most > 1 else "--nodes or --ppn"
+        raise InputError(
+            f"The platform '{platform.file}' was fitted to measurements on up to {most} node{'s' * (most > 1)} with "
+            f"{ranks_per_node_of(platform)} ranks each. Name how many can be measured next with {missing}."
+        )
+    return nodes or 1, ranks_per_node or ranks_per_node_of(platform)
 
 
 def _telling_apart(pattern: str, settings: Mapping[str, Any]) -> list[tuple[str, str]]:

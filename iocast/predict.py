@@ -455,16 +455,7 @@ def _grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node:
     by what it changes in each of the fitted networks, which one solver solves with and without the edit."""
     factor, working_set = float(request.settings.get("waiting_factor", 0)), request.settings.get("working_set")
     campaign = platform.fitted["campaign"]
-    measured = [
-        growth.Measured(
-            p["nodes"],
-            p["ranks"] / p["nodes"] / (1 + p["waiting_factor"]),
-            math.log(p["rate"]),
-            p.get("repeats", 1),
-            p.get("log_variance", 0.0),
-        )
-        for p in campaign["points"]
-    ]
+    measured = growth.measured_in(campaign)
     target = growth.Placement(nodes, ranks_per_node / (1 + factor))
     found = growth.forecast(measured, target, operations=campaign.get("unit", "operations") == "operations")
     changes, stations = [0.0], {}

@@ -151,17 +151,42 @@ PURPOSES = {
 }
 
 
-def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: float, out: str) -> str:
-    """A campaign that is proposed, in the order in which its measurements were chosen."""
+def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: float | None, out: str | None) -> str:
+    """A campaign that is proposed, in the order in which its measurements were chosen.
+
+    @param length seconds of a rank alone; None where the runs have the size of those that were imported
+    @param out the campaign file; None where iocast measure can't make the runs"""
     if not proposed:
-        return f"No measurement within these nodes, ranks and time would narrow a forecast of {requested.text}; nothing is written."
-    rows = [[one.place.text, f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]] for one in proposed]
-    total = repeats * sum(one.seconds for one in proposed)
-    lines = [table(["", "a run", f"throughput of {requested.text} then within", ""], rows), ""]
-    lines.append(
-        f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone: some {f'{total:.0f} s' if total < 120 else f'{total / 60:.0f} minutes'} in all, by the platform's own times until a pilot run knows better."
-    )
-    return "\n".join([*lines, f"Written to {out}; iocast measure DIRECTORY --campaign {out} makes the runs."])
+        return (
+            f"No measurement within these nodes, ranks and time would narrow a forecast of {requested.text}; nothing is "
+            "written. Allow more of them."
+        )
+    rows = [
+        [one.place.text, "-" if one.seconds is None else f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]]
+        for one in proposed
+    ]
+    header = ["", "a run", f"throughput of {requested.text} then within", ""]
+    known = {1: proposed[0].seconds is not None, 2: proposed[0].between is not None, 3: proposed[0].between is None}
+    kept = [i for i in range(len(header)) if known.get(i, True)]
+    lines = [table([header[i] for i in kept], [[row[i] for i in kept] for row in rows]), ""]
+    if proposed[0].between is not None:
+        lines.append(
+            f"Now within {proposed[0].width_before}. Each range is of forecasts made again, with the rates that "
+            "the run may measure."
+        )
+    if length is not None:
+        total = repeats * sum(one.seconds or 0 for one in proposed)
+        in_all = f"{total:.0f} s" if total < 120 else f"{total / 60:.0f} minutes"
+        takes = f": some {in_all} in all, by the platform's own times until a pilot run knows better" if total else ""
+        lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone{takes}.")
+    if out is None:
+        lines.append(
+            "No campaign is written: iocast measure has no workload like that of the results. Make these runs with the "
+            "tool and settings of the results, then give all files to iocast forecast."
+        )
+    else:
+        lines.append(f"Written to {out}; iocast measure DIRECTORY --campaign {out} makes the runs.")
+    return "\n".join(lines)
 
 
 def next_text(open_choices: dict[str, dict[str, float]], requested: Place, proposed: list[Proposed]) -> str:

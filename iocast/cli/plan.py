@@ -5,12 +5,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import LOAD, OUTPUT, Json, Seed, Sets, refuse_existing, settings_of, refuse_without_effect
+from iocast.cli.options import (
+    FELL_SHORT,
+    LOAD,
+    OUTPUT,
+    Json,
+    Seed,
+    Sets,
+    refuse_existing,
+    refuse_without_effect,
+    settings_of,
+)
 from iocast.errors import InputError
 from iocast.files import duration, write_text
 from iocast.progress import PATIENCE, Steps
@@ -38,9 +48,21 @@ def plan(
     workload: Annotated[str, typer.Option(help="Workload of the runs.", rich_help_panel=LOAD)] = "md-workbench",
     sets: Sets = None,
     nodes: Annotated[
-        int, typer.Option(help="Client nodes that can be measured, at most.", min=1, rich_help_panel=LOAD)
-    ] = 1,
-    ppn: Annotated[int, typer.Option(help="Ranks a node, at most.", min=1, rich_help_panel=LOAD)] = 1,
+        Optional[int],
+        typer.Option(
+            help="Client nodes that can be measured, at most; needed with a platform fitted on several.  [default: 1]",
+            min=1,
+            rich_help_panel=LOAD,
+        ),
+    ] = None,
+    ppn: Annotated[
+        Optional[int],
+        typer.Option(
+            help="Ranks a node, at most.  [default: 1, or those of the largest measurement]",
+            min=1,
+            rich_help_panel=LOAD,
+        ),
+    ] = None,
     budget: Annotated[str, typer.Option(help="Time for all runs, with unit.", rich_help_panel=LOAD)] = "10min",
     out: Annotated[Path, typer.Option(help="Campaign file to write.", rich_help_panel=OUTPUT)] = Path("plan.yaml"),
     seed: Seed = 0,
@@ -49,7 +71,8 @@ def plan(
     """Propose the runs that narrow a forecast most.
 
     The answer is a campaign file for iocast measure. Nothing is measured, and no storage is touched. With a fitted
-    platform the proposal is what to measure next."""
+    platform the proposal is what to measure next. Exit status 4 when no campaign is written: nothing within the limits
+    narrows the forecast, or the results are another tool's, which makes the proposed runs."""
     from iocast import plan as planning
     from iocast.calibrate.reading import UNREPEATED
     from iocast.calibrate.search import Simulations
@@ -63,27 +86,48 @@ def plan(
     fitted = Fitted.open(platform)
     if fitted.fitted:
         refuse_without_effect("with a fitted platform, whose measurements are continued", "workload", "sets", "phase")
-    wanted = planning.read_place(target) if target else planning.Place(10 * nodes, ppn)
+    most, per_node = planning.limits_of(fitted, nodes, ppn)
+    wanted = planning.read_place(target) if target else planning.Place(10 * most, per_node)
+    place = f"{wanted.nodes}x{wanted.ranks_per_node}"
+    source = f"iocast plan --platform {platform} --nodes {most} --ppn {per_node} --target {place}"
+    length: float | None = None
+    written: Path | None = out
     with Simulations(about=fitted.file) as simulations, Steps(after=PATIENCE) as steps:
         steps("what could be true, and what measurements would tell of it", 0, 1)
-        if fitted.fitted:
-            ensemble = planning.of_fitted(simulations, fitted, seed)
-            workload, settings = ensemble.pattern, planning.measured_settings(fitted)
+        if fitted.rates_alone:
+            from iocast import plan_rates
+
+            refuse_without_effect("with a platform fitted to rates alone, which has no times of runs", "budget")
+            workload, settings, repeats = fitted.fitted["campaign"]["workload"]["pattern"], {}, 2
+            proposed = plan_rates.chosen(fitted, wanted, plan_rates.candidates(most, per_node))
+            if plan_rates.can_be_measured(workload):
+                length, settings = 1.0, planning.measured_settings(fitted)
+            else:
+                written = None
         else:
-            settings = settings_of(sets)
-            noise = dict.fromkeys(("rate", *planning.QUANTILES), UNREPEATED)
-            ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
-        planner = planning.Planner(ensemble, wanted, fitted.fitted)
-        candidates = planning.candidates(nodes, ppn, "" if ensemble.rates_alone else workload, settings)
-        proposed, repeats = planner.campaign(candidates, seconds)
-    place = f"{wanted.nodes}x{wanted.ranks_per_node}"
-    source = f"iocast plan --platform {platform} --nodes {nodes} --ppn {ppn} --target {place} --budget {budget}"
-    if proposed:
-        write_text(out, planning.campaign_file(proposed, planner, repeats, workload, settings, source))
+            if fitted.fitted:
+                ensemble = planning.of_fitted(simulations, fitted, seed)
+                workload, settings = ensemble.pattern, planning.measured_settings(fitted)
+            else:
+                settings = settings_of(sets)
+                noise = dict.fromkeys(("rate", *planning.QUANTILES), UNREPEATED)
+                ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
+            planner = planning.Planner(ensemble, wanted, fitted.fitted)
+            candidates = planning.candidates(most, per_node, workload, settings)
+            proposed, repeats = planner.campaign(candidates, seconds)
+            length = planner.length
+            source += f" --budget {budget}"
+    if proposed and written and length:
+        write_text(out, planning.campaign_file(proposed, wanted, length, repeats, workload, settings, source))
     answer = {
         "target": wanted.document(),
         "repeats": repeats,
-        "seconds": planner.length,
+        "seconds": length,
         "points": [one.document() | {"purpose": one.purpose} for one in proposed],
+        "campaign": str(written) if proposed and written else None,
     }
-    print(json.dumps(answer) if json_ else plan_text(wanted, proposed, repeats, planner.length, str(out)))
+    print(
+        json.dumps(answer) if json_ else plan_text(wanted, proposed, repeats, length, str(written) if written else None)
+    )
+    if answer["campaign"] is None:
+        raise typer.Exit(FELL_SHORT)

@@ -15,8 +15,11 @@ import yaml
 from schedule import mostly_long
 
 from iocast import binaries
+from iocast.calibrate import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.campaign import read_plan
+from iocast.fitted import Fitted
+from iocast.importers import import_files
 from iocast.platform import dump
 from iocast.plan import (
     BELIEFS,
@@ -31,6 +34,9 @@ from iocast.plan import (
     campaign_file,
     candidates,
 )
+from iocast.predict import predict
+from iocast.run_directory import find_runs, group
+from iocast.text import plan_text
 
 Iocast = Callable[..., CompletedProcess[str]]
 TARGET, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)
@@ -143,7 +149,7 @@ def test_a_place_with_settings_of_its_own_is_simulated_and_measured_with_them(tm
     assert made._settings(own) == {"offset": "0", "datasets": "2", "waiting_factor": "0"}
     proposed = [Proposed(place, 1.0, 2.0, 1.5) for place in (ALONE, own)]
     (tmp_path / "plan.yaml").write_text(
-        campaign_file(proposed, Planner(made, TARGET, {}), 2, "md-workbench", {"datasets": 2}, "a test")
+        campaign_file(proposed, TARGET, 1.0, 2, "md-workbench", {"datasets": 2}, "a test")
     )
     assert [dict(point.settings) for point in read_plan(str(tmp_path / "plan.yaml")).points] == [{}, {"offset": "0"}]
 
@@ -187,7 +193,7 @@ def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, t
     assert len(known["draw_structures"]) == len(known["draws"])
     out = tmp_path / "next.yaml"
     done = iocast("plan", "--platform", fitted, "--ppn", 16, "--target", "1x64", "--budget", "10min", "--out", out)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == (0 if out.exists() else 4), done.stderr
     assert out.exists() == ("Written to" in done.stdout)
 
 
@@ -220,8 +226,62 @@ def test_what_cannot_be_planned(iocast: Iocast, tmp_path: Path, arguments: list[
 
 
 def test_places_beyond_lie_between(fitted: Path) -> None:
-    from iocast.fitted import Fitted
-
     platform = Fitted.open(str(fitted))
     assert {p.ranks for p in beyond(platform, Place(1, 64))} == {16, 32}
     assert beyond(platform, Place(1, 8)) == []
+
+
+RATES = {1: 5420.0, 2: 12978.0, 4: 24672.0, 8: 38696.0}
+"""Files made a second on the Lustre of Cirrus by nodes with 36 ranks each (examples/first-forecast/cirrus.csv)."""
+
+
+def fitted_to(rates: dict[int, float], folder: Path) -> Path:
+    """A platform fitted to these rates alone, as `iocast forecast` fits it."""
+    folder.mkdir()
+    lines = [f"{nodes},36,{rate},file-create,create" for nodes, rate in rates.items()]
+    (folder / "rates.csv").write_text("\n".join(["nodes,ppn,rate,phase,operation", *lines]) + "\n")
+    runs = import_files([folder / "rates.csv"], folder / "runs", None, {})
+    points = group(find_runs(runs, "file-create")[0])
+    (folder / "fitted.yaml").write_text(dump(calibrate(points, "queue", 0, lambda *_: None, None, None)))
+    return folder / "fitted.yaml"
+
+
+def test_a_promised_interval_is_that_of_the_forecast_with_such_a_run(iocast: Iocast, tmp_path: Path) -> None:
+    """Whatever rate the proposed run measures within its own forecast's interval: of a full system, or of one that
+    grows."""
+    platform = fitted_to(RATES, tmp_path / "now")
+    ask = ("plan", "--platform", platform, "--nodes", 16, "--target", "128x36", "--out", tmp_path / "plan.yaml")
+    done = iocast(*ask, "--json")
+    assert done.returncode == 4 and not (tmp_path / "plan.yaml").exists(), "no workload of iocast made these rates"
+    (point,) = json.loads(done.stdout)["points"]
+    assert (point["nodes"], point["ranks_per_node"], point["waiting_factor"]) == (16, 36, 0), "as the tool's own runs"
+    place = predict(Fitted.open(str(platform)), None, {}, 16, 36)["quantities"]["rate"]
+    now = predict(Fitted.open(str(platform)), None, {}, 128, 36)["quantities"]["rate"]
+    assert point["before"] == pytest.approx(math.sqrt(now["high"] / now["low"]), rel=1e-6)
+    low, high = point["between"]
+    assert low < point["after"] < high < point["before"]
+    for number, rate in enumerate((place["low"], place["value"], 53811.0, place["high"])):
+        again = fitted_to(RATES | {16: rate}, tmp_path / str(number))
+        then = predict(Fitted.open(str(again)), None, {}, 128, 36)["quantities"]["rate"]
+        assert low / 1.1 < math.sqrt(then["high"] / then["low"]) < high * 1.1
+
+
+def test_a_plan_for_a_fitted_platform_needs_the_nodes(iocast: Iocast, tmp_path: Path) -> None:
+    platform, out = fitted_to(RATES, tmp_path / "now"), tmp_path / "plan.yaml"
+    for given, words in (
+        ([], "Name how many can be measured next with --nodes."),
+        (["--ppn", 36], "on up to 8 nodes with 36 ranks each."),
+        (["--nodes", 16, "--budget", "1h"], "--budget has no effect"),
+    ):
+        done = iocast("plan", "--platform", platform, *given, "--out", out)
+        assert done.returncode == 2 and words in done.stderr.replace("\n", " "), done.stderr
+    done = iocast("plan", "--platform", platform, "--nodes", 8, "--target", "128x36", "--out", out)
+    assert done.returncode == 4 and "nothing is written" in done.stdout and not out.exists()
+
+
+def test_only_a_forecast_made_again_promises_an_interval() -> None:
+    """The spread of candidate platforms orders measurements; it is narrower than the next forecast's interval."""
+    ordered = Proposed(NEAR, 12.0, 9.0, 2.0)
+    again = Proposed(NEAR, None, 9.0, 2.0, between=(1.8, 2.5))
+    assert "factor" not in ordered.text + plan_text(TARGET, [ordered], 2, 1.0, "plan.yaml")
+    assert "a factor 1.8 to 2.5 either way" in again.text and "a factor 9.0" in again.text
