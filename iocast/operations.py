@@ -4,7 +4,7 @@ operations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,32 +14,35 @@ from iocast.scratch import scratch_directory
 
 MOVES_DATA = ("create", "append", "read", "pwrite", "pread")
 """Operations whose size is bytes of content; that of others counts entries or nothing."""
+USED = ("datasets", "objects")
+RANKS_PER_NODE = 2
+"""Of the placements whose operations are counted."""
+SEVERAL = 10
+"""Operations of a kind from which on ranks' numbers of them are compared: fewer differ by chance."""
 SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
 
 
 def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What one rank asks for in one repeat of each phase: `operations` of each kind, `bytes` of one, `datasets`;
-    whether ranks act `together` or pause on their own (`pauses`). Beside the phases the pattern's `parameters`, and
-    those `given`.
+    """What one rank asks for in one repeat of each phase: `operations` of each kind, `bytes` and `blocks` of one;
+    whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work. `datasets` and `objects` are what
+    ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). Beside the
+    phases the pattern's `parameters`, and those `given`.
 
-    Taken from the operation streams of four ranks on two nodes. @raises InputError with the simulator's sentences"""
+    Taken from the operation streams of four ranks on two nodes, and of six on three where ranks share what they use.
+    @raises InputError with the simulator's sentences"""
     simulator = binaries.find("iocast-sim")
     described = binaries.run_json([simulator, "--describe", workload, "--json"])
-    command = [simulator, "--json", "--platform", str(platform), "--workload", workload, "--nodes", "2", "--ppn", "2"]
-    for name, value in settings.items():
-        command += ["--set", f"{name}={value}"]
-    with scratch_directory("streams") as scratch:
-        streams = scratch / "streams"
-        run = binaries.run_json([*command, "--dump-ops", str(streams)])
-        names = [(p["name"], p.get("repeat", 0)) for p in run["phases"]]
-        phases: dict[str, Any] = {}
-        for rank in range(4):
-            _count(streams / f"ops.{rank}", rank, names, phases)
+    run, phases = _streams(platform, workload, settings, 2)
+    shares = any(len(users) > 1 for one in phases.values() for kind in USED for users in one[kind].values())
+    larger = _streams(platform, workload, settings, 3)[1] if shares else {}
     open_loop = float(run["workload"]["parameters"].get("rate", 0)) > 0
-    for one in phases.values():
+    for name, one in phases.items():
         repeats = len(one.pop("repeats"))
-        one["datasets"] = max(1.0, len(one["datasets"]) / 4)
+        one["unlike"] = _are_unlike(one.pop("by_rank"))
+        for kind in USED:
+            one[kind] = _owners(one[kind], larger.get(name, {}).get(kind, {}))
         one["bytes"] = {kind: n / one["operations"][kind] for kind, n in one["bytes"].items()}
+        one["blocks"] = {kind: n / one["operations"][kind] for kind, n in one["blocks"].items()}
         one["operations"] = {kind: n / 4 / repeats for kind, n in one["operations"].items()}
         one["pauses"] = one["pauses"] or open_loop
     parameters = {p["name"]: {"default": p["default"], "unit": p["unit"]} for p in described["parameters"]}
@@ -50,6 +53,52 @@ def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[
         "given": run["workload"]["parameters"],
         "phases": phases,
     }
+
+
+def _streams(platform: Path, workload: str, settings: Mapping[str, str], nodes: int) -> tuple[Any, dict[str, Any]]:
+    """The run of two ranks on each node, and what its ranks' operations count by phase."""
+    command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", workload]
+    command += ["--nodes", str(nodes), "--ppn", str(RANKS_PER_NODE)]
+    for name, value in settings.items():
+        command += ["--set", f"{name}={value}"]
+    phases: dict[str, Any] = {}
+    with scratch_directory("streams") as scratch:
+        streams = scratch / "streams"
+        run = binaries.run_json([*command, "--dump-ops", str(streams)])
+        names = [(p["name"], p.get("repeat", 0)) for p in run["phases"]]
+        for rank in range(RANKS_PER_NODE * nodes):
+            _count(streams / f"ops.{rank}", rank, names, phases)
+    return run, phases
+
+
+def _owners(users: Mapping[Any, set[int]], larger: Mapping[Any, set[int]]) -> list[float]:
+    """How many of these each rank uses alone, each node alone, and all ranks together. users: by name the ranks that
+    use it, with two nodes; larger: the same with three, where ranks share any."""
+
+    def alone(used: Mapping[Any, set[int]]) -> tuple[int, int, int]:
+        nodes = [({rank // RANKS_PER_NODE for rank in ranks}, len(ranks)) for ranks in used.values()]
+        own = sum(count == 1 for _, count in nodes)
+        local = sum(len(on) == 1 and count > 1 for on, count in nodes)
+        return own, local, len(nodes) - own - local
+
+    (own, local, common), (_, _, more) = alone(users), alone(larger)
+    # Ranks may go round each other's: what all of them use then grows with their number.
+    grown = min(max(0.0, (more - common) / RANKS_PER_NODE), common / (2 * RANKS_PER_NODE))
+    return [own / (2 * RANKS_PER_NODE) + grown, local / 2, common - 2 * RANKS_PER_NODE * grown]
+
+
+def total(owners: Sequence[float], nodes: int, ranks_per_node: int) -> float:
+    """Datasets or objects that all ranks of a placement use, at least one. owners: as `profile()` counts them."""
+    rank, node, common = owners
+    return max(1.0, rank * nodes * ranks_per_node + node * nodes + common)
+
+
+def _are_unlike(by_rank: Mapping[int, Mapping[str, int]]) -> bool:
+    """Whether some rank has less than half as many operations of a kind as another."""
+    kinds = {kind for counts in by_rank.values() for kind in counts}
+    ranks = range(2 * RANKS_PER_NODE)
+    numbers = [[by_rank.get(rank, {}).get(kind, 0) for rank in ranks] for kind in kinds]
+    return any(2 * min(found) < max(found) for found in numbers if max(found) >= SEVERAL)
 
 
 @dataclass(frozen=True)
@@ -92,11 +141,14 @@ def iteration(operations: Mapping[str, float]) -> dict[str, float]:
 def _count(stream: Path, rank: int, names: list[tuple[str, int]], phases: dict[str, Any]) -> None:
     number = -1
     for line in stream.open():
-        kind, dataset, _, size, _, count, _, flags = line.split()
+        kind, dataset, item, size, _, count, _, flags = line.split()
         if kind == "phase":
             number += 1
             continue
-        empty = {"repeats": set(), "operations": {}, "bytes": {}, "datasets": set(), "together": False, "pauses": False}
+        empty: dict[str, Any] = {
+            "repeats": set(), "operations": {}, "bytes": {}, "blocks": {}, "datasets": {}, "objects": {}, "by_rank": {},
+            "together": False, "pauses": False,
+        }  # fmt: skip
         one = phases.setdefault(names[number][0], empty)
         one["repeats"].add(names[number][1])
         one["together"] = one["together"] or bool(int(flags) & (SHARED | COLLECTIVE))
@@ -105,4 +157,8 @@ def _count(stream: Path, rank: int, names: list[tuple[str, int]], phases: dict[s
             continue
         one["operations"][kind] = one["operations"].get(kind, 0) + 1
         one["bytes"][kind] = one["bytes"].get(kind, 0) + int(size) * max(int(count), 1)
-        one["datasets"].add((rank, dataset))
+        one["blocks"][kind] = one["blocks"].get(kind, 0) + max(int(count), 1)
+        counts = one["by_rank"].setdefault(rank, {})
+        counts[kind] = counts.get(kind, 0) + 1
+        one["datasets"].setdefault(dataset, set()).add(rank)
+        one["objects"].setdefault((dataset, item), set()).add(rank)

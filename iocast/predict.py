@@ -25,7 +25,7 @@ from iocast.family import Beside
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
-from iocast.operations import MOVES_DATA, Shares, iteration, profile
+from iocast.operations import MOVES_DATA, Shares, iteration, profile, total
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file
@@ -236,6 +236,8 @@ def predict(
     answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += _more_objects(platform, samples.get("peak_objects"))
     answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED]
+    rows = [answer, *answer["further_phases"]]
+    answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
@@ -252,7 +254,7 @@ BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
 by."""
 OF_A_PHASE = (
-    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "rule", "distributions", "stations", "bottleneck", "timeline", "balance", "growth", "blend", "bounded",
+    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "rule", "distributions", "stations", "bottleneck", "left_out", "timeline", "balance", "growth", "blend", "bounded",
 )  # fmt: skip
 """Keys of a forecast that are of its phase."""
 
@@ -791,10 +793,13 @@ class _Solver:
 
     def solve(self, phase: str, document: Document) -> Any:
         of = self.known[phase]
-        total = round(sum(of["operations"].values()) * math.prod(self.place))
+        operations = round(sum(of["operations"].values()) * math.prod(self.place))
         return analytic.solve(
-            resolved(document), iteration(of["operations"]), *self.place, float(self.given.get("waiting_factor", 0)), total,
-            size=of["bytes"], datasets=of["datasets"], think_time=float(self.given.get("think_time", 0)),
+            resolved(document), iteration(of["operations"]), *self.place,
+            float(self.given.get("waiting_factor", 0)), operations,
+            size=of["bytes"], blocks=of["blocks"], datasets=total(of["datasets"], *self.place),
+            objects=total(of["objects"], *self.place), think_time=float(self.given.get("think_time", 0)),
+            unlike_ranks=of["unlike"],
         )  # fmt: skip
 
     def quantities(self, phase: str, solution: Any) -> dict[str, float]:
@@ -840,6 +845,7 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
             "distributions": {},
             "stations": stations,
             "bottleneck": _bottleneck(stations),
+            "left_out": solutions[0].left_out,
         }
         ensemble = {n: [one[n] for one in reported] for n in value}
         count = {"used": len(reported), "of": len(reported), "how": "solved"}

@@ -29,7 +29,8 @@ def simulate(
     report: Report,
     workers: Workers | None = None,
 ) -> dict[str, Any]:
-    """A forecast (docs/answers.md, `kind: forecast`) with the key `analytic`: `{rates, refusal}`, its rate by phase.
+    """A forecast (docs/answers.md, `kind: forecast`) with the key `analytic`: `{rates, refusal, left_out}`: its rate by
+    phase, or why it has none, and the mechanisms that it lacks.
 
     @raises InputError for a calibrated platform, whose forecasts have intervals; and from the programs"""
     if platform.fitted:
@@ -69,9 +70,13 @@ def _analytic(
             workers=workers,
         )
     except (InputError, RunError) as error:
-        return {"rates": {}, "refusal": str(error)}
+        return {"rates": {}, "refusal": str(error), "left_out": []}
     phases = [solved, *solved["further_phases"]]
-    return {"rates": {one["phase"]: one["quantities"]["rate"]["value"] for one in phases}, "refusal": ""}
+    return {
+        "rates": {one["phase"]: one["quantities"]["rate"]["value"] for one in phases},
+        "refusal": "",
+        "left_out": list(dict.fromkeys(text for one in phases for text in one["left_out"])),
+    }
 
 
 def simulation_text(answer: dict[str, Any]) -> str:
@@ -85,7 +90,8 @@ def simulation_text(answer: dict[str, Any]) -> str:
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
     if answer["analytic"]["refusal"]:
         lines.append(f"No analytic answer: {answer['analytic']['refusal']}")
-    return "\n".join([*lines, "", *answer.get("basis", []), *answer["warnings"]])
+    lacking = answer["analytic"]["left_out"]
+    return "\n".join([*lines, "", *answer.get("basis", []), *lacking, *answer["warnings"]])
 
 
 def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:

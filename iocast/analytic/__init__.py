@@ -2,13 +2,14 @@
 """The analytic twin: a platform solved as a closed queueing network, in milliseconds.
 
 It reads the same resolved platform as the simulator (docs/platforms.md) and answers for means exactly where the
-network has product form. What it leaves out: the order of operations and the start barrier (ranks are out of step),
-think times' feedback (T x the last response makes concurrency swing more than product form has it), node speeds in
-the throughput, uneven spreads over instances.
+network has product form. What it always leaves out: the order of operations and the start barrier (ranks are out of
+step), think times' feedback (T x the last response makes concurrency swing more than product form has it), unlike
+sizes of one operation. What else it leaves out it says with the answer (left_out.py).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 from iocast.analytic import network as assembly
 from iocast.analytic import response
 from iocast.analytic.bounds import Bounds
-from iocast.analytic.network import Network
+from iocast.analytic.left_out import left_out
+from iocast.analytic.network import Network, Used
 from iocast.analytic.routes import read_routes
 from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow, stall_effects
 from iocast.errors import InputError, RunError
@@ -31,7 +33,8 @@ class Solution:
     rate: operations per second of all ranks and kinds. quantiles: by operation, seconds: mean, q25, q50, q75, q95, q99,
     q999 and max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use.
     bottleneck: the station or lock with the highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside
-    an operation, N/(1+T) without overshoot.
+    an operation, N/(1+T) without overshoot. left_out: a sentence for each mechanism that the simulator has and this
+    rate has not.
     """
 
     rate: float
@@ -40,6 +43,7 @@ class Solution:
     bottleneck: str
     bounds: Bounds
     mean_in_operation: float
+    left_out: list[str]
 
 
 class NoTime(InputError):
@@ -55,16 +59,22 @@ def solve(
     operations_total: int,
     *,
     size: float | Mapping[str, float] = 0.0,
-    datasets: float = 1.0,
+    blocks: Mapping[str, float] | None = None,
+    datasets: float | None = None,
+    objects: float = math.inf,
     think_time: float = 0.0,
+    unlike_ranks: bool = False,
     points: int = response.POINTS,
 ) -> Solution:
     """Forecast a closed-loop workload on a platform.
 
     platform: resolved (JSON) platform. mix: operations of each kind per iteration. waiting_factor: T, think time over
     response time. operations_total: of all kinds and ranks, for the maxima. size: bytes of a read or write (entries of
-    a readdir), for all or by operation. datasets: per rank, for locks that belong to one. think_time: seconds of
-    thinking after each operation beside T. points: of the response time distributions, a power of 2; fewer are faster
+    a readdir), for all or by operation. blocks: of one access, by operation; by default one. datasets, objects: that
+    all ranks use together, for locks that belong to a dataset and for stations that are spread; by default a dataset
+    for each rank, and objects without number. think_time: seconds of thinking after each operation beside T.
+    unlike_ranks: whether ranks do unlike work, which is left out. points: of the response time distributions, a power
+    of 2; fewer are faster
     and rougher in the tail. Raises InputError for an operation without a route and for values out of range.
     """
     if nodes < 1 or ranks_per_node < 1:
@@ -80,8 +90,9 @@ def solve(
         )
     thinks = waiting_factor > 0 or think_time > 0
     slowdown = float(platform["clients"].get("wake_slowdown", 1)) if thinks else 1.0
-    routes = read_routes(platform, mix, size, slowdown)
-    network = assembly.build(platform, routes, nodes, ranks_per_node, datasets)
+    routes = read_routes(platform, mix, size, slowdown, blocks or {})
+    used = Used(nodes * ranks_per_node if datasets is None else datasets, objects)
+    network = assembly.build(platform, routes, nodes, ranks_per_node, used)
     kinds = sum(r.count for r in routes)
     overshoot = kinds * (float(platform["clients"]["think_overshoot"]) + think_time) if thinks else 0.0
     if network.delays + sum(s.demand for s in network.served.values() if s.waits) <= 0:
@@ -125,6 +136,7 @@ def solve(
         bottleneck=bottleneck,
         bounds=Bounds(bounds.lower * kinds, bounds.upper * kinds),
         mean_in_operation=network.ranks - flow.cycles * flow.think,
+        left_out=left_out(platform, routes, network, used, thinks, unlike_ranks),
     )
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -53,6 +54,26 @@ class Served:
         return Station(self.name, self.demand, self.rates, max(1, self.instances // groups))
 
 
+@dataclass(frozen=True)
+class Used:
+    """What all ranks use together: `datasets` (directories), and `objects` (files)."""
+
+    datasets: float
+    objects: float
+
+    def places(self, spec: Mapping[str, Any]) -> float:
+        """At most as many instances of a station can work at once: its requests go by dataset, object or stripe."""
+        if spec["per"] == "node":
+            return math.inf
+        if spec["spread"] == "dataset":
+            return self.datasets
+        return self.objects * (int(spec["stripe_count"]) if spec["spread"] == "stripe" else 1)
+
+    def instances(self, spec: Mapping[str, Any]) -> int:
+        """Of a station of the system, those that can work at once."""
+        return max(1, round(min(float(spec["count"]), self.places(spec))))
+
+
 @dataclass(eq=False)
 class Held:
     """A limit on the requests of a group that some ranks may have to wait for."""
@@ -82,9 +103,7 @@ class Network:
         return self.ranks // self.groups
 
 
-def build(
-    platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int, datasets: float
-) -> Network:
+def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int, used: Used) -> Network:
     """The network of a placement. Raises InputError for background work that leaves a station no capacity, and for
     priorities that matter."""
     ranks = nodes * ranks_per_node
@@ -92,12 +111,12 @@ def build(
     for name, spec in platform["stations"].items():
         visits = [(r.count, v) for r in routes for v in r.visits if v.station == name]
         if visits and sum(w * v.demand.mean for w, v in visits) > 0:
-            served[name] = _station(platform, name, spec, visits, nodes, ranks_per_node, datasets)
+            served[name] = _station(platform, name, spec, visits, nodes, ranks_per_node, used)
             if served[name].waits:
                 _check_one_class(
                     platform, name, spec, [r.operation for r in routes if any(v.station == name for v in r.visits)]
                 )
-    for name, flow in _links(platform, routes, nodes):
+    for name, flow in _links(platform, routes, nodes, used):
         served[name] = flow
     waiting = {n: s for n, s in served.items() if s.waits}
     groups = nodes if any(s.per_node for s in waiting.values()) else 1
@@ -175,10 +194,10 @@ def _station(
     visits: list[tuple[float, Visit]],
     nodes: int,
     ranks_per_node: int,
-    datasets: float,
+    used: Used,
 ) -> Served:
     per_node = spec["per"] == "node"
-    instances, count = (nodes if per_node else int(spec["count"])), int(spec["servers"])
+    instances, count = (nodes if per_node else used.instances(spec)), int(spec["servers"])
     total = sum(w for w, _ in visits)
     stripes = max(v.stripes for _, v in visits)
     if stripes > 1:  # the instances act as one, which a visit with fewer stripes keeps busy in part
@@ -194,7 +213,7 @@ def _station(
     for w, v in visits:
         if v.lock:
             uses.setdefault(v.lock, []).append((w, v))
-    owners = {"system": 1.0, "node": float(nodes), "dataset": nodes * ranks_per_node * datasets}
+    owners = {"system": 1.0, "node": float(nodes), "dataset": used.datasets}
     numbers = {lock: owners[platform["locks"][lock]["per"]] for lock in uses}
     if numbers and min(numbers.values()) < instances:
         # A lock that several instances share makes them one queue for it.
@@ -250,7 +269,7 @@ def _background(platform: Mapping[str, Any], station: str, instances: int) -> Ba
     return Background(rate / instances, first / rate, max(second * rate / first**2 - 1, 0.0))
 
 
-def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int) -> list[tuple[str, Served]]:
+def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, used: Used) -> list[tuple[str, Served]]:
     """Bulk transfers: each direction to each station is one processor-sharing queue.
 
     A lone flow runs at the slowest of its links; n flows together at no more than the tightest link class in all,
@@ -267,7 +286,7 @@ def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int) -> 
     for (station, direction), (visits, size) in sums.items():
         links = [
             (float(network.get("node_bandwidth", 0)), nodes),
-            (float(network.get("server_bandwidth", 0)), int(platform["stations"][station]["count"])),
+            (float(network.get("server_bandwidth", 0)), used.instances(platform["stations"][station])),
             (float(network.get("backbone_bandwidth", 0)), 1),
         ]
         links = [(bandwidth, count) for bandwidth, count in links if bandwidth > 0]

@@ -7,6 +7,7 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from iocast.analytic.laws import Law, constant, read_law
@@ -73,12 +74,17 @@ class Route:
 
 
 def read_routes(
-    platform: Mapping[str, Any], mix: Mapping[str, float], size: float | Mapping[str, float], slowdown: float = 1.0
+    platform: Mapping[str, Any],
+    mix: Mapping[str, float],
+    size: float | Mapping[str, float],
+    slowdown: float = 1.0,
+    blocks: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Route]:
     """The route of each operation of `mix` that occurs.
 
-    `size` is the bytes of one read or write, which has one block; by operation, or one for all. Only by operation can
-    it say how many entries are listed (of `readdir`). `slowdown` is a factor on demands at stations of a node.
+    `size` is the bytes of one read or write; by operation, or one for all. Only by operation can it say how many
+    entries are listed (of `readdir`). `blocks`: of a strided access, by operation; one where it has none. `slowdown` is
+    a factor on demands at stations of a node.
 
     Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks
     that some share and some don't, and for a mix with nothing in it.
@@ -102,7 +108,8 @@ def read_routes(
         route = Route(operation, float(count))
         for part in known[name]:
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
-            _read_steps(platform, part["steps"], each, (), not borrowed, route, isinstance(size, Mapping))
+            number = blocks.get(operation, 1.0)
+            _read_steps(platform, part["steps"], each, number, (), not borrowed, route, isinstance(size, Mapping))
         routes.append(route)
     _drop_shared_locks(routes)
     for route in routes:
@@ -138,6 +145,7 @@ def _read_steps(
     platform: Mapping[str, Any],
     steps: list[Mapping[str, Any]],
     size: float,
+    blocks: float,
     limits: tuple[str, ...],
     transfers: bool,
     route: Route,
@@ -148,7 +156,8 @@ def _read_steps(
         if step.get("stripes") == "spanned":
             step = {**step, "stripes": _spanned(platform["stations"][step["station"]], step, size, route.operation)}
         if "limit" in step:
-            _read_steps(platform, step["steps"], size, (*limits, step["limit"]), transfers, route, knows_entries)
+            inner = (*limits, step["limit"])
+            _read_steps(platform, step["steps"], size, blocks, inner, transfers, route, knows_entries)
         elif "buffer" in step or "flush" in step:
             if not transfers:
                 continue
@@ -200,6 +209,8 @@ def _read_steps(
                         "use the simulator."
                     )
                 demand = demand.times(size)
+            elif step.get("per") == "block":
+                demand = demand.times(blocks)
             if bandwidth > 0:
                 demand = demand.plus(size / stripes / bandwidth)
             lock, share = step.get("lock") or "", float(step.get("lock_share", 0))

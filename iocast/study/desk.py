@@ -491,6 +491,8 @@ class Desk:
         return self._question(ask.what, ask.point.workload, scale, key) | {
             "mix": profile["operations"],
             "datasets": profile["datasets"],
+            "objects": profile["objects"],
+            "blocks": profile["blocks"],
             "points": SCREENING_POINTS,
             **thinking,
         }

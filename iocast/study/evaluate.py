@@ -17,7 +17,7 @@ from typing import Any
 from iocast import binaries
 from iocast.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
-from iocast.operations import Shares, iteration, profile
+from iocast.operations import Shares, iteration, profile, total
 from iocast.platform import RESOLVED
 from iocast.run_directory import pooled_quantity
 from iocast.scratch import scratch_directory
@@ -164,7 +164,7 @@ def _analytic(request: dict[str, Any], file: Path) -> Result:
     from iocast import analytic  # its libraries take a second to load, which an edited price should not wait for
 
     resolved = _resolved(request["platform_key"], file)
-    mix, total = request["mix"], sum(request["mix"].values())
+    mix, operations = request["mix"], sum(request["mix"].values())
     ranks = request["nodes"] * request["ranks_per_node"]
     try:
         solution = analytic.solve(
@@ -173,18 +173,20 @@ def _analytic(request: dict[str, Any], file: Path) -> Result:
             request["nodes"],
             request["ranks_per_node"],
             request["waiting_factor"],
-            round(total * ranks),
+            round(operations * ranks),
             size=request["bytes"],
-            datasets=request["datasets"],
+            datasets=total(request["datasets"], request["nodes"], request["ranks_per_node"]),
+            objects=total(request["objects"], request["nodes"], request["ranks_per_node"]),
+            blocks=request["blocks"],
             think_time=request["think_time"],
             points=request["points"],
         )
     except InputError as error:
         return {"unsolved": str(error)}  # the simulator knows more; it will say if the platform is wrong
-    seconds = total * ranks / solution.rate
+    seconds = operations * ranks / solution.rate
     quantities = {"rate": solution.rate, "seconds": seconds}
     for operation, values in solution.quantiles.items():
-        quantities[f"{operation}.rate"] = solution.rate * mix[operation] / total
+        quantities[f"{operation}.rate"] = solution.rate * mix[operation] / operations
         quantities |= {f"{operation}.{name}": values[name] for name in STATISTICS}
     _bandwidths(quantities, request["bytes"], {kind: n * ranks for kind, n in mix.items()}, seconds)
     for name, used in solution.utilisation.items():

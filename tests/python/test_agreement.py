@@ -319,6 +319,8 @@ def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
         "mix": profiled["operations"],
         "bytes": profiled["bytes"],
         "datasets": profiled["datasets"],
+        "objects": profiled["objects"],
+        "blocks": profiled["blocks"],
         "points": POINTS,
         "waiting_factor": 0.0,
         "think_time": 0.0,

@@ -57,7 +57,7 @@ def test_no_analytic_answer_is_a_sentence(answer: dict[str, Any], monkeypatch: p
 
     monkeypatch.setattr(module, "predict", only_simulated)
     found = simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda *_: None)
-    assert found["analytic"] == {"rates": {}, "refusal": "The solver has no answer."}
+    assert found["analytic"] == {"rates": {}, "refusal": "The solver has no answer.", "left_out": []}
     assert "No analytic answer: The solver has no answer." in simulation_text(found)
 
 

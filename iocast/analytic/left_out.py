@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mechanisms of a platform that the simulator has and the analytic solver leaves out, as sentences of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from iocast.analytic.network import Network, Used
+from iocast.analytic.routes import Route
+
+EVEN = 8.0
+"""Datasets or objects for each instance of a station from which on its load counts as even. Chosen by hand: the
+busiest of two instances then has a tenth more than its share, by the binomial law."""
+
+
+def left_out(
+    platform: Mapping[str, Any], routes: Sequence[Route], network: Network, used: Used, thinks: bool, unlike_ranks: bool
+) -> list[str]:
+    """A sentence each. thinks: whether ranks pause between operations; unlike_ranks: whether they do unlike work."""
+    found = [*_uneven(platform, routes, used), *_nested_limits(routes, network)]
+    if thinks and any(part["steps"] for part in platform["operations"].get("wake", [])):
+        found.append("the route 'wake' of ranks that come from a think time")
+    if float(platform["clients"]["speed_sigma"]) > 0 and any(served.per_node for served in network.served.values()):
+        found.append("nodes of unlike speed (speed_sigma), which count in its latencies only")
+    if unlike_ranks:
+        found.append("that ranks do unlike work: each has the mean of all")
+    return [f"The analytic solver leaves out {text}." for text in found]
+
+
+def _uneven(platform: Mapping[str, Any], routes: Sequence[Route], used: Used) -> list[str]:
+    """Stations whose instances get unlike shares, because few datasets or objects are spread over them."""
+    found = []
+    visited = {visit.station for route in routes for visit in route.visits}
+    visited |= {flow.station for route in routes for flow in route.flows}
+    for name in sorted(visited):
+        spec = platform["stations"][name]
+        if spec["per"] == "node" or int(spec["count"]) == 1 or used.places(spec) >= EVEN * int(spec["count"]):
+            continue
+        if (working := used.instances(spec)) == 1:
+            continue  # which the network has
+        by_dataset = spec["spread"] == "dataset"
+        number, what = (used.datasets, "directories") if by_dataset else (used.objects, "files")
+        found.append(
+            f"which of the {spec['count']} instances of '{name}' hold the {number:.0f} {what}: it takes "
+            f"{working} of them as evenly used"
+        )
+    return found
+
+
+def _nested_limits(routes: Sequence[Route], network: Network) -> list[str]:
+    """Limits held within others, of which only the one with the fewest slots has a queue."""
+    known = {held.name for held in network.limits}
+    held_together = [known & set(step.limits) for route in routes for step in route.steps]
+    names = sorted({name for limits in held_together if len(limits) > 1 for name in limits})
+    return (
+        [f"queues for all but the tightest of the limits that are held at once ({', '.join(names)})"] if names else []
+    )

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The analytic solver either has what the simulator has, or its answer says what it lacks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iocast.analytic import solve
+from iocast.binaries import resolve_platform
+from iocast.fitted import Fitted
+from iocast.operations import total
+from iocast.predict import predict
+from iocast.simulate import simulate, simulation_text
+
+SHARING = """\
+schema_version: 1
+stations:
+  mds: {servers: 16}
+  oss: {count: 16, spread: object, servers: 2}
+locks:
+  directory: {per: dataset}
+operations:
+  create: {open: [{station: mds, demand: 100us, lock: directory, lock_share: 0.5}], write: [], close: []}
+  unlink: [{station: mds, demand: 100us, lock: directory, lock_share: 0.5}]
+  stat: [{station: mds, demand: 50us}]
+  open: [{station: mds, demand: 50us}]
+  close: []
+  fsync: []
+  read: {open: [{station: mds, demand: 50us}], read: [{station: oss, demand: 100us}], close: []}
+  pwrite: [{station: oss, demand: 100us, per: block}]
+  pread: [{station: oss, demand: 100us, per: block}]
+"""
+FEW_FILES = "which of the 16 instances of 'oss' hold the 4 files"
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Path:
+    file = tmp_path / "sharing.yaml"
+    file.write_text(SHARING)
+    return file
+
+
+def rates(file: Path, workload: str, settings: dict[str, str], phase: str) -> tuple[float, float]:
+    """Of the simulator and of the analytic solver, on four nodes with four ranks each."""
+    simulated, solved = (
+        predict(Fitted.open(str(file)), workload, settings, 4, 4, phase=phase, solver=solver)["quantities"]["rate"]
+        for solver in ("simulate", "analytic")
+    )
+    return simulated["value"], solved["value"]
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings", "phase"),
+    [
+        ("mdtest", {"items": "50", "files_only": "true"}, "file-create"),  # one directory, one lock
+        ("mdtest", {"items": "50", "files_only": "true", "unique_directory": "true"}, "file-create"),  # one a rank
+        ("md-workbench", {"datasets": "2", "objects": "20", "iterations": "20"}, "benchmark"),  # others' in turn
+        ("ior-hard", {"segments": "50"}, "write"),  # one file, on one of the instances
+        ("pio-nested-strided", {"per_process": "64MiB"}, "write"),  # several blocks a request
+    ],
+)
+def test_what_ranks_share_bounds_both_solvers(
+    platform: Path, workload: str, settings: dict[str, str], phase: str
+) -> None:
+    simulated, solved = rates(platform, workload, settings, phase)
+    assert solved == pytest.approx(simulated, rel=0.25)
+
+
+def resolved(file: Path, text: str) -> Any:
+    file.write_text(text)
+    return resolve_platform(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "mix", "more", "sentence"),
+    [
+        (SHARING, {"pread": 1.0}, {"objects": 4.0}, FEW_FILES),
+        (SHARING.replace("count: 16", "count: 1"), {"pread": 1.0}, {"objects": 4.0}, ""),
+        (SHARING, {"pread": 1.0}, {"objects": 1.0}, ""),  # one instance serves: that the network has
+        (SHARING, {"stat": 1.0}, {"unlike_ranks": True}, "that ranks do unlike work"),
+        (SHARING + "  wake: [{station: mds, demand: 1ms}]\n", {"stat": 1.0}, {"think_time": 1e-3}, "the route 'wake'"),
+        (SHARING + "  wake: [{station: mds, demand: 1ms}]\n", {"stat": 1.0}, {}, ""),
+        (
+            SHARING.replace("mds: {servers: 16}", "mds: {per: node, servers: 16}") + "clients: {speed_sigma: 0.1}\n",
+            {"stat": 1.0},
+            {},
+            "nodes of unlike speed",
+        ),
+        (
+            SHARING.replace(
+                "stat: [{station: mds, demand: 50us}]",
+                "stat: [{limit: outer, steps: [{limit: inner, steps: [{station: mds, demand: 50us}]}]}]",
+            )
+            + "limits: {outer: {slots: 3, per: node}, inner: {slots: 2, per: node}}\n",
+            {"stat": 1.0},
+            {},
+            "(inner, outer)",
+        ),
+    ],
+)
+def test_what_the_solver_leaves_out_it_says(
+    platform: Path, text: str, mix: dict[str, float], more: dict[str, Any], sentence: str
+) -> None:
+    found = solve(resolved(platform, text), mix, 4, 4, 0.0, 1000, size=4096.0, **more).left_out
+    assert [sentence in one for one in found] == ([True] if sentence else []), found
+
+
+def test_a_demand_for_each_block_counts_its_blocks(platform: Path) -> None:
+    one, many = (
+        solve(resolve_platform(platform), {"pread": 1.0}, 1, 1, 0.0, 100, size=4096.0, blocks=blocks).rate
+        for blocks in (None, {"pread": 8.0})
+    )
+    assert one == pytest.approx(8 * many)
+
+
+def test_what_is_used_grows_with_who_uses_it() -> None:
+    assert total([1.0, 0.0, 0.0], 8, 4) == 32
+    assert total([0.0, 1.0, 3.0], 8, 4) == 11
+    assert total([0.0, 0.0, 0.0], 8, 4) == 1
+
+
+def test_the_answer_and_its_table_have_the_sentence(platform: Path) -> None:
+    settings = {"per_process": "16MiB", "phases": "benchmark"}
+    answer = simulate(Fitted.open(str(platform)), "ior-easy", settings, 2, 2, report=lambda *_: None)
+    assert any(FEW_FILES in one for one in answer["analytic"]["left_out"]), answer["analytic"]
+    assert FEW_FILES in simulation_text(answer)
+    solved = predict(Fitted.open(str(platform)), "ior-easy", settings, 2, 2, solver="analytic")
+    assert any(FEW_FILES in one for one in solved["basis"])
