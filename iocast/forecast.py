@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From results to forecasts in one go: import, calibration with its held-out test, a forecast of every phase at every
-target, and the report (`iocast forecast`). Each step is that of a verb of its own."""
+"""From results to forecasts in one go: import, calibration with its held-out test, a forecast of every phase but
+set-up and clean-up at every target, and the report (`iocast forecast`). Each step is that of a verb of its own."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from iocast.fitted import Fitted
 from iocast.importers import import_files
 from iocast.importers.series import import_series, is_series, series_notes
 from iocast.names import as_file_name
-from iocast.phases import main_phases
+from iocast.phases import is_beside, main_phases
 from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, Run, find_runs, group, runs_in
 from iocast.strict_yaml import allowed_sentence
-from iocast.text import interval, percent, quantity, rate_kind, rule_beside, table
+from iocast.text import interval, one_sided, percent, quantity, rate_kind, rule_beside, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -59,6 +59,8 @@ class Answer:
     report: Path | None
     series: list[str] = field(default_factory=list)
     """What a reader of the imported results must know: contradictions, and files that were left out."""
+    beside: list[str] = field(default_factory=list)
+    """Phases of set-up and clean-up that were not forecast, since no phase was named."""
 
     def document(self) -> dict[str, Any]:
         rows = []
@@ -74,6 +76,7 @@ class Answer:
             "runs": [str(path) for path in self.imported],
             "series": self.series,
             "phases": rows,
+            "set_up_and_clean_up": self.beside,
             "report": str(self.report) if self.report else None,
         }
 
@@ -91,6 +94,7 @@ def forecast(
     seed: int = 0,
     report: Report,
     workers: Workers | None = None,
+    command: str = "",
 ) -> Answer:
     """Writes OUT/runs (what was imported), OUT/fitted/PHASE.yaml, OUT/forecasts/PHASE-NODESxRANKS.json and
     OUT/report.html.
@@ -98,10 +102,11 @@ def forecast(
     @param targets numbers of nodes; ranks_per_node defaults to that of each phase's largest measurement
     @param stated ranks and nodes of the results, for files that don't have them
     @param out must not exist
+    @param command that the page names as the one that made it
     @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then"""
     try:
         return _whole_way(
-            sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers
+            sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers, command
         )
     except InputError:
         shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
@@ -110,7 +115,7 @@ def forecast(
 
 def _whole_way(
     sources: Sequence[Path], targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None, phase: str | None,
-    stated: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None,
+    stated: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None, command: str,
 ) -> Answer:  # fmt: skip
     runs = runs_of(sources, out, stated)
     every = phases_of(runs)
@@ -137,7 +142,9 @@ def _whole_way(
         f"left out: '{path.name}' does not say on how many nodes it ran; import it again with --nodes."
         for path in left_out
     ]
-    return Answer(out, runs, found, _write_report(_without(runs, left_out), found, out, _title(sources)), notes)
+    page = _write_report(_without(runs, left_out), found, out, _title(sources), command)
+    beside = [] if phase else [name for name in every if name not in names and is_beside(name)]
+    return Answer(out, runs, found, page, notes, beside)
 
 
 def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
@@ -280,7 +287,7 @@ def _title(sources: Sequence[Path]) -> str:
     return f"Forecast from {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path, title: str) -> Path:
+def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path, title: str, command: str) -> Path:
     from iocast.report import write_report
 
     done = [one for one in found if one.forecasts]
@@ -293,7 +300,7 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
         for f in one.forecasts
     ]
     page = out / "report.html"
-    write_report([*runs, *fitted, *forecasts], page, title)
+    write_report([*runs, *fitted, *forecasts], page, title, command)
     return page
 
 
@@ -301,11 +308,13 @@ def forecasts_text(answer: Answer) -> str:
     """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
     rows, refused, warnings = [], [], []
+    checked: list[float] = []
     for one in answer.phases:
         if one.refusal or one.largest is None:
             refused.append(f"{one.phase}: {one.refusal}")
             continue
         held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
+        checked += held_out[:1]
         for made in one.forecasts:
             where, printed = made["placement"], made["quantities"]["rate"]
             kind = rate_kind(printed)
@@ -337,7 +346,10 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     left = len(shown) - 3
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
+    lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
     lines += [f"Not forecast: {sentence}" for sentence in refused]
+    if answer.beside:
+        lines.append(f"Left out: {', '.join(answer.beside)} (set-up and clean-up; --phase NAME forecasts one of them).")
     lines += answer.series
     return "\n".join(
         [

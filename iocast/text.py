@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,24 @@ def rule_beside(made: dict[str, Any], shown: Callable[[float], str]) -> str | No
         return f"{shown(rule.rate)} ({rule.text})"
     rates = [one["rate"] for one in made["baselines"].values() if isinstance(one.get("rate"), int | float)]
     return f"{shown(min(rates))} .. {shown(max(rates))} (all rules)"
+
+
+CHANCE = 0.05
+"""Largest probability at which errors of one sign are taken for more than chance."""
+
+
+def one_sided(errors: Sequence[float]) -> str:
+    """A sentence where more errors have one sign than chance gives (two-sided sign test); else ""."""
+    signs = [error > 0 for error in errors if error]
+    more = max(sum(signs), len(signs) - sum(signs))
+    chance = min(1.0, 2 * sum(math.comb(len(signs), k) for k in range(more, len(signs) + 1)) / 2 ** len(signs))
+    if chance > CHANCE:
+        return ""
+    side, tends = ("above", "high") if 2 * sum(signs) > len(signs) else ("below", "low")
+    return (
+        f"{more} of {len(signs)} forecasts were {side} the measurement (by chance: {100 * chance:.1g} %): they tend to be "
+        f"too {tends}."
+    )
 
 
 def percent(error: float | None) -> str:

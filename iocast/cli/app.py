@@ -27,6 +27,8 @@ NO_SEED = "It draws nothing at random; leave the option out."
 """What follows where a verb without random choices is given --seed."""
 GIVEN: dict[str, str] = {}
 """Options that the command line has, as they are written, by their parameter of the verb that runs."""
+LINE: list[str] = []
+"""The command line, as words."""
 MOVED: dict[str, dict[str, str]] = {}
 """By verb: options that it had once, with the sentence that names what has taken their place."""
 
@@ -62,6 +64,7 @@ class Verb(TyperCommand):
                 formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        LINE[:] = ["iocast", str(self.name), *args]
         try:
             rest: list[str] = super().parse_args(ctx, args)
             GIVEN.clear()

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from iocast.cli.app import verb
+from iocast.cli.app import LINE, verb
 from iocast.cli.options import LOAD, OUTPUT, Json, Level, LocalWorkers, Seed, local_workers, refuse_existing
 from iocast.errors import InputError
 from iocast.progress import Steps
@@ -86,5 +87,6 @@ def forecast(
             seed=seed,
             report=steps,
             workers=crew,
+            command=shlex.join(LINE),
         )
     print(json.dumps(answer.document()) if json_ else forecasts_text(answer))

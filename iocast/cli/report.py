@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from iocast.cli.app import verb
+from iocast.cli.app import LINE, verb
 from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.progress import PATIENCE, Steps
@@ -63,7 +64,7 @@ def report(
     out = out or Path("report.html")
     with Steps(after=PATIENCE) as steps:
         steps("drawing figures", 0, 1)
-        write_report(sources, out, title)
+        write_report(sources, out, title, shlex.join(LINE))
     files = [*(write_figures(sources, figures) if figures else []), *(write_data(sources, data) if data else [])]
     if text is not None:
         return

@@ -11,7 +11,7 @@ from typing import Any
 from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
-from iocast.text import NARROWED, ROUGHLY, rule_beside, too_wide
+from iocast.text import NARROWED, ROUGHLY, rule_beside
 
 MAX_ROWS = 20
 MAX_NAMED = 3
@@ -111,8 +111,8 @@ def _of_application(forecasts: list[dict[str, Any]]) -> Grid:
             [
                 evidence.phase_of(one),
                 _placement(one),
-                units.seconds(seconds.get("value")),
-                units.bandwidth(bandwidth(one)),
+                ROUGHLY if evidence.is_wide(rate) else units.seconds(seconds.get("value")),
+                ROUGHLY if evidence.is_wide(rate) and bandwidth(one) else units.bandwidth(bandwidth(one)),
                 _value(rate),
                 _between(one, rate),
                 largest_part(one.get("stations") or {}, _mean_response(one)),
@@ -209,8 +209,7 @@ def bandwidth(forecast: Mapping[str, Any]) -> float | None:
 
 
 def _value(rate: Mapping[str, Any]) -> str:
-    wide = rate.get("low") is not None and rate.get("high") is not None and too_wide(dict(rate))
-    return ROUGHLY if wide else units.rate(rate["value"], rate.get("unit"))
+    return ROUGHLY if evidence.is_wide(dict(rate)) else units.rate(rate["value"], rate.get("unit"))
 
 
 def _between(forecast: Mapping[str, Any], rate: Mapping[str, Any]) -> str:

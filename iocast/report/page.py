@@ -31,17 +31,17 @@ WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself
 DIGITS = 7  # significant digits of numbers in the page and its JSON
 
 
-def write_report(sources: list[Path], out: Path, title: str | None = None) -> None:
+def write_report(sources: list[Path], out: Path, title: str | None = None, command: str = "") -> None:
     """Write the report on `sources` to the HTML file `out`.
 
     Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix,
-    recognised by their content. Raises InputError for a source that can't be used, RunError when the file can't be
+    recognised by their content; `command` is the one that the page names as its own. Raises InputError for a source that can't be used, RunError when the file can't be
     written.
     """
     read = read_sources(sources)
     title = title or _title(read)
     numbers, drawings = _numbers(read, title)
-    _write(out, _html(read, title, numbers, drawings))
+    _write(out, _html(read, title, numbers, drawings, command))
 
 
 def write_numbers(sources: list[Path], out: Path, title: str | None = None) -> None:
@@ -191,7 +191,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _html(read: Sources, title: str, numbers: dict[str, Any], drawings: list[tuple[Figure, Drawing | None]]) -> str:
+def _html(
+    read: Sources, title: str, numbers: dict[str, Any], drawings: list[tuple[Figure, Drawing | None]], command: str
+) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -215,7 +217,7 @@ def _html(read: Sources, title: str, numbers: dict[str, Any], drawings: list[tup
         ],
         drawings=drawings,
         swatch=swatch,
-        provenance=provenance.collect(read),
+        provenance=provenance.collect(read, command),
         version=_version(),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),

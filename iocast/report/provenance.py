@@ -19,10 +19,13 @@ LONGEST_LIST = 12  # entries of a list that are written out
 class Provenance:
     parts: list[tuple[str, list[tuple[str, str]]]]  # heading, and under it (name, value)
     commands: list[str]
+    """That made this page, and what it shows."""
+    measurements: list[str]
+    """Commands of the runs, of iocast-bench or of another tool."""
     files: list[dict[str, str]]
 
 
-def collect(sources: Sources) -> Provenance:
+def collect(sources: Sources, command: str = "") -> Provenance:
     parts = _study(sources.study) if sources.study else []
     focus = evidence.focus_runs(sources)
     if focus:
@@ -57,12 +60,11 @@ def collect(sources: Sources) -> Provenance:
     if criteria:
         parts.append(("Validation", [("criterion", c) for c in dict.fromkeys(criteria)]))
     parts.append(("Versions", _versions(sources)))
-    commands = [command for r in sources.runs if (command := _command(r.document.get("command")))]
+    runs = [made for r in sources.runs if (made := _command(r.document.get("command")))]
     studies = [sources.study] if sources.study else []
-    commands += [
-        command for d in sources.forecasts + sources.validations + studies if (command := _command(d.get("command")))
-    ]
-    return Provenance([(h, e) for h, e in parts if e], list(dict.fromkeys(commands)), sources.files)
+    made_by = [_command(d.get("command")) for d in sources.forecasts + sources.validations + studies]
+    commands = [made for made in dict.fromkeys([command, *made_by]) if made]
+    return Provenance([(h, e) for h, e in parts if e], commands, list(dict.fromkeys(runs)), sources.files)
 
 
 def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:

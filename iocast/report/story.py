@@ -18,10 +18,10 @@ from iocast.report.answers import Grid
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
-from iocast.text import ROUGHLY, too_wide
+from iocast.text import ROUGHLY, one_sided, too_wide
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
-MAX_PHASES = 3  # named in the headline
+MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
 SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
@@ -223,24 +223,22 @@ def _beyond(error: float) -> str:
 
 
 def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
-    """The answer for the largest target scale, each number with its phase; without a target, what a check showed."""
+    """The answer for each target scale, each number with its phase; without a target, what a check showed."""
     targets = answers.answered(sources)
     check = _checked_sentence(best, checked)
     if check and not evidence.targets(sources):
         return check
     if targets:
-        largest = max(targets, key=lambda f: evidence.ranks_of(f["placement"]))
-        same = [
-            f
-            for f in targets
-            if f["placement"] == largest["placement"] and evidence.waiting_factor(f) == evidence.waiting_factor(largest)
-        ]
-        by_time = answers.is_application(same)
-        shown = [_phase_answer(f, by_time) for f in same[:MAX_PHASES] if "rate" in f["quantities"]]
-        left = len(same) - MAX_PHASES
-        more = f" and {left} more phase{'s' * (left != 1)}" if left > 0 else ""
-        scale = _scale(evidence.ranks_of(largest["placement"]), evidence.waiting_factor(largest))
-        answer = f"Forecast for {scale}: {', '.join(shown)}{more}"
+        by_scale: dict[tuple[int, float], list[dict[str, Any]]] = {}
+        for one in sorted(targets, key=lambda f: evidence.ranks_of(f["placement"])):
+            by_scale.setdefault((evidence.ranks_of(one["placement"]), evidence.waiting_factor(one)), []).append(one)
+        scales = list(by_scale)
+        if len(scales) > MAX_SCALES:
+            scales = [*scales[: MAX_SCALES - 1], scales[-1]]
+        parts = [f"for {_scale(*scale)}: {_scale_answer(by_scale[scale])}" for scale in scales]
+        left = len(by_scale) - len(scales)
+        more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
+        answer = f"Forecast {'; '.join(parts)}{more}"
         return f"{answer}." if check else f"{answer}, and no measurement has checked it here."
     for run in evidence.focus_runs(sources):
         if text := _ran(run):
@@ -250,10 +248,18 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
     return "There is nothing measured or forecast to tell of."
 
 
+def _scale_answer(forecasts: list[dict[str, Any]]) -> str:
+    """Phases of one target scale, MAX_PHASES of them."""
+    by_time = answers.is_application(forecasts)
+    shown = [_phase_answer(f, by_time) for f in forecasts[:MAX_PHASES] if "rate" in f["quantities"]]
+    left = len(forecasts) - MAX_PHASES
+    return ", ".join(shown) + (f" and {left} more phase{'s' * (left != 1)}" if left > 0 else "")
+
+
 def _phase_answer(forecast: dict[str, Any], by_time: bool) -> str:
     """Phase and rate with its interval; of an application, the phase's time and bandwidth."""
     phase, seconds = evidence.phase_of(forecast), (forecast.get("seconds") or {}).get("value")
-    if not by_time or seconds is None:
+    if not by_time or seconds is None or evidence.is_wide(forecast["quantities"]["rate"]):
         return f"{phase} {_rate_with_interval(forecast)}"
     moved = answers.bandwidth(forecast)
     return f"{phase} {units.seconds(seconds)}" + (f" at {units.bandwidth(moved)}" if moved else "")
@@ -284,7 +290,10 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     if best.fitted_up_to:
         what = "was measured and held back from the fit"
     forecast, measured = (units.rate(rate[key], rate.get("unit")) for key in ("forecast", "measured"))
-    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was {forecast}"
+    where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was"
+    if evidence.is_wide(rate):
+        return f"{where} {_rate_span(rate)} ({ROUGHLY}); {measured} {what}."
+    where += f" {forecast}"
     return f"{where}, {_beyond(float(rate['error']))} the {measured} that {what}."
 
 
@@ -401,6 +410,7 @@ def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
         texts.append(
             f"{where}, the median error of throughput was {middle} over {len(errors)} points, the worst {units.error(worst)}."
         )
+    texts += [sentence] if (sentence := one_sided(errors)) else []
     if scored.quantile_error is not None:
         texts.append(
             f"The median error of the latency quantiles was {units.error(scored.quantile_error).removeprefix('+')}."
@@ -514,7 +524,8 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
     unseen = "on data it had not seen" if checked else "on data it was fitted to"
     if rate:
         unit = rate.get("unit")
-        note = f"forecast {units.rate(rate['forecast'], unit)}, measured {units.rate(rate['measured'], unit)}"
+        shown = ROUGHLY if evidence.is_wide(rate) else f"forecast {units.rate(rate['forecast'], unit)}"
+        note = f"{shown}, measured {units.rate(rate['measured'], unit)}"
         cards.append(
             Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note)
         )

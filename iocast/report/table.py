@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.report import units
-from iocast.text import ROUGHLY, kind_of_row, too_wide
+from iocast.text import NARROWED, ROUGHLY, kind_of_row, too_wide
 
 WRITERS = {
     "money": units.money, "chance": units.chance, "count": units.count, "seconds": units.seconds, "error": units.error, "share": units.share,
@@ -19,22 +19,28 @@ WRITERS = {
 class Column:
     """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share, chance,
     factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`). With `to`
-    the cell is an interval, from this key's value to that key's."""
+    the cell is an interval, from this key's value to that key's. `within` are the keys of a forecast's interval: where
+    that is too wide, the cell is not the value but ROUGHLY."""
 
     key: str
     title: str
     kind: str = "text"
     to: str | None = None
+    within: tuple[str, str] | None = None
+
+    def is_wide(self, row: dict[str, Any]) -> bool:
+        """Whether the row's interval is so wide that the value is no answer."""
+        ends = self.within
+        if ends is None and self.kind == "quantity" and self.key in ("forecast", "value"):
+            ends = ("low", "high")
+        if ends is None or self.to is not None or None in (low_high := [row.get(end) for end in ends]):
+            return False
+        return too_wide(dict(zip(("low", "high"), low_high, strict=True)))
 
     def text(self, row: dict[str, Any]) -> str:
         value = row.get(self.key)
         if self.to is None:
-            is_forecast = (
-                self.kind == "quantity"
-                and self.key in ("forecast", "value")
-                and None not in (row.get("low"), row.get("high"))
-            )
-            return ROUGHLY if is_forecast and too_wide(row) else self._one(row, value)
+            return ROUGHLY if self.is_wide(row) else self._one(row, value)
         end = row.get(self.to)
         if value is None or end is None:
             return units.NOTHING
@@ -69,5 +75,16 @@ class Table:
     leads: bool = False  # stands before the figures
 
     def as_json(self) -> dict[str, Any]:
+        """The rows with their numbers; of a column `within` an interval also KEY_wide, whether the page prints none."""
         keys = [key for c in self.columns for key in (c.key, c.to) if key]
-        return {"title": self.title, "rows": [{key: row.get(key) for key in keys} for row in self.rows]}
+        wide = [c for c in self.columns if c.within]
+        rows = [
+            {key: row.get(key) for key in keys} | {f"{c.key}_wide": c.is_wide(row) for c in wide} for row in self.rows
+        ]
+        return {"title": self.title, "rows": rows}
+
+    @property
+    def notes(self) -> str:
+        """The note, and where a cell is ROUGHLY, which run would narrow it."""
+        wide = any(c.is_wide(row) for c in self.columns for row in self.rows)
+        return f"{self.note} {ROUGHLY.capitalize()}: {NARROWED}.".strip() if wide else self.note

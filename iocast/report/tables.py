@@ -95,9 +95,9 @@ def _forecasts(sources: Sources) -> Table:
     tails = {n for f in sources.forecasts for n in f["quantities"] if n.endswith(".q99")}
     columns = [
         Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("nodes", "nodes", "count"),
-        Column("waiting_factor", "waiting factor", "plain"), Column("rate", "throughput", "rate"),
+        Column("waiting_factor", "waiting factor", "plain"), Column("rate", "throughput", "rate", within=("rate_low", "rate_high")),
         Column("rate_low", "interval", "rate", "rate_high"),
-        *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
+        *(Column(n, n, "seconds", within=(f"{n}.low", f"{n}.high")) for n in sorted(tails, key=evidence.quantity_order)),
         Column("extrapolation", "extrapolation", "factor"),
     ]  # fmt: skip
     rows: list[dict[str, Any]] = []
@@ -112,6 +112,7 @@ def _forecasts(sources: Sources) -> Table:
                     "waiting_factor": evidence.waiting_factor(f), "rate": rate.get("value"), "rate_low": rate.get("low"),
                     "rate_high": rate.get("high"), "unit": rate.get("unit"),
                     **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
+                    **{f"{n}.{end}": (f["quantities"].get(n) or {}).get(end) for n in tails for end in ("low", "high")},
                     "extrapolation": f.get("extrapolation"),
                 }
             )  # fmt: skip
@@ -195,7 +196,7 @@ def _runs(sources: Sources) -> Table:
         Column("repeat", "repeat", "count"),
         Column("rate", "throughput", "rate"), Column("errors", "failed", "count"), Column("balance", "balance", "share"),
         Column("node_balance", "balance of nodes", "share"),
-        *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
+        *(Column(n, n, "seconds", within=(f"{n}.low", f"{n}.high")) for n in sorted(tails, key=evidence.quantity_order)),
     ]  # fmt: skip
     columns = [c for c in columns if c.key not in ("repeat", "node_balance") or any(r[c.key] for r in rows)]
     note = (

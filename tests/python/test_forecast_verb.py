@@ -30,13 +30,14 @@ nodes,ppn,rate,phase,operation
 
 
 def test_every_phase_and_target_has_the_answer_of_the_single_verbs(iocast: Call, tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text(TABLE)
+    beside = "".join(f"{nodes},36,50,tree-create,mkdir\n" for nodes in (1, 2, 4))
+    (tmp_path / "table.csv").write_text(TABLE + beside)
     out = tmp_path / "out"
     done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8,32", "--out", out, "--json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert [one["phase"] for one in answer["phases"]] == ["create", "stat"]
-    assert (out / "report.html").stat().st_size > 0
+    assert answer["set_up_and_clean_up"] == ["tree-create"], "it is left out, and named"
     for one in answer["phases"]:
         assert [f["placement"]["nodes"] for f in one["forecasts"]] == [8, 32]
         assert {f["placement"]["ranks_per_node"] for f in one["forecasts"]} == {36}
@@ -57,7 +58,9 @@ def test_every_phase_and_target_has_the_answer_of_the_single_verbs(iocast: Call,
         "--out", tmp_path / "again.html", "--data", tmp_path / "data",
     )  # fmt: skip
     assert again.returncode == 0, again.stderr
-    for page in (out / "report.html", tmp_path / "again.html"):
+    for page, verb in ((out / "report.html", "forecast"), (tmp_path / "again.html", "report")):
+        made = page.read_text().split("How to make it again (1 command)", 1)[1].split("</pre>", 1)[0]
+        assert f">iocast {verb} {tmp_path}" in made, "the command that made this page"
         grid = page.read_text().split("error where checked", 1)[1].split("</table>", 1)[0]
         assert "not checked" not in grid and grid.count("at 144") == 4, "each phase has its held-out error"
 
@@ -212,7 +215,7 @@ def test_a_run_without_nodes_is_left_out_and_named_and_the_others_are_used(iocas
         assert "left out: 'placeless' does not say on how many nodes it ran" in done.stdout
         found = json.loads((tmp_path / out / "forecasts" / "create-8x36.json").read_text())["quantities"]["rate"]
         assert found == rate
-        assert "placeless" not in (tmp_path / out / "report.html").read_text()
+        assert "placeless" not in (tmp_path / out / "report.html").read_text().split("How to make it again")[0]
     for run in runs.glob("n*"):
         shutil.rmtree(run)
     done = iocast("forecast", runs, "--nodes", "8", "--out", tmp_path / "none")

@@ -17,13 +17,13 @@ import report_inputs
 
 from iocast.errors import InputError
 from iocast.report import (
-    answers, evidence, figures, record, story, units, write_data, write_figures, write_numbers, write_report
+    answers, evidence, figures, record, story, tables, units, write_data, write_figures, write_numbers, write_report
 )  # fmt: skip
-from iocast.report.figures import style
+from iocast.report.figures import style, throughput, whatif
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
 from iocast.study import words
-from iocast.text import rule_of
+from iocast.text import one_sided, rule_of
 
 FIGURES = figures.all_figures()
 
@@ -509,8 +509,8 @@ def test_numbers_are_written_for_people(shown, expected):
     assert shown.replace(units.SPACE, " ") == expected
 
 
-def sources_of(target: dict[str, Any]) -> Sources:
-    return Sources(forecasts=[target])
+def sources_of(*targets: dict[str, Any]) -> Sources:
+    return Sources(forecasts=list(targets))
 
 
 def test_a_target_stands_beside_the_simple_rule() -> None:
@@ -533,6 +533,28 @@ def test_a_target_stands_beside_the_simple_rule() -> None:
     assert rule() == f"{units.rate(700.0)} (last value)"
 
 
+def test_the_models_line_begins_at_the_smallest_fitted_scale() -> None:
+    target = {"phase": "create", "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4}, "level": 0.9,
+              "waiting_factor": 0, "quantities": {"rate": {"value": 1000.0, "low": 900.0, "high": 1100.0}}}  # fmt: skip
+    scales = {4: 50.0, 8: 90.0}
+    points = [{"name": f"N={ranks} T=0", "ranks": ranks, "nodes": 1, "waiting_factor": 0.0} for ranks in scales]
+    fit = [{"point": f"N={ranks} T=0", "quantity": "rate", "forecast": rate} for ranks, rate in scales.items()]
+    known = sources_of(target)
+    known.fitted.append({"name": "p", "fitted": {"campaign": {"phase": "create", "points": points}, "fit": fit}})
+    rows = [r for r in throughput.data(known) or [] if r["series"] == "forecast"]
+    assert [(r["ranks"], r["value"], r["fitted"]) for r in rows] == [
+        (4, 50.0, True), (8, 90.0, True), (256, 1000.0, False),
+    ]  # fmt: skip
+    assert whatif.data(known) is None, "one point is no line"
+
+
+def test_errors_of_one_sign_are_named_where_chance_does_not_explain_them() -> None:
+    """Two-sided sign test: 2 / 2^6 = 3 % for six of six, 2 * 7 / 2^6 = 22 % for five of six."""
+    assert one_sided([0.1] * 6).startswith("6 of 6 forecasts were above the measurement (by chance: 3 %)")
+    assert "too low" in one_sided([-0.1] * 9 + [0.2])
+    assert not one_sided([0.1] * 5) and not one_sided([0.1] * 5 + [-0.1]) and not one_sided([])
+
+
 def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     """Upper over lower end beyond a factor 30: no value, neither in the grid nor in a sentence nor in a table."""
     value = 1234.5
@@ -544,6 +566,20 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     reported = story.tell(sources_of(wide))
     assert "order of magnitude only" in reported.headline and units.rate(value) not in reported.headline
     assert "iocast plan" in grid.note
+    table = next(one for one in tables.all_tables(sources_of(wide)) if one.name == "forecasts")
+    (row,) = table.rows
+    cells = [column.text(row) for column in table.columns]
+    assert "order of magnitude only" in cells and units.rate(value) not in cells and "iocast plan" in table.notes
+    assert table.as_json()["rows"][0]["rate"] == value and table.as_json()["rows"][0]["rate_wide"]
+    moving = wide | {
+        "seconds": {"value": 7.5},
+        "operations": {"write": {"bytes_each": 1, "bytes_per_second": {"value": 2e9}}},
+    }
+    for phase in ("write", "read"):
+        other = [moving | {"phase": phase}, moving]
+        (grid,) = answers.grids(sources_of(*other))
+        texts = [cell for cells in grid.rows for cell in cells] + [story.tell(sources_of(*other)).headline]
+        assert not any(shown in text for text in texts for shown in (units.seconds(7.5), units.bandwidth(2e9)))
     row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
     column = Column("forecast", "forecast", "quantity")
     assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(

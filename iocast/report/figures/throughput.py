@@ -10,7 +10,7 @@ import altair as alt
 from iocast.phases import rate_of, unit_entry
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
-from iocast.report.sources import Sources
+from iocast.report.sources import Sources, phases_of_platform
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -63,6 +63,9 @@ def data(sources: Sources) -> list[Row] | None:
         for name, entry in answer.items():
             if (shown, factor, name, ranks) not in drawn:
                 rows.append(_row(shown, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
+    drawn = {_place(r) for r in rows}
+    fitted = [row for platform in sources.fitted for row in _model_at_fitted(platform) if _place(row) not in drawn]
+    rows += [row for row in fitted if any(_place(row)[:3] == place[:3] for place in drawn)]
     order = sources.phases
     rows.sort(
         key=lambda r: (
@@ -75,6 +78,22 @@ def data(sources: Sources) -> list[Row] | None:
     return rows if len(rows) > 1 else None
 
 
+def _model_at_fitted(platform: dict[str, Any]) -> list[Row]:
+    """The model's rate at the placements that it was fitted to: its line begins at the smallest."""
+    fitted = platform["fitted"]
+    points = {point["name"]: point for point in (fitted.get("campaign") or {}).get("points") or []}
+    rows = []
+    for row in fitted.get("fit") or []:
+        point = points.get(str(row.get("point")))
+        if point is None or row.get("quantity") != "rate":
+            continue
+        answer = {"value": row["forecast"]} | unit_entry(row.get("unit"))
+        phase = str(row.get("phase") or phases_of_platform(platform)[0])
+        place = (phase, float(point.get("waiting_factor") or 0), "forecast", int(point["ranks"]))
+        rows.append(_row(*place, answer) | {"fitted": True})
+    return rows
+
+
 def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, Any], run: str = "") -> Row:
     return {
         "phase": phase,
@@ -85,6 +104,7 @@ def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, A
         "wide": series == "forecast" and evidence.is_wide(answer),
         **unit_entry(answer.get("unit")),
         "run": run,
+        "fitted": False,
     }
 
 
@@ -148,7 +168,7 @@ def _chart(
             known.transform_filter(others).mark_point(size=40, strokeWidth=1.4)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
             known.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
-            known.transform_filter(forecast).mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
+            known.transform_filter(f"{forecast} && !datum.fitted").mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
             base.transform_filter(points).mark_point(size=65, filled=True, opacity=0.85)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
         ),
@@ -163,7 +183,8 @@ FIGURE = Figure(
     title="Throughput against the number of ranks",
     caption=(
         "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise "
-        "that no forecast can beat. The blue line is the forecast with its interval; an interval that spans more than "
+        "that no forecast can beat. The blue line is the model, from the smallest scale that it was fitted to; its dots are "
+        "forecasts with their intervals. An interval that spans more than "
         "a factor 30 stands without a value. Thin lines are simple rules: where they leave the diamonds, queueing "
         "matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is "
         "flat."

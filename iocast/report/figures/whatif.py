@@ -28,8 +28,18 @@ def data(sources: Sources) -> list[Row] | None:
                             "wide": evidence.is_wide(forecast["quantities"][name]),
                         }
                     )
-    several = len({(r["series"], r["ranks"]) for r in rows}) > 1
-    return rows if several else None
+    lines = [row for row in rows if _is_line(rows, row["phase"], row["quantity"])]
+    return lines or None
+
+
+def _is_line(rows: list[Row], phase: str, quantity: str) -> bool:
+    """Whether some system has values at two scales; single points stand in the table of forecasts."""
+    known = {
+        (r["series"], r["ranks"])
+        for r in rows
+        if (r["phase"], r["quantity"]) == (phase, quantity) and r["value"] is not None and not r["wide"]
+    }
+    return len(known) > len({series for series, _ in known})
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -86,7 +96,7 @@ FIGURE = Figure(
         "overlap, the forecast can't tell the two systems apart, and a band that spans more than a factor 30 stands "
         "without a value. The further right of the measured scale, the more rests on the model."
     ),
-    needs="forecasts of more than one scale or of edited platforms",
+    needs="forecasts of one system at two scales or more, each with a value",
     data=data,
     draw=draw,
 )
