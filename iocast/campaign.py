@@ -327,6 +327,11 @@ class Backend:
 POSIX = Backend()
 
 
+def can_drop_caches() -> bool:
+    """Whether this user may have the kernel forget what it caches of files."""
+    return os.access(DROP_CACHES, os.W_OK)
+
+
 @dataclass(frozen=True)
 class SharedUse:
     """How runs use a system that others use too, in the benchmark's words (docs/operations.md, Brakes; One run at a
@@ -870,7 +875,7 @@ class Campaign:
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
         self.backend, self.use = backend, use
         self.scratch = self.root and self.root / "iocast-campaign"
-        self.drops_caches = plan.drop_caches and os.access(DROP_CACHES, os.W_OK)
+        self.drops_caches = plan.drop_caches and can_drop_caches()
         self._owned = Owned(out, self.scratch, use.take_over)
         self._looked = False
         try:

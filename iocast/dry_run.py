@@ -9,19 +9,21 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from iocast import binaries
 from iocast.campaign import (
+    DROP_CACHES,
     MIN_ITERATIONS,
     MAX_ITERATIONS,
     PILOT_ITERATIONS,
     Backend,
     Plan,
     PlannedRun,
+    can_drop_caches,
     check_out,
     check_root,
     check_same,
@@ -37,8 +39,15 @@ from iocast.text import quantity, table
 
 REFERENCE_RATE = 1000.0
 """Operations a second of a rank alone, where no pilot run has measured them."""
+OBJECT_LIMIT = "--max-objects"
 OWN_INODES = 8
 """DIR/iocast-campaign, the run's directory, and for each a claim and a manifest, twice while they are rewritten."""
+
+
+CACHES_DROPPED = (
+    "before each run the kernels of all nodes drop their caches of files; other programs are slower for a while"
+)
+CACHES_STAY = f"not dropped, as the campaign asks: {DROP_CACHES} can't be written to here (root alone may)"
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,8 @@ class Extent:
     """Longest time limit of a phase; 0 for none."""
     max_rate: float = 0.0
     """Limit of operations a second, all ranks together; 0 for none."""
+    refusal: str = ""
+    """Why the benchmark would refuse the run, by --max-objects."""
 
     @property
     def ranks(self) -> int:
@@ -87,9 +98,10 @@ def dry_run(
 ) -> dict[str, Any]:
     """Runs that `iocast measure` would make now, with place, files, bytes, inodes, ranks and minutes.
 
-    Nothing is touched. `limits`: arguments of iocast-bench (`SharedUse.limits`).
+    Nothing is touched. `limits`: arguments of iocast-bench (`SharedUse.limits`). Runs that --max-objects would refuse
+    are in the answer, with their refusal.
 
-    @raises InputError for whatever would stop the campaign before its first run"""
+    @raises InputError for whatever else would stop the campaign before its first run"""
     check_root(backend, root)
     check_out(out)
     place = root and root.resolve()
@@ -129,6 +141,8 @@ def dry_run(
             for name, shared in (("ranks_as_fast_as_alone", False), ("ranks_share_the_rate", True))
         },
     }
+    if plan.drop_caches:
+        answer["drop_caches"] = can_drop_caches()
     if place is not None:
         room = os.statvfs(place)
         answer["free"] = {"bytes": room.f_bavail * room.f_frsize, "inodes": room.f_favail if room.f_files else None}
@@ -183,7 +197,14 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
     found = []
     for same in alike.values():
         run = same[0]
-        found_by_bench = _benchmark_dry_run(run, workload, backend, limits)
+        refusal = ""
+        try:
+            found_by_bench = _benchmark_dry_run(run, workload, backend, limits)
+        except InputError as error:
+            if f"{OBJECT_LIMIT} allows" not in str(error):
+                raise
+            refusal = str(error)
+            found_by_bench = _benchmark_dry_run(run, workload, backend, without_object_limit(limits))
         footprint = found_by_bench["footprint"]
         operations = footprint["operations"]
         found.append(
@@ -202,9 +223,23 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
                 waiting_factor=float(run.settings.get("waiting_factor", 0)),
                 most_seconds=max((phase["most_seconds"] for phase in found_by_bench["phases"]), default=0.0),
                 max_rate=float(found_by_bench.get("brake", {}).get("max_rate", 0)),
+                refusal=refusal,
             )
         )
     return sorted(found, key=lambda one: (one.nodes, one.ranks, one.waiting_factor))
+
+
+def without_object_limit(limits: Sequence[str]) -> list[str]:
+    """The limits but for --max-objects, with which runs are refused whose sizes a user wants to see."""
+    return [one for one in limits if not one.startswith(f"{OBJECT_LIMIT}=")]
+
+
+def refusal_of(answer: Mapping[str, Any]) -> str:
+    """Which runs --max-objects would refuse, in a sentence; "" for none."""
+    refused = [one for one in answer["points"] if one["refusal"]]
+    if not refused:
+        return ""
+    return f"{', '.join(one['name'] for one in refused)} would be refused. {refused[-1]['refusal']}"
 
 
 def _without_repeat(run: PlannedRun) -> str:
@@ -257,6 +292,10 @@ def dry_run_text(answer: dict[str, Any]) -> str:
         for one in answer["points"]
     ]
     peak, rate, minutes = answer["peak"], answer["rate"], answer["minutes"]
+    most, in_table, in_all = peak, "", ""
+    if pilot := answer.get("pilot"):
+        most = {key: max(peak[key], pilot["at_most"][key], pilot["own"].get(key, 0)) for key in pilot["at_most"]}
+        in_table, in_all = f" ({peak['files']:,} in the table)", " by the table"
     processes = f" in {peak['processes']} processes" if peak["processes"] < peak["ranks"] else ""
     written, read = (quantity("bytes", answer["total"][key]) for key in ("bytes_written", "bytes_read"))
     steps = (
@@ -272,17 +311,20 @@ def dry_run_text(answer: dict[str, Any]) -> str:
         "",
         f"place:   {answer['place']}",
         f"ranks:   at most {peak['ranks']}{processes} on {peak['nodes']} node{'s' * (peak['nodes'] != 1)}",
-        f"files:   at most {peak['files']:,} at a time, {peak['inodes']:,} inodes",
-        f"bytes:   at most {quantity('bytes', peak['bytes'])} at a time; {written} written and {read} read in all",
+        f"files:   at most {most['files']:,} at a time, {most['inodes']:,} inodes{in_table}",
+        f"bytes:   at most {quantity('bytes', most['bytes'])} at a time; {written} written and {read} read in all{in_all}",
     ]
+    if "drop_caches" in answer:
+        lines.append(f"caches:  {CACHES_DROPPED if answer['drop_caches'] else CACHES_STAY}")
     if free := answer.get("free"):
         inodes = f", {free['inodes']:,} inodes" if free["inodes"] is not None else ""
         lines.append(f"free:    {quantity('bytes', free['bytes'])}{inodes}")
-        for what, needed in (("bytes", peak["bytes"]), ("inodes", peak["inodes"])):
-            if free[what] is not None and needed > free[what]:
-                lines.append(
-                    f"WARNING: more {what} are needed than are free; the run will be refused. Choose fewer objects."
-                )
+        for what in ("bytes", "inodes"):
+            if free[what] is not None and most[what] > free[what]:
+                needed = f"more {what} are needed than are free; the run will"
+                if peak[what] <= free[what]:
+                    needed = f"more {what} than are free are needed if the pilot run decides so; that run would"
+                lines.append(f"WARNING: {needed} be refused. Choose fewer objects.")
     rate_text = f"{rate['value']:,.0f} operations a second"
     source = " (measured by the pilot run)" if rate["source"] == "pilot run" else ""
     limits = {one["most_seconds"] for one in answer["points"]} - {0}
@@ -293,15 +335,16 @@ def dry_run_text(answer: dict[str, Any]) -> str:
         f"minutes: {_minutes(minutes['ranks_as_fast_as_alone'])} when each rank does {rate_text}{source}, "
         f"{_minutes(minutes['ranks_share_the_rate'])} when all ranks together do{limit}"
     )
-    if pilot := answer.get("pilot"):
-        most, own = pilot["at_most"], pilot["own"]
+    if pilot:
+        own = pilot["own"]
         lines += [
             f"sizes:   a pilot run decides them; the table is for a rank that does {rate_text} alone",
             f"         pilot run: at most {own['files']:,} files, {quantity('bytes', own['bytes'])}",
-            f"         largest sizes: {most['files']:,} files, {quantity('bytes', most['bytes'])} at a time",
+            "         largest sizes that it may choose: those of files and bytes above, on faster storage",
             "         --set iterations=N --set objects=N fixes them",
         ]
-    return "\n".join([*lines, "Nothing was touched. Leave out --dry-run to measure."])
+    begin = "" if refusal_of(answer) else " Leave out --dry-run to measure."
+    return "\n".join([*lines, f"Nothing was touched.{begin}"])
 
 
 def _minutes(value: float) -> str:

@@ -156,14 +156,17 @@ def measure(
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
-    check_backend(storage, runs.workload, settings_of_a_run(runs), use.limits)
     if dry_run:
         from iocast.dry_run import dry_run as extent_of
-        from iocast.dry_run import dry_run_text
+        from iocast.dry_run import dry_run_text, refusal_of, without_object_limit
 
+        check_backend(storage, runs.workload, settings_of_a_run(runs), without_object_limit(use.limits))
         extent = extent_of(directory, runs, out, seed, backend=storage, role=role, limits=use.limits)
         print(json.dumps(extent) if json_ else dry_run_text(extent))
+        if refusal := refusal_of(extent):
+            raise InputError(refusal)
         return
+    check_backend(storage, runs.workload, settings_of_a_run(runs), use.limits)
     if slurm or slurm_only_write:
         arguments = [] if directory is None else [str(directory.resolve())]
         arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]

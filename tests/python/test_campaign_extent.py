@@ -182,3 +182,33 @@ def test_what_would_stop_the_campaign_stops_this(iocast: Iocast, root: Path, tmp
     assert (
         done.returncode == 0 and json.loads(done.stdout)["place"] == "dummy" and "free" not in json.loads(done.stdout)
     )
+
+
+def test_refused_runs_are_in_the_table_and_named(iocast: Iocast, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(FIXED)
+    ask = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "c", "--dry-run")
+    largest = extent(root, FIXED)["peak"]["files"]
+    done = iocast(*ask, f"--max-objects={largest - 1}")
+    assert done.returncode == 2 and "would be refused" in done.stderr and f"{largest} objects" in done.stderr
+    assert len(re.findall(r"^n\d", done.stdout, flags=re.MULTILINE)) == 3 and "Leave out --dry-run" not in done.stdout
+    done = iocast(*ask, "--max-objects=1x")
+    assert done.returncode == 2 and not done.stdout and "not a whole number" in done.stderr
+
+
+def test_caches_are_named_where_the_campaign_drops_them(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, dropping = extent(root, FIXED), extent(root, FIXED + "drop_caches: true\n")
+    assert "drop_caches" not in plain and "caches:" not in dry_run_text(plain)
+    assert "drop their caches" in dry_run_text(dropping | {"drop_caches": True})
+    assert "not dropped, as the campaign asks" in dry_run_text(dropping | {"drop_caches": False})
+    assert isinstance(dropping["drop_caches"], bool)
+    monkeypatch.setattr("iocast.campaign.DROP_CACHES", root / "none")
+    assert extent(root, FIXED + "drop_caches: true\n")["drop_caches"] is False
+
+
+def test_at_most_holds_for_every_size_that_a_pilot_run_may_decide(root: Path) -> None:
+    answer = extent(root, PILOT)
+    text = dry_run_text(answer)
+    most = max(answer["peak"]["files"], *(answer["pilot"][key]["files"] for key in ("own", "at_most")))
+    assert [int(n.replace(",", "")) for n in re.findall(r"files: +at most ([\d,]+)", text)] == [most]
+    answer["free"]["bytes"] = answer["pilot"]["at_most"]["bytes"] - 1
+    assert "if the pilot run decides so" in dry_run_text(answer)
