@@ -115,6 +115,48 @@ def unused(path: str, platform: str) -> str:
     return f"no operation of the platform '{platform}' uses '{path}', so that no value there changes an answer. Edit what its routes use, or the routes under 'operations'."
 
 
+def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str | None:
+    """Why an edit at the path changes no answer to a workload with these operations; None where it may."""
+    from iocast.analytic.routes import FALLBACKS  # its libraries take a second to load
+
+    section, _, rest = path.partition(".")
+    used = set(operations)
+    routes = {FALLBACKS.get(op, op) if op not in resolved["operations"] else op for op in used} | {"wake"}
+    reached = set(_texts({name: resolved["operations"].get(name, []) for name in routes}))
+    for _ in resolved:  # what drains, fills and fetches reaches more; a chain is no longer than the sections
+        for kind in ("locks", "caches", "buffers", "pools"):
+            parts = resolved.get(kind) or {}
+            reached |= {text for name in reached & set(parts) for text in _texts(parts[name])}
+    known = resolved.get(section)
+    names = [name for name in known if rest == name or rest.startswith(f"{name}.")] if isinstance(known, dict) else []
+    if section == "operations":
+        idle = bool(names) and max(names, key=len) not in routes
+    elif section in ("stations", "limits", "locks", "caches", "buffers", "pools"):
+        idle = bool(names) and max(names, key=len) not in reached
+    else:
+        return None
+    if not idle:
+        return None
+    names_used = ", ".join(sorted(used))
+    return f"no operation of this workload ({names_used}) uses '{path}', so that no value there changes the answer."
+
+
+def speed_sentences(resolved: Document, operations: Iterable[str]) -> list[str]:
+    """A sentence for each station whose `speed` scales demands, where a step of these operations there has a bandwidth
+    as well, which it doesn't scale."""
+    found: dict[str, list[str]] = {}
+    for operation in operations:
+        for step in _steps(resolved["operations"].get(operation, [])):
+            station = resolved["stations"].get(step.get("station"), {})
+            if float(step.get("bandwidth", 0)) > 0 and float(station.get("speed", 1)) != 1:
+                found.setdefault(step["station"], []).append(operation)
+    return [
+        f"The speed of '{name}', {float(resolved['stations'][name]['speed']):.3g}, divides its demands and not its "
+        f"time by bytes: edit the bandwidth of its steps ({', '.join(dict.fromkeys(users))}) as well."
+        for name, users in found.items()
+    ]
+
+
 def _steps(content: Any) -> Iterator[dict[str, Any]]:
     """Every map in a document."""
     if isinstance(content, dict | list):

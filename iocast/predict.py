@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 from scipy.special import ndtri
 
-from iocast import analytic, arrivals, baselines, binaries, draws, growth, rules
+from iocast import analytic, arrivals, baselines, binaries, draws, growth, limits_of, rules
 from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.family import Beside
@@ -28,7 +28,7 @@ from iocast.intervals import interval
 from iocast.operations import MOVES_DATA, Shares, iteration, profile, total
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
-from iocast.platform_names import check_edits, check_file
+from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
@@ -238,6 +238,14 @@ def predict(
     answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED]
     rows = [answer, *answer["further_phases"]]
     answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
+    if "operations" in samples:
+        operations = dict.fromkeys(samples["operations"])
+        system = resolved(platform.best(), platform.file)
+        for path, value in platform.edits:
+            if why := idle_edit(path, system, operations):
+                raise InputError(f"--edit {path}={value}: {why}")
+        moved = [op for one in rows for op, row in one["operations"].items() if "bytes_each" in row]
+        answer["basis"] += speed_sentences(system, dict.fromkeys(moved))
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
@@ -254,7 +262,8 @@ BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
 by."""
 OF_A_PHASE = (
-    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "rule", "distributions", "stations", "bottleneck", "left_out", "timeline", "balance", "growth", "blend", "bounded",
+    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "rule", "distributions", "stations", "bottleneck", "links",
+    "left_out", "timeline", "balance", "growth", "blend", "bounded",
 )  # fmt: skip
 """Keys of a forecast that are of its phase."""
 
@@ -636,7 +645,11 @@ def _simulated(
         value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settles)
         stations = _stations(repeats[-1])
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
-        shown |= {"stations": stations, "bottleneck": _bottleneck(stations), "timeline": _timeline(repeats[-1])}
+        system = resolved(document, platform.file)
+        limiting = limits_of.text(repeats[-1], stations, system, nodes)
+        shown |= {"stations": stations, "bottleneck": _bottleneck(stations, limiting)}
+        shown["links"] = limits_of.capacity_text(repeats[-1], system, nodes)
+        shown["timeline"] = _timeline(repeats[-1])
         shown["balance"] = _balance(
             [p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase]
         )
@@ -646,6 +659,7 @@ def _simulated(
             "settles": settles,
             "structures": settled_structures,
             "peak_objects": first["peak_objects"],
+            "operations": [op for p in first["phases"] for op in p["by_operation"]],
             "draws": reported.document(),
             "beside": beside,
         }
@@ -844,13 +858,19 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
             "shares": solver.shares(phase),
             "distributions": {},
             "stations": stations,
-            "bottleneck": _bottleneck(stations),
+            "bottleneck": _bottleneck(stations, limits_of.solved_text(solutions[0].waiting, solutions[0].limits)),
             "left_out": solutions[0].left_out,
         }
         ensemble = {n: [one[n] for one in reported] for n in value}
         count = {"used": len(reported), "of": len(reported), "how": "solved"}
         found[phase] = (
-            {"value": _middle(platform, value, ensemble), "ensemble": ensemble, "draws": count, "beside": beside},
+            {
+                "value": _middle(platform, value, ensemble),
+                "ensemble": ensemble,
+                "draws": count,
+                "beside": beside,
+                "operations": [op for one in solver.known.values() for op in one["operations"]],
+            },
             shown,
         )
     return found
@@ -985,13 +1005,14 @@ def _parted(parting: dict[str, Any]) -> str:
     return f"The measurements leave open which {parting['choice']} it is, and here that matters: {printed}."
 
 
-def _bottleneck(stations: dict[str, Any]) -> str:
+def _bottleneck(stations: dict[str, Any], limiting: str = "") -> str:
+    """The busiest station, and where none is busy `limiting`, what limits the rate."""
     if not stations:
         return "No station is used."
     name = max(stations, key=lambda s: stations[s]["utilisation"])
     used = stations[name]["utilisation"]
     if used < 0.7:
-        return f"No station is the bottleneck: the busiest, {name}, is used {100 * used:.0f} %."
+        return f"No station is the bottleneck: the busiest, {name}, is used {100 * used:.0f} %. {limiting}".rstrip()
     return f"The bottleneck is {name}: {100 * used:.0f} % of its servers' time is in use."
 
 

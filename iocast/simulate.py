@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from iocast.errors import InputError, RunError
+from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted
-from iocast.predict import predict
-from iocast.text import quantity, table
+from iocast.predict import SEEDS, predict
+from iocast.text import quantity, seconds_range, table
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -38,12 +39,21 @@ def simulate(
             f"The platform '{platform.file}' was fitted to measurements; its forecasts have intervals: "
             f"iocast predict {platform.file} --workload {workload} --nodes {nodes} --ppn {ranks_per_node}."
         )
-    report("simulating this platform and the measured systems of its family", 0, 2)
+    report("the analytic solver", 0, 2)
+    systems = len(measured_systems(family_of(platform)))
+    analytic, operations = _analytic(platform, workload, settings, nodes, ranks_per_node, phase, seed, workers)
+    report(f"simulating {_size(nodes * ranks_per_node, operations, systems)}", 1, 2)
     answer = predict(
         platform, workload, settings, nodes, ranks_per_node, phase=phase, solver="simulate", seed=seed, workers=workers
     )
-    report("the analytic solver", 1, 2)
-    return answer | {"analytic": _analytic(platform, workload, settings, nodes, ranks_per_node, phase, seed, workers)}
+    return answer | {"analytic": analytic}
+
+
+def _size(ranks: int, operations: float | None, systems: int) -> str:
+    """How much is simulated. operations: of the phases in one run, where they are known."""
+    each = "" if operations is None else f" with {operations:,.0f} operations"
+    beside = f", and {systems} measured system{'s' * (systems != 1)} of its family once" if systems else ""
+    return f"{ranks:,} ranks{each}: this platform {SEEDS} times{beside}"
 
 
 def _analytic(
@@ -55,8 +65,8 @@ def _analytic(
     phase: str | None,
     seed: int,
     workers: Workers | None,
-) -> dict[str, Any]:
-    """Rates of the analytic solver by phase, or why it has none."""
+) -> tuple[dict[str, Any], float | None]:
+    """Rates of the analytic solver by phase, or why it has none; and the operations of these phases, where known."""
     try:
         solved = predict(
             platform,
@@ -70,13 +80,15 @@ def _analytic(
             workers=workers,
         )
     except (InputError, RunError) as error:
-        return {"rates": {}, "refusal": str(error), "left_out": []}
+        return {"rates": {}, "refusal": str(error), "left_out": []}, None
     phases = [solved, *solved["further_phases"]]
-    return {
+    operations = sum(one["quantities"]["rate"]["value"] * one["seconds"]["value"] for one in phases)
+    answer = {
         "rates": {one["phase"]: one["quantities"]["rate"]["value"] for one in phases},
         "refusal": "",
         "left_out": list(dict.fromkeys(text for one in phases for text in one["left_out"])),
     }
+    return answer, operations
 
 
 def simulation_text(answer: dict[str, Any]) -> str:
@@ -101,7 +113,14 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
     facts += [f"{quantity('bandwidth', moved)}"] if moved else []
     facts += [f"{quantity('', one['seconds']['value'])} long"] if one.get("seconds") else []
     if (ends := family["range"].get("rate")) is not None:
-        facts.append(f"{family['label']}: {quantity('rate', ends['low'])} .. {quantity('rate', ends['high'])}")
+        each = moved / rate if rate else 0.0
+        text = f"{family['label']}: {quantity('rate', ends['low'])} .. {quantity('rate', ends['high'])}"
+        text += (
+            f", {quantity('bandwidth', each * ends['low'])} .. {quantity('bandwidth', each * ends['high'])}"
+            if moved
+            else ""
+        )
+        facts.append(text + (f", {length} long" if (length := seconds_range(one)) else ""))
     facts += [f"analytic solver {quantity('rate', analytic)}"] if analytic is not None else []
     systems = family["systems"]
     rows = []
@@ -119,4 +138,9 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
         )
     header = [f"phase {one['phase']}", "rate", "bytes a second", "median", "99th percentile"]
     header += [f"rate of {system['name']}" for system in systems]
-    return ["", f"Phase {one['phase']}: {'; '.join(facts)}.", table(header, rows)]
+    return [
+        "",
+        f"Phase {one['phase']}: {'; '.join(facts)}.",
+        " ".join(filter(None, (one["bottleneck"], one["links"]))),
+        table(header, rows),
+    ]

@@ -279,6 +279,15 @@ def forecast_text(forecast: dict[str, Any]) -> str:
     return "\n".join([*lines, *forecast.get("basis", []), *forecast["warnings"]])
 
 
+def seconds_range(one: dict[str, Any]) -> str:
+    """The length of a phase at the ends of its family's range, "" where there is none."""
+    ends = (one.get("family") or {"range": {}})["range"].get("rate")
+    if not ends or not one.get("seconds"):
+        return ""
+    work = one["seconds"]["value"] * one["quantities"]["rate"]["value"]
+    return " .. ".join(quantity("", work / ends[end]) for end in ("high", "low"))
+
+
 def _phase_lines(one: dict[str, Any]) -> list[str]:
     """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
     models, rulers = list(one["baselines"]), one["baselines"]
@@ -291,12 +300,18 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
 
     whole = rate_kind(one["quantities"]["rate"])
 
-    def beside(name: str, share: float, model: str) -> str:
+    def beside(name: str, share: float, model: str, kind: str = "") -> str:
         answer = rulers[model].get(name)
-        kind = whole if name == "rate" else name
+        kind = kind or (whole if name == "rate" else name)
         if isinstance(answer, dict):
             return f"{quantity(kind, share * answer['low'])} .. {quantity(kind, share * answer['high'])}"
         return quantity(kind, share * answer) if answer else "-"  # a straight line may have met zero on the way
+
+    def length(work: float, rate: Any) -> str:
+        """Of a phase at this rate."""
+        if isinstance(rate, dict):
+            return " .. ".join(quantity("", work / rate[end]) if rate[end] else "-" for end in ("high", "low"))
+        return quantity("", work / rate) if rate else "-"
 
     def shown(kind: str, answer: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
         if family and name in family["range"]:
@@ -327,12 +342,27 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
             else []
         )
         if "bytes_per_second" in answer:
-            rows.append([f"{op} bandwidth", *shown("bandwidth", answer["bytes_per_second"]), *("-" for _ in models)])
+            each = answer["share"] * answer["bytes_each"]
+            rows.append(
+                [
+                    f"{op} bandwidth",
+                    *shown("bandwidth", answer["bytes_per_second"], "rate", each),
+                    *(beside("rate", each, model, "bandwidth") for model in models),
+                ]
+            )
     for name, answer in one["quantities"].items():
         if name != "rate":
             rows.append([name, *shown(name, answer, name), *(beside(name, 1, model) for model in models)])
     if one.get("seconds"):
-        rows.append(["whole phase", *shown("", one["seconds"]), *("-" for _ in models)])
+        work = one["seconds"]["value"] * one["quantities"]["rate"]["value"]
+        ends = seconds_range(one)
+        rows.append(
+            [
+                "whole phase",
+                *([quantity("", one["seconds"]["value"]), ends] if ends else shown("", one["seconds"])),
+                *(length(work, rulers[model].get("rate")) for model in models),
+            ]
+        )
     lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]
     if balance := one.get("balance"):
         lines.append(

@@ -34,7 +34,8 @@ class Solution:
     q999 and max (the median of the maximum). utilisation: share of its servers (a lock: of its time) in use.
     bottleneck: the station or lock with the highest. bounds: on `rate`, before stalls. mean_in_operation: ranks inside
     an operation, N/(1+T) without overshoot. left_out: a sentence for each mechanism that the simulator has and this
-    rate has not.
+    rate has not. waiting: share of an operation's time that is neither service nor delay. limits: those that have
+    fewer slots than ranks.
     """
 
     rate: float
@@ -44,6 +45,8 @@ class Solution:
     bounds: Bounds
     mean_in_operation: float
     left_out: list[str]
+    waiting: float
+    limits: list[str]
 
 
 class NoTime(InputError):
@@ -128,6 +131,7 @@ def solve(
         for r in routes
     }
     utilisation = _utilisation(network, cycles)
+    alone = network.delays + sum(s.demand for s in network.served.values() if s.waits)
     bottleneck = max(utilisation, key=lambda name: utilisation[name], default="")
     return Solution(
         rate=cycles * kinds,
@@ -136,6 +140,8 @@ def solve(
         bottleneck=bottleneck,
         bounds=Bounds(bounds.lower * kinds, bounds.upper * kinds),
         mean_in_operation=network.ranks - flow.cycles * flow.think,
+        waiting=1 - min(1.0, flow.cycles * alone / (network.ranks - flow.cycles * flow.think)),
+        limits=[held.name for held in network.limits],
         left_out=left_out(platform, routes, network, used, thinks, unlike_ranks),
     )
 

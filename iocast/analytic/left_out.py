@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iocast.analytic.network import Network, Used
 from iocast.analytic.routes import Route
 
-EVEN = 8.0
-"""Datasets or objects for each instance of a station from which on its load counts as even. Chosen by hand: the
-busiest of two instances then has a tenth more than its share, by the binomial law."""
+EVEN = 0.25
+"""Excess of the busiest instance over the mean below which a load counts as evenly spread, by hand."""
+
+
+def excess(instances: int, items: float) -> float:
+    """Of the fullest of `instances` over the mean where many items fall on them at random, relative: sqrt(2 ln c / m)
+    with m items for each of c (Raab & Steger 1998, Balls into bins, theorem 1)."""
+    return math.sqrt(2 * math.log(instances) * instances / items) if instances > 1 else 0.0
 
 
 def left_out(
@@ -35,7 +41,7 @@ def _uneven(platform: Mapping[str, Any], routes: Sequence[Route], used: Used) ->
     visited |= {flow.station for route in routes for flow in route.flows}
     for name in sorted(visited):
         spec = platform["stations"][name]
-        if spec["per"] == "node" or int(spec["count"]) == 1 or used.places(spec) >= EVEN * int(spec["count"]):
+        if spec["per"] == "node" or excess(int(spec["count"]), used.places(spec)) < EVEN:
             continue
         if (working := used.instances(spec)) == 1:
             continue  # which the network has

@@ -8,8 +8,10 @@ import pytest
 
 from iocast.analytic import solve
 from iocast.binaries import resolve_platform
+from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import total
+from iocast.platform import parse_edit
 from iocast.predict import predict
 from iocast.simulate import simulate, simulation_text
 
@@ -127,3 +129,34 @@ def test_the_answer_and_its_table_have_the_sentence(platform: Path) -> None:
     assert FEW_FILES in simulation_text(answer)
     solved = predict(Fitted.open(str(platform)), "ior-easy", settings, 2, 2, solver="analytic")
     assert any(FEW_FILES in one for one in solved["basis"])
+
+
+IDLE = ("operations.pread.0.bandwidth=1MB/s", "stations.oss.count=2")
+FEW_ITEMS = {"items": "5", "files_only": "true", "phases": "create,remove"}
+
+
+@pytest.mark.parametrize("solver", ["simulate", "analytic"])
+@pytest.mark.parametrize("edit", IDLE)
+def test_an_edit_of_what_the_workload_does_not_use_is_refused(platform: Path, edit: str, solver: str) -> None:
+    edited = Fitted.open(str(platform), [parse_edit(edit)])
+    with pytest.raises(InputError, match="no operation of this workload"):
+        predict(edited, "mdtest", FEW_ITEMS, 1, 2, solver=solver)
+
+
+def test_every_edit_that_is_not_refused_changes_the_answer(platform: Path) -> None:
+    def rate(edits: list[str]) -> float:
+        edited = Fitted.open(str(platform), [parse_edit(one) for one in edits])
+        answer = predict(edited, "mdtest", FEW_ITEMS, 2, 2, phase="file-create", solver="simulate")
+        return float(answer["quantities"]["rate"]["value"])
+
+    for edit in ("locks.directory.per=node", "stations.mds.speed=2", "operations.create.open.0.lock_share=0.9"):
+        assert rate([edit]) != pytest.approx(rate([]), rel=0.01), edit
+
+
+def test_a_speed_that_does_not_scale_bytes_says_so(platform: Path) -> None:
+    platform.write_text(SHARING.replace("pwrite: [{", "pwrite: [{bandwidth: 1GB/s, "))
+    few = {"per_process": "4MiB", "phases": "benchmark"}
+    for speed, count in (("1", 0), ("4", 1)):
+        edited = Fitted.open(str(platform), [parse_edit(f"stations.oss.speed={speed}")])
+        basis = predict(edited, "ior-easy", few, 1, 2, solver="analytic")["basis"]
+        assert sum("time by bytes" in one and "(pwrite)" in one for one in basis) == count, basis

@@ -61,6 +61,13 @@ def test_no_analytic_answer_is_a_sentence(answer: dict[str, Any], monkeypatch: p
     assert "No analytic answer: The solver has no answer." in simulation_text(found)
 
 
+def test_it_says_what_limits_each_phase_and_how_much_is_simulated(answer: dict[str, Any]) -> None:
+    assert answer["bottleneck"] in simulation_text(answer)
+    lines: list[str] = []
+    simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda what, *_: lines.append(what))
+    assert "2 ranks with 40 operations: this platform 3 times, and 2 measured systems of its family once" in lines[-1]
+
+
 def test_a_calibrated_platform_is_for_predict(iocast: Iocast) -> None:
     done = iocast("simulate", REPOSITORY / "examples/tutorial/fitted.yaml", "md-workbench", "--nodes", 3, "--ppn", 2)
     assert done.returncode == 2 and "--workload md-workbench --nodes 3 --ppn 2" in done.stderr
