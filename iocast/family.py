@@ -37,6 +37,12 @@ def family_of(platform: Fitted) -> str:
     return platform.chain()[-1][0].stem
 
 
+def set_by_hand_to(platform: Fitted) -> str | None:
+    """The workload to whose published measurements the author set this very platform; None where there is none, or for
+    a platform that only extends one."""
+    return ((platform.chain()[0][1].get("calibration") or {}).get(MEASURED_SYSTEM) or {}).get("by")
+
+
 def measured_systems(family: str) -> list[MeasuredSystem]:
     """Those of the catalogue, by name."""
     found = []

@@ -73,8 +73,7 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
                 Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running)
             )
         text = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
-        if not study["platform"]["calibrated"]:
-            text += f"; if the numbers of {study['platform']['name']} hold, which nobody calibrated"
+        text += words.if_it_holds(study)
         cards.append(
             Card(
                 "chance that all levels are kept",
@@ -127,10 +126,11 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
             words.amount(row["quantity"], row["value"]),
             words.margin(row),
             words.chance(row["probability"]),
+            *words.measured_beside(study, row),
         ]
         for row in words.tightest(shown["levels"])
     ]
-    header = ["service level", "tightest", "limit", "value", "margin", "kept with"]
+    header = ["service level", "tightest", "limit", "value", "margin", "kept with", *words.systems_beside(study)]
     found = [Grid(f"Service levels of {words.quoted(shown['name'])}", header, levels)]
     rivals = words.rivals(study)
     if rivals:

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from iocast import intervals
-from iocast.rules import times
-from iocast.study.carried import fitted_name
+from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION
+from iocast.rules import times
 from iocast.run_directory import QUANTITIES
 from iocast.study import risk, worth
 from iocast.study.breaking import breaking_scales, knee
+from iocast.study.carried import fitted_name
 from iocast.study.desk import Point
 from iocast.study.evaluate import OUTSIDE, Result, programs, versions
 from iocast.study.levels import ANY, Level
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL, document_of
-from iocast.study.words import conclusions, sentence, warnings
+from iocast.study.words import conclusions, sentence, tightest, warnings
 
 LEVEL = 0.9
 """Probability that intervals are meant to cover."""
@@ -60,6 +61,7 @@ def answer(search: Search, command: list[str]) -> Json:
     result["currency"] = study.currency
     result["years"] = study.years
     result["designs"] = designs
+    reference = best or max(search.tried, key=lambda c: (c.probability, -c.design.cost), default=None)
     result["axes"] = [
         {
             "name": axis.name,
@@ -72,11 +74,11 @@ def answer(search: Search, command: list[str]) -> Json:
     ]
     result["model_error"] = _stated_error(search)
     result["levels"] = _levels(search)
+    result["family"] = None if reference is None else _family(search, by_id[reference.design.id])
     result["front"] = [c.design.id for c in front]
     result["nearest_miss"] = None if best is not None or not search.tried else _nearest_miss(search, by_id)
     result["relaxations"] = _relaxations(search, best)
     result["other_confidences"] = _other_confidences(search)
-    reference = best or max(search.tried, key=lambda c: (c.probability, -c.design.cost), default=None)
     result["sensitivity"] = {
         "axes": worth.axes(search),
         "uncertain": worth.uncertain(search, reference, known[reference.design.number])
@@ -132,10 +134,42 @@ def _stated_error(search: Search) -> Json | None:
     }
 
 
+def _family(search: Search, design: Json) -> Json | None:
+    """Measured systems of the catalogue beside the levels of a design on a platform that was never calibrated: their
+    values of each level where the design keeps it tightest; null where there are none."""
+    family, systems = search.desk.platforms[search.study.platform].measured_systems
+    rows = [row for row in tightest(design["levels"]) if not row["under"]]
+    values: list[Json] = []
+    refused: list[str] = []
+    for row in rows if systems else []:
+        point = Point(NORMAL, row["workload"], row["scale"])
+        found = {}
+        for one in systems:
+            try:
+                result = search.desk.measured(one.name, point.workload, search.study.scales[point.scale])
+                found[one.name] = search.read(result, point, row["quantity"])
+            except (InputError, RunError) as error:
+                refused.append(f"{one.name} has no answer to this question: {error}")
+        values.append({key: row[key] for key in ("level", "workload", "scale")} | {"values": found})
+    if not values:
+        return None
+    return {
+        "family": family,
+        "systems": [{"name": one.name, "by": one.by} for one in systems],
+        "levels": values,
+        "refused": list(dict.fromkeys(refused)),
+    }
+
+
 def _platform(search: Search) -> Json:
     platform = search.desk.platforms[search.study.platform]
     fitted = platform.fitted
-    known: Json = {"calibrated": bool(fitted), "description": platform.description, "source": platform.source}
+    known: Json = {
+        "calibrated": bool(fitted),
+        "set_by_hand_to": platform.set_by_hand_to,
+        "description": platform.description,
+        "source": platform.source,
+    }
     if fitted:
         known |= {
             "fitted_ranks": fitted["campaign"]["ranks"],

@@ -22,8 +22,8 @@ from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
 from iocast.study.words import amount, money, quoted
-from iocast.workers import Workers
 from iocast.text import percent, table
+from iocast.workers import Workers
 
 Json = dict[str, Any]
 

@@ -510,6 +510,11 @@ class Desk:
             "workload": reference, "settings": settings, "seed": seed,
         }  # fmt: skip
 
+    def measured(self, system: str, workload: str, scale: Scale) -> Result:
+        """One simulation of a measured system of the catalogue. @raises InputError, RunError where it has no answer"""
+        document, key = Platform(system, Fitted.open(system), []).best
+        return self._one(self._simulation(workload, scale, key, self.seed) | {"platform": document})
+
     def settings(self, workload: str, scale: Scale) -> dict[str, str]:
         """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""
         profile = self.profiles[workload]

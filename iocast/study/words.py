@@ -127,14 +127,36 @@ def sentence(answer: Json) -> str:
     if answer["decision"]:
         d = answer["decision"]
         cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
-        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence (required: {words}){_if_it_holds(answer)}."
+        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence (required: {words}){if_it_holds(answer)}."
     miss = answer["nearest_miss"]
-    return f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}{_if_it_holds(answer)}."
+    return f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}{if_it_holds(answer)}."
 
 
-def _if_it_holds(answer: Json) -> str:
+def if_it_holds(answer: Json) -> str:
+    """Whose numbers a study rests on, where iocast did not fit its platform."""
     platform = answer["platform"]
-    return "" if platform["calibrated"] else f", if the numbers of {platform['name']} hold: nobody calibrated it"
+    if platform["calibrated"]:
+        return ""
+    by = platform.get("set_by_hand_to")
+    why = f"its author set them by hand to measurements of {by}" if by else "nobody calibrated it"
+    return f", if the numbers of {platform['name']} hold: {why}"
+
+
+def measured_beside(answer: Json, row: Json) -> list[str]:
+    """Values of the measured systems of the family (`answer["family"]`) beside a level's row; "-" where there are
+    none."""
+    family = answer.get("family")
+    if not family:
+        return []
+    where = ("level", "workload", "scale")
+    values: Json = next((one["values"] for one in family["levels"] if all(one[key] == row[key] for key in where)), {})
+    found = [values.get(system["name"]) for system in family["systems"]]
+    return ["-" if value is None or row["under"] else amount(row["quantity"], value) for value in found]
+
+
+def systems_beside(answer: Json) -> list[str]:
+    """Names of these systems."""
+    return [system["name"] for system in (answer.get("family") or {"systems": []})["systems"]]
 
 
 def conclusions(answer: Json) -> list[Json]:
@@ -380,8 +402,9 @@ def changes(answer: Json) -> list[str]:
             None,
         )
         if lower:
+            kept = next(d["probability"] for d in answer["designs"] if d["id"] == lower["design"])
             words.append(
-                f"With {100 * lower['confidence']:.0f} % confidence one could do with {quoted(lower['name'])}{_for(answer, lower)}."
+                f"Where {chance(kept)} confidence is enough, {quoted(lower['name'])}{_for(answer, lower)} would do."
             )
         higher = next(
             (
@@ -489,7 +512,12 @@ def warnings(search: Search, answer: Json) -> list[str]:
                 if study.model_error
                 else ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
             )
-            found.append(f"The platform {name} was never calibrated: its numbers are its author's{error}.")
+            by = platform.set_by_hand_to
+            found.append(
+                f"The platform {name} was never fitted by iocast: its author set its numbers by hand to measurements of {by}{error}."
+                if by
+                else f"The platform {name} was never calibrated: its numbers are its author's{error}."
+            )
         else:
             phase = platform.fitted["campaign"].get("phase", "benchmark")
             others = [one for one in platform.phases if one != phase]
@@ -505,6 +533,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
                 )
             found += platform.fitted.get("notes", [])
             found += beside_the_platform(search, platform)
+    found += _measured_systems(answer)
     if not search.is_random:
         found.append(
             "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much."
@@ -530,12 +559,29 @@ def warnings(search: Search, answer: Json) -> list[str]:
             for result in shown.best.values()
             for sentence in result.get("model_limits", [])
         ]
+    about = {name for level in study.levels for name in level.workloads}
+    if idle := [name for name in study.workloads if name not in about]:
+        found.append(f"No level is about {', '.join(idle)}: it is in the means of rate and q99, and decides nothing.")
     unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
     if unscreened:
         found.append(
             f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each."
         )
     return list(dict.fromkeys(found))
+
+
+def _measured_systems(answer: Json) -> list[str]:
+    """What the values of measured systems beside the levels are, and what they miss."""
+    family = answer["family"]
+    if not family:
+        return []
+    by = " and ".join(sorted({system["by"] for system in family["systems"]}))
+    sentence = (
+        f"Beside the levels stand the catalogue's measured systems of the family {family['family']} "
+        f"({', '.join(systems_beside(answer))}), as models that were set to measurements of {by}: this is the range of "
+        "what such systems reached."
+    )
+    return [sentence, *family["refused"]]
 
 
 def beside_the_platform(search: Search, platform: Platform) -> list[str]:
@@ -577,8 +623,11 @@ def _stall_warnings(search: Search) -> list[str]:
         for point in search.points:
             result = best.best[point]
             if "down" not in result and period and result["quantities"]["seconds"] < STALL_PERIODS * period:
+                capped = search.desk.share(point.workload, search.study.scales[point.scale].ranks) < 1
+                more = "raise 'most_operations' of the study" if capped else "give the workload more iterations"
                 found.append(
-                    f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, less than {STALL_PERIODS} periods of the stall {name}: give the workload more iterations."
+                    f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, "
+                    f"less than {STALL_PERIODS} periods of the stall {name}: {more}."
                 )
                 break
     return found
@@ -619,17 +668,23 @@ def as_text(answer: Json, most: int = 12) -> str:
                 amount(r["quantity"], r["value"]),
                 margin(r),
                 chance(r["probability"]),
+                *measured_beside(answer, r),
             ]
             for r in tightest(chosen["levels"])
         ]
         lines += [
-            text.table([f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"], kept),
+            text.table(
+                [f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"]
+                + systems_beside(answer),
+                kept,
+            ),
             "",
         ]
     lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
     if len(answer["workloads"]) > 1:
         lines.append(
-            "  rate: of all operations, mean over the workloads; q99: of the slowest operation, mean over the workloads; both at the largest scale"
+            "  rate: of all operations; q99: of the slowest operation; both at the largest scale, as weighted geometric "
+            "means over workloads of unlike operations: they compare designs, and are no rate that a user sees"
         )
     if len(looked) > len(rows):
         lines.append(
