@@ -12,6 +12,8 @@ from iocast.text import quantity
 
 FULL = 0.7
 """Share of links' capacity in use from which on they are the limit; a station is called the bottleneck from it on."""
+PAUSING = 0.3
+"""Share of their time in operations below which the ranks themselves are the limit."""
 _PARTS = {
     "wait": "waiting for a server of",
     "service": "being served at",
@@ -21,7 +23,9 @@ _PARTS = {
 }
 
 
-def text(phase: Mapping[str, Any], stations: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
+def text(
+    phase: Mapping[str, Any], stations: Mapping[str, Any], system: Mapping[str, Any], nodes: int, ranks: float
+) -> str:
     """Sentences on where a mean operation's time goes. phase: of a run.json; stations: seconds an operation by station
     and part; system: the resolved platform."""
     links = _full_link(phase, system, nodes)
@@ -35,6 +39,9 @@ def text(phase: Mapping[str, Any], stations: Mapping[str, Any], system: Mapping[
     outside = mean - sum(spent.values())
     if mean <= 0 or not spent:
         return ""
+    if (busy := whole / (ranks * phase["seconds"])) < PAUSING:
+        why = "their pauses, or waits for each other, limit the rate"
+        return f"Ranks are in an operation {100 * busy:.2g} % of the time: {why}."
     (name, part), seconds = max(spent.items(), key=lambda item: item[1])
     if outside > seconds:
         where = "slots of limits, the network and delays" if system.get("limits") else "the network and delays"

@@ -23,9 +23,9 @@ SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
 
 
 def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What one rank asks for in one repeat of each phase: `operations` of each kind, `bytes` and `blocks` of one;
-    whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work. `datasets` and `objects` are what
-    ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). Beside the
+    """What one rank asks for in one of the `repeats` of each phase: `operations` of each kind, `bytes` and `blocks` of
+    one; whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work. `datasets` and `objects` are
+    what ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). Beside the
     phases the pattern's `parameters`, and those `given`.
 
     Taken from the operation streams of four ranks on two nodes, and of six on three where ranks share what they use.
@@ -37,7 +37,7 @@ def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[
     larger = _streams(platform, workload, settings, 3)[1] if shares else {}
     open_loop = float(run["workload"]["parameters"].get("rate", 0)) > 0
     for name, one in phases.items():
-        repeats = len(one.pop("repeats"))
+        repeats = one["repeats"] = len(one["repeats"])
         one["unlike"] = _are_unlike(one.pop("by_rank"))
         for kind in USED:
             one[kind] = _owners(one[kind], larger.get(name, {}).get(kind, {}))

@@ -201,6 +201,8 @@ def predict(
     answer |= document.pop(main)
     answer["further_phases"] = list(document.values())
     samples = found[main][0]
+    answer["total_operations"] = samples.get("total")
+    answer["course"] = samples.get("course", [])
     beside = samples.get("beside")
     if beside is not None:
         for one in (answer, *answer["further_phases"]):
@@ -646,7 +648,7 @@ def _simulated(
         stations = _stations(repeats[-1])
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         system = resolved(document, platform.file)
-        limiting = limits_of.text(repeats[-1], stations, system, nodes)
+        limiting = limits_of.text(repeats[-1], stations, system, nodes, nodes * ranks_per_node)
         shown |= {"stations": stations, "bottleneck": _bottleneck(stations, limiting)}
         shown["links"] = limits_of.capacity_text(repeats[-1], system, nodes)
         shown["timeline"] = _timeline(repeats[-1])
@@ -660,6 +662,8 @@ def _simulated(
             "structures": settled_structures,
             "peak_objects": first["peak_objects"],
             "operations": [op for p in first["phases"] for op in p["by_operation"]],
+            "total": sum(p["operations"] for p in first["phases"]),
+            "course": _course(first["phases"], request.phases),
             "draws": reported.document(),
             "beside": beside,
         }
@@ -689,6 +693,23 @@ def _timeline(phase: dict[str, Any]) -> dict[str, Any]:
     counts = [one["count"] for name, one in bins.items() if name != "bin_seconds"]
     width = bins["bin_seconds"]
     return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
+
+
+def _course(phases: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """Every repeat of the forecast's phases in order: when it begins, in seconds since the first one began, how long it
+    lasts, and its operations and bytes a second. In the first simulated run."""
+    rows = [p for p in phases if p["name"] in names]
+    return [
+        {
+            "phase": p["name"],
+            "repeat": p["repeat"],
+            "start": p["start_seconds"] - rows[0]["start_seconds"],
+            "seconds": p["seconds"],
+            "rate": p["rate"],
+            "bytes_per_second": sum(one.get("bytes_per_second", 0.0) for one in p["by_operation"].values()),
+        }
+        for p in rows
+    ]
 
 
 def _balance(rows: list[float]) -> dict[str, float]:
@@ -870,6 +891,11 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
                 "draws": count,
                 "beside": beside,
                 "operations": [op for one in solver.known.values() for op in one["operations"]],
+                "total": round(
+                    sum(of["repeats"] * sum(of["operations"].values()) for of in solver.known.values())
+                    * nodes
+                    * ranks_per_node
+                ),
             },
             shown,
         )

@@ -12,6 +12,7 @@ from iocast.errors import InputError, RunError
 from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted
 from iocast.predict import SEEDS, predict
+from iocast.question import Setting
 from iocast.text import quantity, seconds_range, table
 from iocast.workers import Workers
 
@@ -50,7 +51,7 @@ def simulate(
 
 
 def _size(ranks: int, operations: float | None, systems: int) -> str:
-    """How much is simulated. operations: of the phases in one run, where they are known."""
+    """How much is simulated. operations: of one run, where they are known."""
     each = "" if operations is None else f" with {operations:,.0f} operations"
     beside = f", and {systems} measured system{'s' * (systems != 1)} of its family once" if systems else ""
     return f"{ranks:,} ranks{each}: this platform {SEEDS} times{beside}"
@@ -66,7 +67,7 @@ def _analytic(
     seed: int,
     workers: Workers | None,
 ) -> tuple[dict[str, Any], float | None]:
-    """Rates of the analytic solver by phase, or why it has none; and the operations of these phases, where known."""
+    """Rates of the analytic solver by phase, or why it has none; and the operations of all phases, where known."""
     try:
         solved = predict(
             platform,
@@ -82,17 +83,17 @@ def _analytic(
     except (InputError, RunError) as error:
         return {"rates": {}, "refusal": str(error), "left_out": []}, None
     phases = [solved, *solved["further_phases"]]
-    operations = sum(one["quantities"]["rate"]["value"] * one["seconds"]["value"] for one in phases)
     answer = {
         "rates": {one["phase"]: one["quantities"]["rate"]["value"] for one in phases},
         "refusal": "",
         "left_out": list(dict.fromkeys(text for one in phases for text in one["left_out"])),
     }
-    return answer, operations
+    return answer, solved["total_operations"]
 
 
-def simulation_text(answer: dict[str, Any]) -> str:
-    """Time, rate and range of each phase; rate, bytes a second and latencies of each operation; measured systems."""
+def simulation_text(answer: dict[str, Any], at: float | None = None) -> str:
+    """Time, rate and range of each phase; rate, bytes a second and latencies of each operation; measured systems; the
+    course of repeated phases. at: seconds since the first phase began, whose phase is named."""
     where = answer["placement"]
     lines = [
         f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
@@ -100,10 +101,56 @@ def simulation_text(answer: dict[str, Any]) -> str:
     ]
     for one in (answer, *answer["further_phases"]):
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
+    lines += _course_lines(answer["course"], at)
     if answer["analytic"]["refusal"]:
         lines.append(f"No analytic answer: {answer['analytic']['refusal']}")
     lacking = answer["analytic"]["left_out"]
     return "\n".join([*lines, "", *answer.get("basis", []), *lacking, *answer["warnings"]])
+
+
+MAX_COURSE = 20
+"""Rows of the course that are printed; the file of `--out` has all."""
+
+
+def moment_of(text: str) -> float:
+    """Seconds of `--at`. @raises InputError for what is no time"""
+    found = Setting.read(text)
+    if found.unit != "s" or found.number is None or found.number < 0:
+        raise InputError(f"--at is '{text}'; it must be a time since the first phase began, such as 90s, 30min or 2h.")
+    return found.number
+
+
+def phase_at(course: list[dict[str, Any]], at: float) -> str:
+    """The phase of a moment, with its rates. @raises InputError for a moment after the last phase"""
+    end = course[-1]["start"] + course[-1]["seconds"]
+    row = next((one for one in course if one["start"] <= at <= one["start"] + one["seconds"]), None)
+    row = row or next((one for one in course if at < one["start"] + one["seconds"]), None)  # between two phases
+    if row is None or at < 0:
+        raise InputError(f"The phases last {quantity('', end).strip()} in all; --at is {quantity('', at).strip()}.")
+    moved = f", {quantity('bandwidth', row['bytes_per_second'])}" if row["bytes_per_second"] else ""
+    ends = f"{quantity('', row['start'])} to {quantity('', row['start'] + row['seconds'])}"
+    rate = quantity("rate", row["rate"])
+    return f"At {quantity('', at)}: phase {row['phase']}, repeat {row['repeat']} ({ends}), {rate}{moved}."
+
+
+def _course_lines(course: list[dict[str, Any]], at: float | None) -> list[str]:
+    lines = [] if at is None else ["", phase_at(course, at)]
+    if len(course) < 2 or len(course) == len({row["phase"] for row in course}):
+        return lines
+    rows = [
+        [
+            row["phase"],
+            str(row["repeat"]),
+            quantity("", row["start"]),
+            quantity("", row["seconds"]),
+            quantity("rate", row["rate"]),
+            quantity("bandwidth", row["bytes_per_second"]) if row["bytes_per_second"] else "-",
+        ]
+        for row in course[:MAX_COURSE]
+    ]
+    lines += ["", table(["course", "repeat", "begins after", "lasts", "rate", "bytes a second"], rows)]
+    more = len(course) - len(rows)
+    return lines + ([f"... and {more} more; all are under 'course' in the file of --out."] if more else [])
 
 
 def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:

@@ -40,6 +40,10 @@ def simulate(
     phase: Annotated[
         Optional[str], typer.Option(help="Phase.  [default: all but set-up and clean-up]", rich_help_panel=LOAD)
     ] = None,
+    at: Annotated[
+        Optional[str],
+        typer.Option(help="Name the phase of this moment, such as 30min after the start.", rich_help_panel=LOAD),
+    ] = None,
     edit: Edits = None,
     out: AnswerFile = None,
     workers: LocalWorkers = 0,
@@ -53,8 +57,9 @@ def simulate(
     from iocast.fitted import Fitted
     from iocast.platform import parse_edit
     from iocast.simulate import simulate as simulate_
-    from iocast.simulate import simulation_text
+    from iocast.simulate import moment_of, simulation_text
 
+    moment = None if at is None else moment_of(at)
     if out is not None:
         refuse_existing(out)
     fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
@@ -64,4 +69,4 @@ def simulate(
         )
     if out is not None:
         write_json(out, answer)
-    print(json.dumps(answer) if json_ else simulation_text(answer))
+    print(json.dumps(answer) if json_ else simulation_text(answer, moment))

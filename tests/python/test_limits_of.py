@@ -67,6 +67,7 @@ def test_rows_of_bytes_and_of_the_whole_phase_have_the_range() -> None:
         (FILES, "file-remove", "analytic", "for slots of slots or at stations"),
         (FILES, "file-stat", "simulate", "is standing still in stalls of server"),
         (FILES, "file-read", "simulate", "more of them do more."),
+        ((FILES[0], FILES[1] | {"think_time": "10ms"}), "file-read", "simulate", "their pauses"),
         (FILES, "file-read", "analytic", "more ranks do more"),
         (BYTES, "write", "simulate", "the network cards of 2 client nodes are used at"),
         (BYTES, "read", "simulate", "where their files lie on instances of disk with free servers"),

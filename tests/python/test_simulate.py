@@ -68,6 +68,40 @@ def test_it_says_what_limits_each_phase_and_how_much_is_simulated(answer: dict[s
     assert "2 ranks with 40 operations: this platform 3 times, and 2 measured systems of its family once" in lines[-1]
 
 
+HOUR = """\
+schema_version: 1
+description: a program that computes and writes a checkpoint, three times
+source: an example
+pattern: application
+parameters: {length: {default: 100s, meaning: seconds of computing}}
+application:
+  files: {state: {per: process}}
+  phases:
+    - repeat: 3
+      phases:
+        - {name: compute, file: state, operation: write, layout: sequential, size: 1KiB, requests: 2, think: $length}
+        - {name: checkpoint, file: state, operation: write, layout: sequential, size: 1MiB, requests: 4}
+small: [length=1ms]
+"""
+
+
+def test_an_application_says_what_happens_at_a_moment(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "hour.yaml").write_text(HOUR)
+    command = ("simulate", "lustre", tmp_path / "hour.yaml", "--nodes", 1, "--ppn", 2)
+    done = iocast(*command, "--at", "5min", "--out", tmp_path / "answer.json")
+    assert "At 300 s: phase compute, repeat 2 (200 s to 400 s)" in done.stdout, done.stdout + done.stderr
+    course = json.loads((tmp_path / "answer.json").read_text())["course"]
+    assert [(row["phase"], row["repeat"]) for row in course] == [
+        (phase, repeat) for repeat in (1, 2, 3) for phase in ("compute", "checkpoint")
+    ]
+    for before, after in zip(course, course[1:], strict=False):
+        assert before["start"] + before["seconds"] <= after["start"]
+    assert all(row["bytes_per_second"] > 0 for row in course)
+    assert "it must be a time" in iocast(*command, "--at", "30").stderr
+    late = iocast(*command, "--at", "1h")
+    assert late.returncode == 2 and "The phases last 600 s in all" in late.stderr
+
+
 def test_a_calibrated_platform_is_for_predict(iocast: Iocast) -> None:
     done = iocast("simulate", REPOSITORY / "examples/tutorial/fitted.yaml", "md-workbench", "--nodes", 3, "--ppn", 2)
     assert done.returncode == 2 and "--workload md-workbench --nodes 3 --ppn 2" in done.stderr
