@@ -16,7 +16,8 @@ const std::vector<PrimitiveEntry>& primitives()
         {"stripe_size", "spread by stripe: bytes of an object on one instance before the next, default 1 MiB"},
         {"stripe_count", "spread by stripe: instances of an object, default all"},
         {"servers", "servers (threads, cores) of an instance"},
-        {"speed", "factor on the speed of service: 1 (default) as the demands state, 2 takes half of it"},
+        {"speed",
+         "factor on the speed of service: 1 (default) as the demands state, 2 takes half of it; time by bytes stays"},
         {"sockets", "servers: number on one socket; remote: extra share of a service's time when all its memory is on "
                     "another socket. Requests spread over all sockets that the servers need"},
         {"discipline", "fcfs (default), ps (processor sharing) or timeslice (round robin)"},

@@ -8,6 +8,12 @@ namespace iocast {
 namespace {
 constexpr const char* quantities[] = {"mean", "q50", "q75", "q95", "q99", "max"};
 
+/// A rate of a few operations a second has digits after the point, so that it is no 0.
+std::string number_text(double rate)
+{
+  return fmt::format(fmt::runtime(rate < 10 ? "{:.3g}" : "{:.0f}"), rate);
+}
+
 /// Requested and reached precision of --until.
 std::string until_text(const nlohmann::ordered_json& until)
 {
@@ -19,8 +25,8 @@ std::string until_text(const nlohmann::ordered_json& until)
   for (const auto& [name, one] : estimates.items()) {
     const auto value = one["value"].get<double>(), half = one["half_width"].get<double>();
     text += fmt::format(
-        "    {:<13} {:>11} +- {:.1f} %{}\n", name,
-        name == "rate" ? fmt::format("{:.0f}/s", value) : duration_text(value), value > 0 ? 100 * half / value : 0,
+        "    {:<13} {:>11} +- {:.1f} %{}\n", name, name == "rate" ? number_text(value) + "/s" : duration_text(value),
+        value > 0 ? 100 * half / value : 0,
         one["met"].get<bool>() ? ""
                                : fmt::format(", not the requested {:.3g} %", 100 * one["requested"].get<double>()));
   }
@@ -70,9 +76,9 @@ std::string summary_text(const nlohmann::ordered_json& run)
   for (const auto& phase : run["phases"]) {
     const auto title = phase_title(phase["name"].get<std::string>(), phase["repeat"].get<uint64_t>());
     text += fmt::format(
-        "\n{}: {:.0f} operations/s, {} operations in {}, balance {:.2f}{}, errors {}{}\n", title,
-        phase["rate"].get<double>(), phase["operations"].get<uint64_t>(), duration_text(phase["seconds"].get<double>()),
-        phase["balance"].get<double>(),
+        "\n{}: {} operations/s, {} operations in {}, balance {:.2f}{}, errors {}{}\n", title,
+        number_text(phase["rate"].get<double>()), phase["operations"].get<uint64_t>(),
+        duration_text(phase["seconds"].get<double>()), phase["balance"].get<double>(),
         phase.contains("node_balance") ? fmt::format(" (nodes {:.2f})", phase["node_balance"].get<double>()) : "",
         phase["errors"].get<uint64_t>(), phase.value("interrupted", false) ? ", interrupted" : "");
     if (const auto cut = phase.value("cut_ranks", uint64_t{0}); cut > 0)
@@ -80,9 +86,10 @@ std::string summary_text(const nlohmann::ordered_json& run)
                           cut, counted("ranks", "rank"));
     if (phase.contains("steady_state")) {
       const auto& steady = phase["steady_state"];
-      text += fmt::format("  steady from {} to {}: {:.0f} +- {:.0f} operations/s\n",
-                          duration_text(steady["begin"].get<double>()), duration_text(steady["end"].get<double>()),
-                          steady["rate"].get<double>(), steady["rate_half_width"].get<double>());
+      text +=
+          fmt::format("  steady from {} to {}: {} +- {} operations/s\n", duration_text(steady["begin"].get<double>()),
+                      duration_text(steady["end"].get<double>()), number_text(steady["rate"].get<double>()),
+                      number_text(steady["rate_half_width"].get<double>()));
     }
     if (phase.contains("until"))
       text += until_text(phase["until"]);
@@ -109,8 +116,8 @@ std::string summary_text(const nlohmann::ordered_json& run)
   }
   if (run.contains("repeats"))
     for (const auto& [name, of] : run["repeats"].items())
-      text += fmt::format("\n{}, {} repeats: {:.0f} +- {:.0f} operations/s\n", name, of["count"].get<uint64_t>(),
-                          of["rate"].get<double>(), of["rate_half_width"].get<double>());
+      text += fmt::format("\n{}, {} repeats: {} +- {} operations/s\n", name, of["count"].get<uint64_t>(),
+                          number_text(of["rate"].get<double>()), number_text(of["rate_half_width"].get<double>()));
   return text;
 }
 

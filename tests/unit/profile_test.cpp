@@ -292,5 +292,21 @@ TEST(Summary, ColumnsDoNotTouch)
   }
 }
 
+TEST(Summary, AFewOperationsASecondAreNotZero)
+{
+  using Json = nlohmann::ordered_json;
+  for (const auto& [rate, text] : {std::pair{0.3, ": 0.3 operations/s"},
+                                   {7.25, ": 7.25 operations/s"},
+                                   {0.0, ": 0 operations/s"},
+                                   {1234.4, ": 1234 operations/s"}}) {
+    const Json phase{{"name", "compute"}, {"repeat", 0},  {"rate", rate}, {"operations", 1},
+                     {"seconds", 10.0},   {"balance", 1}, {"errors", 0},  {"latency", Json::object()}};
+    const Json run{{"workload", {{"name", "some"}}},
+                   {"placement", {{"ranks", 1}, {"nodes", 1}}},
+                   {"phases", Json::array({phase})}};
+    EXPECT_NE(summary_text(run).find(text), std::string::npos) << summary_text(run);
+  }
+}
+
 } // namespace
 } // namespace iocast
