@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from iocast import analytic, arrivals, baselines, binaries, draws, growth, limits_of, rules
 from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
-from iocast.family import Beside
+from iocast.family import Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
@@ -54,6 +54,10 @@ PROBABILITIES = (
 """Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
 most of the mean is in it."""
 NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, and its numbers are its author's."
+SET_BY_HAND = (
+    "This platform's author set its numbers by hand to published measurements of {}; iocast did not fit them, so there "
+    "are no intervals."
+)
 RATES_SHOW_NO_BOTTLENECK = "Rates alone do not show which part of the system limits them."
 NOTHING_SHARED = "visit nothing that client nodes share"
 """In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
@@ -237,7 +241,7 @@ def predict(
     answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found)
     answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += _more_objects(platform, samples.get("peak_objects"))
-    answer["basis"] = [] if platform.fitted else [NEVER_CALIBRATED]
+    answer["basis"] = [] if platform.fitted else [_without_calibration(platform)]
     rows = [answer, *answer["further_phases"]]
     answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
     if "operations" in samples:
@@ -253,6 +257,12 @@ def predict(
         answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
+
+
+def _without_calibration(platform: Fitted) -> str:
+    """Whose numbers those of a platform are that iocast did not fit."""
+    by = None if platform.edited else set_by_hand_to(platform)
+    return SET_BY_HAND.format(by) if by else NEVER_CALIBRATED
 
 
 EDITED_BELOW = (
