@@ -207,7 +207,13 @@ class Claim:
             and owner.get("boot") != own["boot"]
         ):
             return  # this machine was started again since
-        silent = _age(self.path)
+        try:
+            silent = _age(self.path)
+        except OSError as error:
+            raise InputError(
+                f"The directory '{place}' is in use by {who}; how long ago its last sign of life was can't be seen:"
+                f" {error.strerror or error}. Give the same command again."
+            ) from error
         if silent < SILENCE:
             raise InputError(
                 f"The directory '{place}' is in use by {who}; its last sign of life was {silent:.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here."
@@ -240,16 +246,13 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _age(path: Path) -> float:
-    """Seconds since the last sign of life, by the clock of who keeps the files."""
+    """Seconds since the last sign of life, by the clock of who keeps the files. @raises OSError"""
     probe = path.with_name(f".{NAME}.{secrets.token_hex(8)}")
+    os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     try:
-        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
-        try:
-            return max(0.0, os.lstat(probe).st_mtime - os.lstat(path).st_mtime)
-        finally:
-            probe.unlink()
-    except OSError:
-        return 0.0
+        return max(0.0, os.lstat(probe).st_mtime - os.lstat(path).st_mtime)
+    finally:
+        probe.unlink()
 
 
 @contextlib.contextmanager

@@ -29,7 +29,8 @@ std::string platform_file(const std::string& name_or_file, const fs::path& from)
   if (name_or_file.ends_with(".yaml") || name_or_file.ends_with(".yml"))
     return fs::path(name_or_file).is_absolute() || from.empty() ? name_or_file : (from / name_or_file).string();
   const fs::path file = fs::path(data_directory("platforms")) / (name_or_file + ".yaml");
-  if (fs::exists(file))
+  std::error_code ignored; // of a name that is too long for a file
+  if (fs::exists(file, ignored))
     return file.string();
   throw InputError(
       fmt::format("There is no platform '{}'. {}", name_or_file, allowed_sentence(name_or_file, platform_names())));

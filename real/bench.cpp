@@ -206,7 +206,7 @@ void Bench::open_place()
   agree(cluster_, [&] {
     if (cluster_.is_first())
       for (const auto& [option, directory] : {std::pair{"--out", options_.out}, {"--dump-ops", options_.dump_ops}})
-        if (!directory.empty() && fs::exists(directory))
+        if (std::error_code ignored; !directory.empty() && fs::exists(directory, ignored))
           throw InputError(fmt::format(
               "The directory '{}' of {} exists already; name a new one, nothing is overwritten.", directory, option));
   });
@@ -372,8 +372,12 @@ void Bench::begin()
       return;
     directory_.emplace(options_.out);
     directory_->begin(header());
+    std::error_code error;
     if (!options_.dump_ops.empty())
-      fs::create_directories(options_.dump_ops);
+      fs::create_directories(options_.dump_ops, error);
+    if (error)
+      throw RunError(
+          fmt::format("The directory '{}' of --dump-ops can't be made: {}.", options_.dump_ops, error.message()));
   });
   agree(cluster_, [&] {
     if (options_.trace && !sweeps_)

@@ -143,6 +143,7 @@ operations:
         ("demand: stat}", "demand: stad}", ("p.yaml:9", "Did you mean 'stat'")),
         ("  stat:\n    -", "  stad:\n    -", ("p.yaml:", "Did you mean 'stat'")),
         ("extends: local", "extends: locel", ("p.yaml:2", "Did you mean 'local'")),
+        ("extends: local", f"extends: {'local' * 60}", ("p.yaml:2", "There is no platform")),
         ("extends: local", "extends: p.yaml", ("p.yaml:1", "extends itself")),
         ("schema_version: 1", "schema_version: 3", ("p.yaml:1", "3")),
         ("stations:\n  cpu: {servers: 2}", "stations: [", ("p.yaml:", "YAML")),
