@@ -4,6 +4,7 @@ set-up and clean-up at every target, and the report (`iocast forecast`). Each st
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from iocast.platform import dump
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, Run, find_runs, group, runs_in
 from iocast.strict_yaml import allowed_sentence
-from iocast.text import interval, one_sided, percent, quantity, rate_kind, rule_beside, table
+from iocast.text import ROUGHLY, interval, one_sided, percent, quantity, rate_kind, rule_beside, table, too_wide
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -304,6 +305,20 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
     return page
 
 
+def _narrowing(phases: Sequence[PhaseForecast]) -> str:
+    """How the run is found that narrows the first forecast without a value; "" where all have one."""
+    for one in phases:
+        for made in one.forecasts:
+            if too_wide(made["quantities"]["rate"]):
+                where = made["placement"]
+                target = f"{where['nodes']}x{where['ranks_per_node']:g}"
+                return (
+                    f"{ROUGHLY.capitalize()}: a run nearer to this scale narrows it. With N nodes that you can "
+                    f"measure: iocast plan --platform {shlex.quote(str(one.fitted))} --nodes N --target {target}"
+                )
+    return ""
+
+
 def forecasts_text(answer: Answer) -> str:
     """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
@@ -346,6 +361,7 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     left = len(shown) - 3
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
+    lines += [sentence] if (sentence := _narrowing(answer.phases)) else []
     lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
     lines += [f"Not forecast: {sentence}" for sentence in refused]
     if answer.beside:

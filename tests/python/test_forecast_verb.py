@@ -76,6 +76,9 @@ def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path
     assert "8 x 36" in near and "19.0 k/s at 4x36" in near and "order of magnitude" not in near
     assert "4000 x 36" in far and "order of magnitude only" in far and "(all rules)" in far
     assert "stat" not in done.stdout.split("Note")[0]
+    (command,) = re.findall(r"measure: iocast (plan .* --nodes) N (.*)", done.stdout)
+    planned = iocast(*" 16 ".join(command).split(), "--out", tmp_path / "plan.yaml")
+    assert planned.returncode == 4 and "16 nodes" in planned.stdout, "the command that it names finds the run"
 
 
 def test_progress_names_phase_and_step_and_never_goes_back(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ def data(sources: Sources) -> list[Row] | None:
             measured = {"value": row["measured"], "low": row.get("measured_low"), "high": row.get("measured_high")}
             rows.append({**same, "series": "measured", **evidence.drawable(measured), "error": None})
             forecast = {"value": row["forecast"], "low": row.get("low"), "high": row.get("high")}
-            rows.append({**same, "series": "forecast", **evidence.drawable(forecast), "error": row.get("error")})
+            drawn = {**evidence.drawable(forecast), "error": row.get("error"), "wide": evidence.is_wide(forecast)}
+            rows.append({**same, "series": "forecast", **drawn})
             if row.get("truth") is not None:  # of a server that was drawn
                 truth = {"value": row["truth"], "low": None, "high": None, "error": None}
                 rows.append({**same, "series": "truth", **truth})
@@ -82,7 +83,8 @@ def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text,
         .mark_point(size=65, strokeWidth=1.8, filled=False)
         .encode(x=at, y=y, color=style.colour(everything), shape=style.shape(everything), tooltip=tooltip),
         base.transform_filter(f"{measured} && {has_ends}").mark_rule(color=style.BLACK, size=1.5).encode(**ends),
-        known.transform_filter(forecast).mark_point(color=style.BLUE, filled=True, size=70, opacity=1)
+        known.transform_filter(f"{forecast} && !datum.wide")
+        .mark_point(color=style.BLUE, filled=True, size=70, opacity=1)
         .encode(x=at, y=y, tooltip=tooltip),
         known.transform_filter(measured).mark_point(color=style.BLACK, shape="diamond", filled=True, size=75, opacity=1)
         .encode(x=at, y=y, tooltip=tooltip),
