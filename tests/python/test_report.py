@@ -571,6 +571,22 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     cells = [column.text(row) for column in table.columns]
     assert "order of magnitude only" in cells and units.rate(value) not in cells and "iocast plan" in table.notes
     assert table.as_json()["rows"][0]["rate"] == value and table.as_json()["rows"][0]["rate_wide"]
+    known = sources_of(wide)
+    held = {
+        "quantity": "rate",
+        "measured": 2 * value,
+        "forecast": value,
+        "low": value / 6,
+        "high": value * 6,
+        "error": -0.5,
+    }
+    holdout = {"ranks": 64, "fitted_up_to": 32, "rows": [held]}
+    known.fitted.append({"name": "p", "fitted": {"campaign": {"phase": "benchmark"}, "holdout": holdout}})
+    checked = story.tell(known)
+    sentences = [checked.headline, *(text for _, text in checked.paragraphs), *(card.note for card in checked.cards)]
+    assert not any(units.rate(value) in text for text in sentences)
+    drawn = [row for figure in figures.all_figures() for row in figure.data(known) or [] if row.get("value") == value]
+    assert len(drawn) >= 3 and all(row["wide"] for row in drawn), "figures leave the value out"
     moving = wide | {
         "seconds": {"value": 7.5},
         "operations": {"write": {"bytes_each": 1, "bytes_per_second": {"value": 2e9}}},
