@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return
     for item in items:
         if marker := item.get_closest_marker("not_sanitized"):
-            item.add_marker(pytest.mark.skip(reason=marker.kwargs["reason"]))
+            item.add_marker(pytest.mark.skip(*marker.args, **marker.kwargs))
 
 
 @pytest.hookimpl(wrapper=True)
