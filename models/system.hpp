@@ -239,6 +239,8 @@ private:
   /// one's.
   double in_phase(const Job& job, double moment) const { return job.beside ? std::max(moment, phase_start_) : moment; }
   void visit_at_once(JobId id, Station& station, double begin, double work);
+  void visit_ahead(Station& station, double begin, double work);
+  void stall_over(JobId id);
 
   // timeslice.cpp: a visit to a timeslice station
   void enter_timeslice(JobId id);

@@ -70,23 +70,10 @@ void System::handle(const Calendar::Event& event)
     case EventKind::shared_departure:
       shared_departure(event.who);
       break;
-    case EventKind::stall_over: {
-      if (is_stale(event))
-        break;
-      const JobId id = event.who;
-      sums_of(id).stall += now_ - in_phase(jobs_[id], jobs_[id].since);
-      jobs_[id].since = now_;
-      if (const double end = end_of_stall(jobs_[id], step_of(id).target);
-          end > now_) { // another one has begun meanwhile
-        await(end, EventKind::stall_over, id);
-        break;
-      }
-      if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
-        enter_timeslice(id);
-      else
-        take_lock(id);
+    case EventKind::stall_over:
+      if (!is_stale(event))
+        stall_over(event.who);
       break;
-    }
     case EventKind::background:
       background_arrival(event.who);
       break;
@@ -100,6 +87,19 @@ void System::handle(const Calendar::Event& event)
         ask_again(event.who - static_cast<uint32_t>(failures_.size()));
       break;
   }
+}
+
+/// Apart from handle(), which every event passes.
+[[gnu::noinline]] void System::stall_over(JobId id)
+{
+  sums_of(id).stall += now_ - in_phase(jobs_[id], jobs_[id].since);
+  jobs_[id].since = now_;
+  if (const double end = end_of_stall(jobs_[id], step_of(id).target); end > now_) // another one has begun meanwhile
+    await(end, EventKind::stall_over, id);
+  else if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
+    enter_timeslice(id);
+  else
+    take_lock(id);
 }
 
 /// Asks for the cache lines that the next events need: first for those that an event's number tells, some events later

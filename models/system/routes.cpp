@@ -7,6 +7,18 @@ namespace iocast {
 
 /// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that
 /// never make anyone wait) is added up and costs one event.
+/// All of a visit to a station where nobody ever waits; it may begin and end later.
+inline void System::visit_at_once(JobId id, Station& station, double begin, double work)
+{
+  VisitSums& sums = sums_of(id);
+  ++sums.visits;
+  sums.total += work;
+  station.occupancy.busy.add(work);
+  station.occupancy.present.add(work);
+  if (!is_client(id)) [[unlikely]] // a client answers before the phase is over
+    visit_ahead(station, begin, work);
+}
+
 void System::advance(JobId id)
 {
   double ahead = 0;

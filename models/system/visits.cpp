@@ -189,16 +189,9 @@ void System::end_visit(JobId id)
   advance(whole);
 }
 
-/// All of a visit to a station where nobody ever waits; it may begin and end later.
-void System::visit_at_once(JobId id, Station& station, double begin, double work)
+/// A visit of others' work that may end after the phase.
+void System::visit_ahead(Station& station, double begin, double work)
 {
-  VisitSums& sums = sums_of(id);
-  ++sums.visits;
-  sums.total += work;
-  station.occupancy.busy.add(work);
-  station.occupancy.present.add(work);
-  if (is_client(id)) // it answers before the phase is over
-    return;
   station.occupancy.others.add(work);
   if (visits_ahead_.size() >= 1024)
     std::erase_if(visits_ahead_, [this](const VisitAhead& visit) { return visit.end <= now_; });
