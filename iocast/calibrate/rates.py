@@ -194,7 +194,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
     basis = reading.noise_basis(points)
     scatter = reading.UNREPEATED if basis["rate"] == ASSUMED else noise["rate"]
     sigmas = np.hypot([scatter / math.sqrt(len(point.runs)) for point in points], reading.UNREPEATED)
-    report("few numbers", 0, 1)
+    report("the fit to rates alone", 0, 1)
     posterior = find_posterior(places, observed, sigmas, seed)
     largest = max(places, key=lambda p: p.ranks)
     far = [Placement(factor * largest.nodes, largest.ranks_per_node, largest.waiting_factor) for factor in FAR]
