@@ -91,9 +91,9 @@ def _analytic(
     return answer, solved["total_operations"]
 
 
-def simulation_text(answer: dict[str, Any], at: float | None = None) -> str:
+def simulation_text(answer: dict[str, Any]) -> str:
     """Time, rate and range of each phase; rate, bytes a second and latencies of each operation; measured systems; the
-    course of repeated phases. at: seconds since the first phase began, whose phase is named."""
+    course of repeated phases, and the phase of the moment `at`, where the answer has one."""
     where = answer["placement"]
     lines = [
         f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
@@ -101,7 +101,7 @@ def simulation_text(answer: dict[str, Any], at: float | None = None) -> str:
     ]
     for one in (answer, *answer["further_phases"]):
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
-    lines += _course_lines(answer["course"], at)
+    lines += _course_lines(answer["course"], answer.get("at"))
     if answer["analytic"]["refusal"]:
         lines.append(f"No analytic answer: {answer['analytic']['refusal']}")
     lacking = answer["analytic"]["left_out"]
@@ -120,21 +120,24 @@ def moment_of(text: str) -> float:
     return found.number
 
 
-def phase_at(course: list[dict[str, Any]], at: float) -> str:
-    """The phase of a moment, with its rates. @raises InputError for a moment after the last phase"""
-    end = course[-1]["start"] + course[-1]["seconds"]
-    row = next((one for one in course if one["start"] <= at <= one["start"] + one["seconds"]), None)
-    row = row or next((one for one in course if at < one["start"] + one["seconds"]), None)  # between two phases
-    if row is None or at < 0:
+def phase_at(course: list[dict[str, Any]], at: float) -> dict[str, Any]:
+    """The row of the course in which a moment lies, or the next one. @raises InputError after the last phase"""
+    row = next((one for one in course if at <= one["start"] + one["seconds"]), None)
+    if row is None:
+        end = course[-1]["start"] + course[-1]["seconds"]
         raise InputError(f"The phases last {quantity('', end).strip()} in all; --at is {quantity('', at).strip()}.")
+    return row
+
+
+def _moment_text(row: dict[str, Any], at: float) -> str:
     moved = f", {quantity('bandwidth', row['bytes_per_second'])}" if row["bytes_per_second"] else ""
     ends = f"{quantity('', row['start'])} to {quantity('', row['start'] + row['seconds'])}"
     rate = quantity("rate", row["rate"])
     return f"At {quantity('', at)}: phase {row['phase']}, repeat {row['repeat']} ({ends}), {rate}{moved}."
 
 
-def _course_lines(course: list[dict[str, Any]], at: float | None) -> list[str]:
-    lines = [] if at is None else ["", phase_at(course, at)]
+def _course_lines(course: list[dict[str, Any]], at: dict[str, Any] | None) -> list[str]:
+    lines = [] if at is None else ["", _moment_text(at, at["moment"])]
     if len(course) < 2 or len(course) == len({row["phase"] for row in course}):
         return lines
     rows = [

@@ -57,7 +57,7 @@ def simulate(
     from iocast.fitted import Fitted
     from iocast.platform import parse_edit
     from iocast.simulate import simulate as simulate_
-    from iocast.simulate import moment_of, simulation_text
+    from iocast.simulate import moment_of, phase_at, simulation_text
 
     moment = None if at is None else moment_of(at)
     if out is not None:
@@ -69,4 +69,6 @@ def simulate(
         )
     if out is not None:
         write_json(out, answer)
-    print(json.dumps(answer) if json_ else simulation_text(answer, moment))
+    if moment is not None:
+        answer["at"] = {"moment": moment} | phase_at(answer["course"], moment)
+    print(json.dumps(answer) if json_ else simulation_text(answer))

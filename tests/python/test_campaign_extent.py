@@ -199,7 +199,7 @@ def test_caches_are_named_where_the_campaign_drops_them(root: Path, monkeypatch:
     plain, dropping = extent(root, FIXED), extent(root, FIXED + "drop_caches: true\n")
     assert "drop_caches" not in plain and "caches:" not in dry_run_text(plain)
     assert "drop their caches" in dry_run_text(dropping | {"drop_caches": True})
-    assert "not dropped, as the campaign asks" in dry_run_text(dropping | {"drop_caches": False})
+    assert "stay, though the campaign drops them" in dry_run_text(dropping | {"drop_caches": False})
     assert isinstance(dropping["drop_caches"], bool)
     monkeypatch.setattr("iocast.campaign.DROP_CACHES", root / "none")
     assert extent(root, FIXED + "drop_caches: true\n")["drop_caches"] is False
