@@ -191,8 +191,9 @@ def test_refused_runs_are_in_the_table_and_named(iocast: Iocast, root: Path, tmp
     done = iocast(*ask, f"--max-objects={largest - 1}")
     assert done.returncode == 2 and "would be refused" in done.stderr and f"{largest} objects" in done.stderr
     assert len(re.findall(r"^n\d", done.stdout, flags=re.MULTILINE)) == 3 and "Leave out --dry-run" not in done.stdout
-    done = iocast(*ask, "--max-objects=1x")
-    assert done.returncode == 2 and not done.stdout and "not a whole number" in done.stderr
+    for limit, says in (("1x", "not a whole number"), ("0", "--max-objects")):
+        done = iocast(*ask, f"--max-objects={limit}")
+        assert done.returncode == 2 and not done.stdout and says in done.stderr, done.stderr
 
 
 def test_caches_are_named_where_the_campaign_drops_them(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
