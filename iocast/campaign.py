@@ -589,8 +589,10 @@ def failure(command: list[str], code: int, errors: str) -> str:
     if killed is not None:
         how = _signal(int(killed["number"])) if "number" in killed.groupdict() else killed["word"]
         return f"Rank {killed['rank']} of the benchmark on {killed['node']} was killed ({how}); {after}."
-    if code < 0 or code > 128:
-        return f"The program {launcher_name}, which {'starts the ranks' if launcher_name != 'iocast-bench' else 'measures'}, was killed ({_signal(-code if code < 0 else code - 128)}); {after}."
+    number = -code if code < 0 else code - 128  # as a shell gives a signal on; 255 is an error like others
+    if number in signal.valid_signals():
+        does = "starts the ranks" if launcher_name != "iocast-bench" else "measures"
+        return f"The program {launcher_name}, which {does}, was killed ({_signal(number)}); {after}."
     words = " ".join(errors.split())[-500:]
     return f"The benchmark failed with exit code {code}" + (
         f"; the last words of {launcher_name}: {words}" if words else f", and {launcher_name} printed nothing."

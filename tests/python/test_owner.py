@@ -328,6 +328,8 @@ def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
     assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith(
         "Rank 5 of the benchmark on n3 was killed (Killed)"
     )
+    lost = campaign.failure(["mpirun"], 255, "execvp error on file hydra_pmi_proxy\n")
+    assert lost.startswith("The benchmark failed with exit code 255") and "hydra_pmi_proxy" in lost
     assert campaign.failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun printed nothing."
 
 
