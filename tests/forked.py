@@ -7,6 +7,7 @@ Python and SciPy take half a second of a core to start, which is more than most 
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
 import signal
@@ -160,7 +161,8 @@ def _watch(number: int, out: int, err: int) -> None:
 
     def end_with_the_caller() -> None:
         if caller.recv(1) == b"":
-            os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.kill(child, signal.SIGKILL)
 
     threading.Thread(target=end_with_the_caller, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

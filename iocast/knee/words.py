@@ -12,6 +12,7 @@ REASONS = {
     "narrow": "The interval is as narrow as requested.",
     "time": "The time budget is spent: the interval is as wide as it is; the same command with a larger --budget goes on.",
     "never met": "Not even the unloaded system keeps the levels.",
+    "greatest power": "Runs at the lowest load agree that power does not rise there.",
     "always met": "No load that these ranks, or the limit on their rate, allow misses.",
     "unfinished": "The search was not finished; the same command goes on.",
 }
@@ -56,7 +57,12 @@ def knee_text(knee: dict[str, Any]) -> str:
     sure = f"{100 * knee['confidence']:.0f} %"
     if answer is None:
         unloaded = knee["unloaded"]
-        if unloaded:
+        if unloaded and not levels:
+            lines.append(
+                f"Power was not seen to rise above the lowest load, {load_text(over, unloaded['load'], ranks)}: "
+                "the greatest power is at that load or below, or these runs are too few to show the rise."
+            )
+        elif unloaded:
             printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
             lines.append(
                 f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, {load_text(over, unloaded['load'], ranks)}, {printed} (median)."
@@ -94,9 +100,13 @@ def knee_text(knee: dict[str, Any]) -> str:
             f"Bounds: an operation takes {quantity('', bounds['demand'])} without load, the most was {quantity('rate', bounds['saturated_rate'])}: "
             f"from N* = D / D_max = {bounds['ranks']:.3g} ranks asking all the time on, some must wait."
         )
-    return "\n".join(
-        [*lines, f"{REASONS[knee['reason']]} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]]
-    )
+    return "\n".join([*lines, f"{why_ended(knee)} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]])
+
+
+def why_ended(knee: dict[str, Any]) -> str:
+    """Of the content of knee.json: why the search ended, as a sentence."""
+    for_power = not knee["levels"] and knee["reason"] == "never met"
+    return REASONS["greatest power" if for_power else knee["reason"]]
 
 
 def _span(name: str, value: dict[str, float | None]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iocast.knee.words import REASONS, load_text
+from iocast.knee.words import load_text, why_ended
 from iocast.phases import main_phases, rate_of
 from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
@@ -48,7 +48,7 @@ def _knees(sources: Sources) -> Table:
                 "high": load_text(knee["over"], ends["high"], ranks) if ends["high"] is not None or not answer else "not reached",
                 "confidence": knee["confidence"], "confirmed": answer.get("confirmed"), "rate": (answer.get("rate") or {}).get("value"),
                 "response": (answer.get("response") or {}).get("value"),
-                "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()), "why": REASONS[knee["reason"]],
+                "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()), "why": why_ended(knee),
             }
         )  # fmt: skip
     columns = [

