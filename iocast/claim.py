@@ -214,13 +214,19 @@ class Claim:
                 f"The directory '{place}' is in use by {who}; how long ago its last sign of life was can't be seen:"
                 f" {error.strerror or error}. Give the same command again."
             ) from error
-        if silent < SILENCE:
+        # A sign of life far in the future is a clock's that was set back since: it would never grow old.
+        if abs(silent) < SILENCE:
             raise InputError(
-                f"The directory '{place}' is in use by {who}; its last sign of life was {silent:.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here."
+                f"The directory '{place}' is in use by {who}; its last sign of life was {max(silent, 0):.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here."
             )
         if not take_over:
+            last = (
+                f"without a sign of life for {silent:.0f} s"
+                if silent > 0
+                else f"with a sign of life {-silent:.0f} s in the future"
+            )
             raise InputError(
-                f"The directory '{place}' is claimed by {who}, without a sign of life for {silent:.0f} s. Make sure that it has ended there with all its ranks, then give --take-over."
+                f"The directory '{place}' is claimed by {who}, {last}. Make sure that it has ended there with all its ranks, then give --take-over."
             )
 
     def _live(self) -> None:
@@ -246,12 +252,16 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _age(path: Path) -> float:
-    """Seconds since the last sign of life, by the clock of who keeps the files. @raises OSError"""
+    """Seconds since the last sign of life, by the clock of who keeps the files; negative when it lies in the future.
+
+    @raises OSError"""
     probe = path.with_name(f".{NAME}.{secrets.token_hex(8)}")
-    os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+    file = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
-        return max(0.0, os.lstat(probe).st_mtime - os.lstat(path).st_mtime)
+        os.utime(file)  # an NFS server may keep the number of an exclusive creation in the new file's times
+        return os.fstat(file).st_mtime - os.lstat(path).st_mtime
     finally:
+        os.close(file)
         probe.unlink()
 
 
