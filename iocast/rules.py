@@ -69,6 +69,8 @@ class Rules:
         kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
         if rate["value"] <= most:
             return quantities | {"rate": rate | kept}, None
+        if rate["low"] is not None:  # how far below the value it may lie is not known any better than before
+            kept["low"] = rate["low"] * most / rate["value"]
         longer = blend.mean_response(self.requested, most) / blend.mean_response(self.requested, rate["value"])
         below = {name: {"calibrated": one["value"]} | one | times(one, longer) for name, one in quantities.items()}
         sentence = (

@@ -14,6 +14,7 @@ from iocast import blend
 from iocast.baselines import Point, _throughput
 from iocast.blend import CALIBRATED, HALF, LAST, POPULATION, PRIOR, QUEUE, Backtest, Question
 from iocast.calibrate.reading import NOISE_KINDS
+from iocast.rules import Rules
 
 QUIET = dict.fromkeys(NOISE_KINDS, 0.01)
 
@@ -139,6 +140,17 @@ def test_closed_queues_never_exceed_the_ceiling(servers: int) -> None:
             1 + 1e-9
         )
     assert blend.ceiling(points, Question(64, 64), 0.05) > blend.ceiling(points, Question(64, 64), 0.0)
+
+
+@pytest.mark.parametrize("low", [0.3, 1.2, 3.0])
+def test_a_rate_above_the_ceiling_keeps_its_doubt(low: float) -> None:
+    """Also where its whole interval lies above. Latencies are longer by as much as the rate is lower (Little)."""
+    rules = Rules({}, [queue(8), queue(16)], Question(64, 64), QUIET, 1000.0)
+    rate = {"value": 4000.0, "low": 4000.0 * low / 4, "high": 8000.0}
+    found, sentence = rules.apply({"rate": rate, "stat.q50": {"value": 1e-3, "low": 5e-4, "high": 2e-3}}, 0.9)
+    assert sentence and found["rate"]["value"] == found["rate"]["high"] == 1000.0
+    assert found["rate"]["low"] == pytest.approx(1000.0 * low / 4)
+    assert found["stat.q50"]["value"] / 1e-3 == pytest.approx(4.0)
 
 
 def test_nodes_that_bring_something_of_their_own_have_no_ceiling() -> None:
