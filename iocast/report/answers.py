@@ -65,7 +65,7 @@ def question(sources: Sources) -> str:
     if not runs:
         return ""
     workloads = _listed(list(dict.fromkeys(run.workload for run in runs)))
-    where = _placements([{"nodes": run.nodes, "ranks_per_node": run.ranks / run.nodes} for run in runs])
+    where = _placements([run.document["placement"] for run in runs])
     return f"How fast is {workloads} {where}{' in simulation' if all(run.simulated for run in runs) else ''}?"
 
 
@@ -149,7 +149,7 @@ def _of_run(run: Run, names: list[str]) -> Grid:
             ]
         )
     rows.append(["all", units.seconds(total), units.NOTHING, units.NOTHING, units.NOTHING])
-    who = f"{run.name}: {units.nodes(run.nodes)} × {run.ranks / run.nodes:g} ranks"
+    who = f"{run.name}: {_where(run.document['placement'])}"
     header = ["phase", "time", "bandwidth", "operations", "where the time goes"]
     return Grid(f"Time and bandwidth by phase, {who}", header, rows, _note([], len(names)))
 
@@ -232,25 +232,27 @@ def _between_heading(forecasts: list[dict[str, Any]]) -> str:
 
 
 def _placement(forecast: Mapping[str, Any]) -> str:
-    where = forecast["placement"]
     factor = evidence.waiting_factor(dict(forecast))
-    nodes = where.get("nodes") or 1
-    per_node = where.get("ranks_per_node") or evidence.ranks_of(where) / nodes
-    return f"{nodes:,} × {per_node:g}" + (f", waiting factor {factor:g}" if factor else "")
+    return _where(forecast["placement"]) + (f", waiting factor {factor:g}" if factor else "")
+
+
+def _where(placement: Mapping[str, Any]) -> str:
+    ranks, nodes = evidence.ranks_of(dict(placement)), placement.get("nodes", 1)
+    if nodes is None:
+        return f"{units.ranks(ranks)} (nodes not stated)"
+    return f"{nodes:,} × {placement.get('ranks_per_node') or ranks / nodes:g}"
 
 
 def _placements(placements: list[Mapping[str, Any]]) -> str:
-    """ "on 16 and 128 nodes with 36 ranks each"; placements of unequal nodes are listed."""
-    per_node = {
-        float(p.get("ranks_per_node") or evidence.ranks_of(dict(p)) / (p.get("nodes") or 1)) for p in placements
-    }
-    nodes = sorted({int(p.get("nodes") or 1) for p in placements})
-    if len(per_node) > 1:
-        counts = sorted({round(float(p.get("ranks_per_node") or 0) * int(p.get("nodes") or 1)) for p in placements})
-        return f"with {_listed([f'{n:,}' for n in counts])} ranks"
-    each = next(iter(per_node))
-    number = _listed([f"{n:,}" for n in nodes])
-    return f"on {number} node{'s' if nodes != [1] else ''} with {each:g} rank{'s' if each != 1 else ''} each"
+    """ "on 16 and 128 nodes with 36 ranks each"; of unequal or unknown nodes only the ranks."""
+    ranks = [evidence.ranks_of(dict(p)) for p in placements]
+    nodes = [p.get("nodes", 1) for p in placements]
+    per_node = {count / on for count, on in zip(ranks, nodes, strict=True) if on is not None}
+    if None in nodes or len(per_node) > 1:
+        return f"with {_listed([f'{n:,}' for n in sorted(set(ranks))])} ranks"
+    each, different = next(iter(per_node)), sorted({int(n) for n in nodes})
+    number = _listed([f"{n:,}" for n in different])
+    return f"on {number} node{'s' if different != [1] else ''} with {each:g} rank{'s' if each != 1 else ''} each"
 
 
 def _listed(words: list[str]) -> str:

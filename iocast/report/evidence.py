@@ -220,7 +220,7 @@ def _matched(sources: Sources) -> list[Comparison]:
 
 def _same(forecast: dict[str, Any], run: Run) -> bool:
     placement, workload = forecast["placement"], forecast.get("workload") or {}
-    if ranks_of(placement) != run.ranks or int(placement.get("nodes", run.nodes)) != run.nodes:
+    if ranks_of(placement) != run.ranks or placement.get("nodes", run.nodes) != run.nodes:
         return False
     name = workload if isinstance(workload, str) else workload.get("name", run.workload)
     return name == run.workload and waiting_factor(forecast) == run.waiting_factor

@@ -75,11 +75,13 @@ class Run:
         return int(self.document["placement"]["ranks"])
 
     @property
-    def nodes(self) -> int:
-        return int(self.document["placement"].get("nodes") or 1)
+    def nodes(self) -> int | None:
+        """None of an imported run that does not say."""
+        nodes = self.document["placement"].get("nodes")
+        return None if nodes is None else int(nodes)
 
     @property
-    def placement(self) -> tuple[int, int]:
+    def placement(self) -> tuple[int, int | None]:
         """Ranks and nodes: what two runs must share to be repeats of each other."""
         return self.ranks, self.nodes
 

@@ -301,7 +301,7 @@ def _ran(run: Run) -> str:
     """What a run did, with the phase; of one with several phases beside set-up and clean-up, such as an application's,
     how long they took."""
     where = "In simulation, " if run.simulated else ""
-    who = f"{where}{units.ranks(run.ranks)} on {units.nodes(run.nodes)}"
+    who = f"{where}{units.ranks(run.ranks)}{f' on {units.nodes(run.nodes)}' if run.nodes else ''}"
     did = "do" if run.simulated else "did"
     phases = [p for name in main_phases(run.phase_names) for p in run.repeats(name)]
     seconds: dict[str, float] = {}

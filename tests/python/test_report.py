@@ -16,8 +16,9 @@ import pytest
 import report_inputs
 
 from iocast.errors import InputError
+from iocast.report import answers
 from iocast.report import (
-    answers, evidence, figures, record, story, tables, units, write_data, write_figures, write_numbers, write_report
+    evidence, figures, record, story, tables, units, write_data, write_figures, write_numbers, write_report
 )  # fmt: skip
 from iocast.report.figures import style, throughput, whatif
 from iocast.report.sources import Sources, read_sources
@@ -340,6 +341,21 @@ def test_a_run_without_some_part_still_makes_a_report(missing, inputs, tmp_path)
         (run / "run.json").write_text(json.dumps(document))
     write_report([run], tmp_path / "r.html")
     assert "no data. It needs" in (tmp_path / "r.html").read_text()
+
+
+def test_a_run_that_does_not_say_its_nodes_is_not_one_of_one_node(inputs, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(inputs.simulated, run)
+    document = json.loads((run / "run.json").read_text())
+    document["placement"] |= {"nodes": None, "ranks_per_node": None}
+    (run / "run.json").write_text(json.dumps(document))
+    write_report([run], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text().replace("\u202f", " ").replace("\u00a0", " ")
+    assert "with 64 ranks in simulation?" in text and "In simulation, 64 ranks do" in text
+    assert answers._where(document["placement"]).replace("\u00a0", " ") == "64 ranks (nodes not stated)"
+    assert "1 node" not in text and "1 ×" not in text
+    rows = json.loads(Page(text).texts["numbers"])["tables"]["runs"]["rows"]
+    assert [row["nodes"] for row in rows] == [None] * len(rows)
 
 
 def test_a_forecast_alone_says_that_nothing_checked_it(inputs, tmp_path):
