@@ -331,7 +331,7 @@ def duration(text: str, option: str, low: float, high: float) -> float:
     """ "500ms", "5s", "10min", "2h" in seconds.
 
     @raises InputError: for anything else, and for what is not from `low` to `high` seconds"""
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(ms|s|min|h)\s*", text)
+    found = re.fullmatch(rf"({strict.NUMBER})\s*(ms|s|min|h)", text.strip())
     value = float(found[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}[found[2]] if found else -1.0
     if not low <= value <= high:
         raise InputError(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -30,22 +29,9 @@ from iocast.files import SCHEMA_VERSION
 from iocast.waits import wait_of
 
 SHORTEST, LONGEST = 0.01, 3600.0
+"""Seconds between two samples."""
 NAMING = 5
 """Samples during which a new process may still change its name: it is forked before it becomes what it is called."""
-
-
-def parse_duration(text: str) -> float:
-    """ "500ms", "1s", "2min" in seconds.
-
-    @raises InputError"""
-    found = re.fullmatch(r"\s*([\d.]+)\s*(ms|s|min)\s*", text)
-    try:
-        value = float(found[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[found[2]] if found else -1.0
-    except ValueError:
-        value = -1.0
-    if not SHORTEST <= value <= LONGEST:
-        raise InputError(f"'{text}' is no time between two samples; write a number with a unit, from 10ms to 60min.")
-    return value
 
 
 class Named:

@@ -11,6 +11,7 @@ from typing import Any
 
 from iocast.content import content_hash
 from iocast.errors import InputError
+from iocast.strict import NUMBER
 
 NO_PART = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
 """Parameters for the length of a run, its start in its data and its random numbers; they are no part of the
@@ -26,7 +27,7 @@ SCALES = {
 """Factors from a setting's unit, as the programs take it, to bytes, seconds and per second."""
 BASE_UNITS = {"bytes": "B", "seconds": "s", "per second": "/s"}
 """Units of SI by the name that a pattern's parameter has for its own."""
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z/]*)\s*")
+_NUMBER = re.compile(rf"({NUMBER})\s*([A-Za-z/]*)")
 
 
 @dataclass(frozen=True)

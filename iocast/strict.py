@@ -25,6 +25,9 @@ MAX_DEPTH = 100
 """Lists and maps within each other."""
 MAX_ALIASED = 100_000
 """Nodes that the aliases of a YAML file repeat."""
+NUMBER = r"(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?)"
+"""Pattern of a number in a text. It matches a text in one way only: where what follows doesn't, a pattern that could
+split the digits differently would try every way, which takes minutes for a few thousand digits."""
 MAX_DIGITS = 300
 """Digits of a number without an exponent."""
 _files: list[Path] = []

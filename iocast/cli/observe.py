@@ -41,8 +41,9 @@ def observe(
     """Sample CPU, disks and network during a measurement.
 
     Processes and memory are sampled too. The samples are joined to the run directory of the measurement."""
+    from iocast.files import duration
+    from iocast.observe import LONGEST, SHORTEST, run_directories_of
     from iocast.observe import observe as watch
-    from iocast.observe import parse_duration, run_directories_of
     from iocast.text import utilisation_text
     from iocast.utilisation import join as join_to
 
@@ -57,7 +58,7 @@ def observe(
         raise InputError("Name the file for the observation with --out, or join some to a run with --join RUN FILE...")
     if waits and not process:
         raise InputError("Say with --process which processes --waits is about.")
-    status = watch(out, parse_duration(every), process or [], words or [], waits)
+    status = watch(out, duration(every, "--every", SHORTEST, LONGEST), process or [], words or [], waits)
     joined = []
     for run in run_directories_of(words or []) if status == 0 else []:
         content = join_to(run, [out])

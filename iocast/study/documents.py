@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.errors import InputError
+from iocast.strict import NUMBER
 from iocast.platform import Document, get_path, has_part, merge, set_path
 
 COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
-_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*)")
+_NUMBER = re.compile(rf"\s*({NUMBER})\s*(.*)")
 
 
 class Down(Exception):

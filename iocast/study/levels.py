@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from iocast.errors import InputError
+from iocast.strict import NUMBER, shown
 from iocast.strict_yaml import allowed_sentence
 
 STATISTICS = {
@@ -31,9 +32,9 @@ _BYTES = {
     "TiB/s": 2.0**40,
 }
 _SHARES = {"%": 0.01, "": 1.0}
-_FORM = re.compile(
-    r"\s*([\w.]+)\s*\(\s*([^()]+?)\s*\)\s*(<=|>=|<|>|==?)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(\S*)\s*"
-)
+_FORM = re.compile(rf"([\w.]+)\s*\(([^()]+)\)\s*(<=|>=|<|>|==?)\s*({NUMBER})\s*((?:[^\s\d]\S*)?)")
+MAX_LEVEL = 200
+"""Characters of a level's text."""
 _BITS = re.compile(r"([kMGT]?i?)b(?:it)?(?:/s|ps)")
 EXAMPLE = "write a level such as 'p99(create) < 50 ms' or 'rate(create) >= 20k/s'"
 
@@ -88,10 +89,13 @@ def kind_of(quantity: str) -> str:
 
 def parse_level(text: str) -> Level:
     """@raises InputError without file and line: the caller knows them"""
-    found = _FORM.fullmatch(text)
+    if len(text) > MAX_LEVEL:
+        raise InputError(f"{shown(text)} is no level, with {len(text)} characters; {EXAMPLE}")
+    found = _FORM.fullmatch(text.strip())
     if not found:
         raise InputError(f"'{text}' is no level; {EXAMPLE}")
     function, subject, comparison, value, unit = found.groups()
+    subject = subject.strip()
     if function not in FUNCTIONS:
         raise InputError(f"'{text}' asks for '{function}'. {allowed_sentence(function, FUNCTIONS)[:-1]}")
     if "<" not in comparison and ">" not in comparison:

@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
 import unicodedata
 import zlib
 from collections.abc import Callable
@@ -28,8 +29,12 @@ from readers import BOMB, KINDS, PLAN, Fuzz, make_corpus  # noqa: E402
 
 from iocast import cli, strict  # noqa: E402
 from iocast.errors import InputError, printable  # noqa: E402
+from iocast.files import duration  # noqa: E402
 from iocast.names import as_file_name, is_file_name  # noqa: E402
+from iocast.question import Setting  # noqa: E402
 from iocast.run_directory import Run  # noqa: E402
+from iocast.study.documents import number  # noqa: E402
+from iocast.study.levels import parse_level  # noqa: E402
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -117,6 +122,26 @@ def test_small_files_cost_little(here: Path) -> None:
 def packed(content: bytes) -> str:
     body = zlib.compress(content, 9)
     return base64.b64encode(struct.pack(">ii", 0x1C849314, len(body)) + body).decode()
+
+
+@pytest.mark.parametrize("spoil", ["", " ms x", "s\0", "(x)"])
+def test_a_long_number_takes_no_longer_than_its_length(spoil: str) -> None:
+    """A pattern that could split digits in several ways would try them all: a level of a study took five minutes."""
+    digits = "9" * 6000
+    texts = [digits + spoil, f"{digits}.{digits}{spoil}", " " * 6000 + digits + spoil, f"1e{digits}{spoil}"]
+    begun = time.process_time()
+    for text in texts:
+        assert Setting.read(text) == Setting.read(text)
+        number(text)
+        for refused_text in (lambda: duration(text, "--budget", 1, 9), lambda: parse_level(f"p99(stat) < {text}")):
+            with pytest.raises(InputError) as refusal:
+                refused_text()
+            assert len(str(refusal.value)) < 200 + len(text)
+    assert time.process_time() - begun < 3
+    with pytest.raises(InputError, match="is no level, with 6018 characters"):
+        parse_level(f"p99(stat) < {digits} 50 ms")
+    for text in ("p99( stat )<50ms", " p99(stat) < 50  ms ", "p99(stat) <= .05 s", "p99(stat) < 5.e-2s"):
+        assert parse_level(text).limit == pytest.approx(0.05) and parse_level(text).quantity == "stat.q99"
 
 
 def test_a_histogram_has_bounds(here: Path) -> None:
