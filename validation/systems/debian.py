@@ -17,6 +17,7 @@ import dataclasses
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -178,6 +179,7 @@ def main() -> None:
     given = parser.parse_args()
     given.only = given.only or list(COMMANDS)
     given.logs.mkdir(parents=True, exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # a root's processes end with this one
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         sys.exit("debian.py needs root and the Debian package debootstrap.")
     outcomes = [outcome for release in given.releases for outcome in try_release(release, given)]
