@@ -34,10 +34,12 @@ from test_s3_answers import Handler, Service  # noqa: E402
 
 STATUSES = (100, 200, 204, 206, 301, 304, 307, 400, 401, 403, 404, 409, 411, 412, 416, 429, 500, 501, 503, 599, 999)
 PIECES = (
-    b"<Key>mine/0_0/file-0</Key>", b"<Contents><Key>theirs</Key></Contents>", b"<Contents><Key>mine/../theirs</Key></Contents>",
+    b"<Key>mine/0_0/file-0</Key>", b"<Contents><Key>theirs</Key></Contents>",
+    b"<Contents><Key>mine/../theirs</Key></Contents>",
     b"<Contents><Key>m</Key></Contents>", b"<Contents><Key></Key></Contents>", b"<Contents>", b"</Key>", b"<Key>",
     b"<NextContinuationToken>t</NextContinuationToken>", b"<IsTruncated>true</IsTruncated>", b"<Code>NoSuchKey</Code>",
-    b"<Error><Code>\x1b[31mEvil</Code></Error>", b"<Name>given</Name>", b"&#0;", b"&amp", b"%00%2e%2e", b"\x00", b"\xff\xfe",
+    b"<Error><Code>\x1b[31mEvil</Code></Error>",
+    b"<Name>given</Name>", b"&#0;", b"&amp", b"%00%2e%2e", b"\x00", b"\xff\xfe",
     b"<" * 1000, b"x" * 100_000, b"9" * 400, b"{", b"]", b"-1",
 )  # fmt: skip
 HEADERS = (
