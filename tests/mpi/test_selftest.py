@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,35 @@ def test_each_operation_is_one_request_and_served_in_order(truth: str, tmp_path:
         first = min(range(3), key=lambda server: free[server])
         assert row["start"] == pytest.approx(max(row["arrival"], free[first]), abs=2e-9)
         free[first] = row["finish"]
+
+
+def test_it_ends_while_it_serves(tmp_path: Path) -> None:
+    """Requests are under way and wait for a server; with sanitizers, what answers them uses nothing that is gone."""
+    (tmp_path / "slow.yaml").write_text(TRUTH.replace("mean: 300us", "mean: 500ms"))
+    (directory := tmp_path / "place").mkdir()
+    program = [binaries.find("iocast-queuefs"), "--platform", tmp_path / "slow.yaml", directory]
+    process, waiting = subprocess.Popen(program, stderr=subprocess.PIPE, text=True), []
+    try:
+        until = time.monotonic() + 20
+        while not os.path.ismount(directory):
+            assert process.poll() is None and time.monotonic() < until
+            time.sleep(0.02)
+        (directory / "file").touch()
+        for _ in range(8):
+            waiting.append(
+                subprocess.Popen(["stat", directory / "file"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+        time.sleep(0.3)
+        assert any(one.poll() is None for one in waiting)
+        process.terminate()
+        printed = process.communicate(timeout=20)[1]
+        assert process.returncode == 0 and not printed and not os.path.ismount(directory)
+        for one in waiting:
+            one.wait(timeout=20)
+    finally:
+        for one in (process, *waiting):
+            one.kill()
+            one.wait()
 
 
 def test_what_it_cannot_be_is_refused(tmp_path: Path) -> None:
