@@ -21,6 +21,14 @@ Promise.all(drawn).then(
   (error) => { document.body.dataset.failed = String(error); console.error(error); },
 );
 
+// On paper nobody can open anything. Folded tables stay folded: they fill pages, and their numbers are in the JSON.
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = [...document.querySelectorAll("details:not([open])")].filter((one) => !one.querySelector("table"));
+  opened.forEach((one) => { one.open = true; });
+});
+addEventListener("afterprint", () => { opened.forEach((one) => { one.open = false; }); });
+
 // Cells carry the plain value in data-value; what has none goes last either way.
 function compare(a, b) {
   if (a === "" || b === "") return a === b ? 0 : a === "" ? 1 : -1;

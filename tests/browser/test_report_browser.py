@@ -174,3 +174,34 @@ def test_the_download_is_the_json(browser, report):
         " decodeURIComponent(a.href.split(',').slice(1).join(',')) === document.getElementById('numbers').textContent"
         " && a.href.startsWith('data:application/json'); })()"
     )
+
+
+def test_what_is_folded_stands_on_paper(browser, page):
+    """But for tables of numbers, which fill pages."""
+    browser.open(page, next(iter(SIZES.values())), DRAWN)
+    closed = "[...document.querySelectorAll('details:not([open])')].filter(d => !d.querySelector('table')).length"
+    before = browser.evaluate(closed)
+    browser.evaluate(f"addEventListener('beforeprint', () => {{ document.body.dataset.closed = {closed}; }})")
+    browser.call("Page.printToPDF")
+    assert before > 0 and browser.evaluate("document.body.dataset.closed") == "0"
+    assert browser.evaluate(closed) == before
+
+
+def test_all_that_can_be_used_is_reached_by_keyboard(browser, page):
+    browser.open(page, next(iter(SIZES.values())), DRAWN)
+    usable = "[...document.querySelectorAll('a[href], summary, button, [tabindex=\"0\"]')]"
+    wanted = browser.evaluate(f"{usable}.filter(e => e.checkVisibility()).length")
+    browser.evaluate("window.reached = new Set(); window.hidden = []")
+    look = (
+        "(() => { const e = document.activeElement; const s = getComputedStyle(e); window.reached.add(e);"
+        " if (s.outlineStyle === 'none' && s.boxShadow === 'none') window.hidden.push(e.outerHTML.slice(0, 80)); })()"
+    )
+    for _ in range(wanted):
+        for kind in ("rawKeyDown", "keyUp"):
+            browser.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        browser.evaluate(look)
+    missed = browser.evaluate(
+        f"{usable}.filter(e => e.checkVisibility() && !window.reached.has(e)).map(e => e.outerHTML.slice(0, 80))"
+    )
+    assert wanted > 10 and missed == []
+    assert browser.evaluate("window.hidden") == [], "who looks sees where the focus is"

@@ -96,8 +96,7 @@ def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     log = max(values) > 30 * min(values)
     x = alt.Scale(type="log", nice=False, padding=12) if log else alt.Scale(zero=True, nice=True)
     order = ["measured", "forecast", *(m.label for m in marks)]
-    labels = alt.Axis(title=None, labelExpr="datum.label === 'universal scalability law' ? 'scalability law' : datum.label",
-                      ticks=False, domain=False, grid=False, labelLimit=130)  # fmt: skip
+    labels = alt.Axis(title=None, ticks=False, domain=False, grid=False, labelLimit=160)
     y = alt.Y("series:N", sort=order, axis=labels)
     text, title = style.rate_axis(rows)
     axis = style.log_axis(text, title, values) if log else style.axis(text, title)
