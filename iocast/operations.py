@@ -4,6 +4,7 @@ operations."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,25 +26,33 @@ SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
 def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """What one rank asks for in one of the `repeats` of each phase: `operations` of each kind, `bytes` and `blocks` of
     one; whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work. `datasets` and `objects` are
-    what ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). Beside the
-    phases the pattern's `parameters`, and those `given`.
+    what ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). Of a phase
+    that is one rank's work however many there are (`alone`), all this is that rank's. Beside the phases the pattern's
+    `parameters`, and those `given`.
 
-    Taken from the operation streams of four ranks on two nodes, and of six on three where ranks share what they use.
+    Taken from the operation streams of four ranks on two nodes, and of six on three where ranks share what they use, or
+    one works alone.
     @raises InputError with the simulator's sentences"""
     simulator = binaries.find("iocast-sim")
     described = binaries.run_json([simulator, "--describe", workload, "--json"])
     run, phases = _streams(platform, workload, settings, 2)
     shares = any(len(users) > 1 for one in phases.values() for kind in USED for users in one[kind].values())
-    larger = _streams(platform, workload, settings, 3)[1] if shares else {}
+    one_works = any(len(one["by_rank"]) == 1 for one in phases.values())
+    larger = _streams(platform, workload, settings, 3)[1] if shares or one_works else {}
     open_loop = float(run["workload"]["parameters"].get("rate", 0)) > 0
     for name, one in phases.items():
         repeats = one["repeats"] = len(one["repeats"])
-        one["unlike"] = _are_unlike(one.pop("by_rank"))
+        by_rank = one.pop("by_rank")
+        one["alone"] = len(by_rank) == len(larger.get(name, {}).get("by_rank", {})) == 1
+        one["unlike"] = not one["alone"] and _are_unlike(by_rank)
         for kind in USED:
-            one[kind] = _owners(one[kind], larger.get(name, {}).get(kind, {}))
+            more = larger.get(name, {}).get(kind, {})
+            one[kind] = [0.0, 0.0, float(len(one[kind]))] if one["alone"] else _owners(one[kind], more)
         one["bytes"] = {kind: n / one["operations"][kind] for kind, n in one["bytes"].items()}
         one["blocks"] = {kind: n / one["operations"][kind] for kind, n in one["blocks"].items()}
-        one["operations"] = {kind: n / 4 / repeats for kind, n in one["operations"].items()}
+        one["operations"] = {
+            kind: n / math.prod(working(one, 2, RANKS_PER_NODE)) / repeats for kind, n in one["operations"].items()
+        }
         one["pauses"] = one["pauses"] or open_loop
     parameters = {p["name"]: {"default": p["default"], "unit": p["unit"]} for p in described["parameters"]}
     return {
@@ -85,6 +94,11 @@ def _owners(users: Mapping[Any, set[int]], larger: Mapping[Any, set[int]]) -> li
     # Ranks may go round each other's: what all of them use then grows with their number.
     grown = min(max(0.0, (more - common) / RANKS_PER_NODE), common / (2 * RANKS_PER_NODE))
     return [own / (2 * RANKS_PER_NODE) + grown, local / 2, common - 2 * RANKS_PER_NODE * grown]
+
+
+def working(phase: Mapping[str, Any], nodes: int, ranks_per_node: int) -> tuple[int, int]:
+    """Nodes, and ranks on each, that work in a phase of `profile()` at a placement."""
+    return (1, 1) if phase["alone"] else (nodes, ranks_per_node)
 
 
 def total(owners: Sequence[float], nodes: int, ranks_per_node: int) -> float:

@@ -25,7 +25,7 @@ from iocast.family import Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
-from iocast.operations import MOVES_DATA, Shares, iteration, profile, total
+from iocast.operations import MOVES_DATA, Shares, iteration, profile, total, working
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences
@@ -281,17 +281,19 @@ OF_A_PHASE = (
 
 
 def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Forecasts of several phases as the first one with the others under `further_phases`; warnings that not all of
-    them have name their phase."""
+    """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of the
+    basis that not all of them have name their phase."""
     joined = answers[0] | {
         "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]
     }
-    every = list(dict.fromkeys(warning for one in answers for warning in one["warnings"]))
-    having = {warning: [one["phase"] for one in answers if warning in one["warnings"]] for warning in every}
-    joined["warnings"] = [
-        warning if len(having[warning]) == len(answers) else f"{', '.join(having[warning])}: {warning}"
-        for warning in every
-    ]
+    for key in ("warnings", "basis"):
+        having: dict[str, list[str]] = {}
+        for one in answers:
+            for text in one[key]:
+                having.setdefault(text, []).append(one["phase"])
+        joined[key] = [
+            text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}" for text, phases in having.items()
+        ]
     return joined
 
 
@@ -838,12 +840,13 @@ class _Solver:
 
     def solve(self, phase: str, document: Document) -> Any:
         of = self.known[phase]
-        operations = round(sum(of["operations"].values()) * math.prod(self.place))
+        place = working(of, *self.place)
+        operations = round(sum(of["operations"].values()) * math.prod(place))
         return analytic.solve(
-            resolved(document), iteration(of["operations"]), *self.place,
+            resolved(document), iteration(of["operations"]), *place,
             float(self.given.get("waiting_factor", 0)), operations,
-            size=of["bytes"], blocks=of["blocks"], datasets=total(of["datasets"], *self.place),
-            objects=total(of["objects"], *self.place), think_time=float(self.given.get("think_time", 0)),
+            size=of["bytes"], blocks=of["blocks"], datasets=total(of["datasets"], *place),
+            objects=total(of["objects"], *place), think_time=float(self.given.get("think_time", 0)),
             unlike_ranks=of["unlike"],
         )  # fmt: skip
 
@@ -854,7 +857,8 @@ class _Solver:
 
     def shares(self, phase: str) -> Shares:
         of = self.known[phase]
-        count = {op: n * math.prod(self.place) for op, n in of["operations"].items()}
+        ranks = math.prod(working(of, *self.place))
+        count = {op: n * ranks for op, n in of["operations"].items()}
         return Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
 
 
@@ -902,9 +906,10 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
                 "beside": beside,
                 "operations": [op for one in solver.known.values() for op in one["operations"]],
                 "total": round(
-                    sum(of["repeats"] * sum(of["operations"].values()) for of in solver.known.values())
-                    * nodes
-                    * ranks_per_node
+                    sum(
+                        of["repeats"] * sum(of["operations"].values()) * math.prod(working(of, nodes, ranks_per_node))
+                        for of in solver.known.values()
+                    )
                 ),
             },
             shown,

@@ -11,7 +11,7 @@ from typing import Any
 from iocast.errors import InputError, RunError
 from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted
-from iocast.predict import SEEDS, predict
+from iocast.predict import LONG, SEEDS, predict
 from iocast.question import Setting
 from iocast.text import quantity, seconds_range, table
 from iocast.workers import Workers
@@ -54,7 +54,8 @@ def _size(ranks: int, operations: float | None, systems: int) -> str:
     """How much is simulated. operations: of one run, where they are known."""
     each = "" if operations is None else f" with {operations:,.0f} operations"
     beside = f", and {systems} measured system{'s' * (systems != 1)} of its family once" if systems else ""
-    return f"{ranks:,} ranks{each}: this platform {SEEDS} times{beside}"
+    times = "once" if operations is not None and operations > LONG else f"{SEEDS} times"
+    return f"{ranks:,} ranks{each}: this platform {times}{beside}"
 
 
 def _analytic(
@@ -133,7 +134,8 @@ def _moment_text(row: dict[str, Any], at: float) -> str:
     moved = f", {quantity('bandwidth', row['bytes_per_second'])}" if row["bytes_per_second"] else ""
     ends = f"{quantity('', row['start'])} to {quantity('', row['start'] + row['seconds'])}"
     rate = quantity("rate", row["rate"])
-    return f"At {quantity('', at)}: phase {row['phase']}, repeat {row['repeat']} ({ends}), {rate}{moved}."
+    when = "" if row["start"] <= at else "between two phases of this forecast; next comes "
+    return f"At {quantity('', at)}: {when}phase {row['phase']}, repeat {row['repeat']} ({ends}), {rate}{moved}."
 
 
 def _course_lines(course: list[dict[str, Any]], at: dict[str, Any] | None) -> list[str]:

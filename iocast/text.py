@@ -93,6 +93,10 @@ CHANCE = 0.05
 """Largest probability at which errors of one sign are taken for more than chance."""
 
 
+RAREST = 0.001
+"""Probability below which chance is printed as less than that."""
+
+
 def one_sided(errors: Sequence[float]) -> str:
     """A sentence where more errors have one sign than chance gives (two-sided sign test); else ""."""
     signs = [error > 0 for error in errors if error]
@@ -100,11 +104,9 @@ def one_sided(errors: Sequence[float]) -> str:
     chance = min(1.0, 2 * sum(math.comb(len(signs), k) for k in range(more, len(signs) + 1)) / 2 ** len(signs))
     if chance > CHANCE:
         return ""
+    rarely = f"{100 * chance:.1g} %" if chance >= RAREST else f"less than {100 * RAREST:g} %"
     side, tends = ("above", "high") if 2 * sum(signs) > len(signs) else ("below", "low")
-    return (
-        f"{more} of {len(signs)} forecasts were {side} the measurement (by chance: {100 * chance:.1g} %): they tend to be "
-        f"too {tends}."
-    )
+    return f"{more} of {len(signs)} forecasts were {side} the measurement (by chance: {rarely}): they tend to be too {tends}."
 
 
 def percent(error: float | None) -> str:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from iocast.cli.app import verb
+from iocast.cli.app import LINE, verb
 from iocast.cli.options import (
     FELL_SHORT,
     LOAD,
@@ -88,8 +89,6 @@ def plan(
         refuse_without_effect("with a fitted platform, whose measurements are continued", "workload", "sets", "phase")
     most, per_node = planning.limits_of(fitted, nodes, ppn)
     wanted = planning.read_place(target) if target else planning.Place(10 * most, per_node)
-    place = f"{wanted.nodes}x{wanted.ranks_per_node}"
-    source = f"iocast plan --platform {platform} --nodes {most} --ppn {per_node} --target {place}"
     length: float | None = None
     written: Path | None = out
     with Simulations(about=fitted.file) as simulations, Steps(after=PATIENCE) as steps:
@@ -97,7 +96,11 @@ def plan(
         if fitted.rates_alone:
             from iocast import plan_rates
 
-            refuse_without_effect("with a platform fitted to rates alone, which has no times of runs", "budget")
+            refuse_without_effect(
+                "with a platform fitted to rates alone, whose plan has no times of runs and draws nothing at random",
+                "budget",
+                "seed",
+            )
             workload, settings, repeats = fitted.fitted["campaign"]["workload"]["pattern"], {}, 2
             proposed = plan_rates.chosen(fitted, wanted, plan_rates.candidates(most, per_node))
             if plan_rates.can_be_measured(workload):
@@ -116,9 +119,8 @@ def plan(
             candidates = planning.candidates(most, per_node, workload, settings)
             proposed, repeats = planner.campaign(candidates, seconds)
             length = planner.length
-            source += f" --budget {budget}"
     if proposed and written and length:
-        write_text(out, planning.campaign_file(proposed, wanted, length, repeats, workload, settings, source))
+        write_text(out, planning.campaign_file(proposed, wanted, length, repeats, workload, settings, shlex.join(LINE)))
     answer = {
         "target": wanted.document(),
         "repeats": repeats,

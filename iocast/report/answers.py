@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +43,16 @@ def answered(sources: Sources) -> list[dict[str, Any]]:
     found = evidence.targets(sources) or [f for f in sources.forecasts if not evidence.is_alternative(f)]
     order = evidence.forecast_phases(sources)
     return sorted(found, key=lambda f: (order.index(evidence.phase_of(f)), evidence.ranks_of(f["placement"])))
+
+
+def names_of(forecasts: list[dict[str, Any]]) -> list[str]:
+    """The phase of each, with the forecast's label where several systems have one of the same phase and placement."""
+    same = Counter((evidence.phase_of(f), _placement(f)) for f in forecasts)
+    return [
+        phase if same[phase, _placement(one)] == 1 or not one.get("label") else f"{phase} ({one['label']})"
+        for one in forecasts
+        for phase in [evidence.phase_of(one)]
+    ]
 
 
 def is_application(forecasts: list[dict[str, Any]]) -> bool:
@@ -84,12 +95,12 @@ def grids(sources: Sources) -> list[Grid]:
 def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
     held = {c.phase: c for c in reversed(evidence.checks(sources)) if c.row("rate")}
     rows = []
-    for one in forecasts[:MAX_ROWS]:
+    for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts), strict=False):
         rate, check = one["quantities"]["rate"], held.get(evidence.phase_of(one))
         error = check.row("rate") if check else None
         rows.append(
             [
-                evidence.phase_of(one),
+                name,
                 _placement(one),
                 _value(rate),
                 _between(one, rate),
@@ -105,11 +116,11 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
 def _of_application(forecasts: list[dict[str, Any]]) -> Grid:
     """Time and bandwidth of each phase, and the largest part of its operations' time."""
     rows = []
-    for one in forecasts[:MAX_ROWS]:
+    for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts), strict=False):
         rate, seconds = one["quantities"]["rate"], one.get("seconds") or {}
         rows.append(
             [
-                evidence.phase_of(one),
+                name,
                 _placement(one),
                 ROUGHLY if evidence.is_wide(rate) else units.seconds(seconds.get("value")),
                 ROUGHLY if evidence.is_wide(rate) and bandwidth(one) else units.bandwidth(bandwidth(one)),

@@ -229,13 +229,17 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
     if check and not evidence.targets(sources):
         return check
     if targets:
-        by_scale: dict[tuple[int, float], list[dict[str, Any]]] = {}
-        for one in sorted(targets, key=lambda f: evidence.ranks_of(f["placement"])):
-            by_scale.setdefault((evidence.ranks_of(one["placement"]), evidence.waiting_factor(one)), []).append(one)
+        by_scale: dict[tuple[int, int, float], list[dict[str, Any]]] = {}
+        for one in sorted(targets, key=_target_scale):
+            by_scale.setdefault(_target_scale(one), []).append(one)
         scales = list(by_scale)
+        nodes = {ranks: {on for count, on, _ in scales if count == ranks} for ranks, _, _ in scales}
         if len(scales) > MAX_SCALES:
             scales = [*scales[: MAX_SCALES - 1], scales[-1]]
-        parts = [f"for {_scale(*scale)}: {_scale_answer(by_scale[scale])}" for scale in scales]
+        parts = []
+        for ranks, on, factor in scales:
+            where = f" on {units.nodes(on)}" if len(nodes[ranks]) > 1 else ""
+            parts.append(f"for {_scale(ranks, factor)}{where}: {_scale_answer(by_scale[ranks, on, factor])}")
         left = len(by_scale) - len(scales)
         more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
         answer = f"Forecast {'; '.join(parts)}{more}"
@@ -248,21 +252,31 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
     return "There is nothing measured or forecast to tell of."
 
 
+def _target_scale(forecast: dict[str, Any]) -> tuple[int, int, float]:
+    """Ranks, nodes (0 where they are not stated) and waiting factor."""
+    placement = forecast["placement"]
+    return evidence.ranks_of(placement), int(placement.get("nodes") or 0), evidence.waiting_factor(forecast)
+
+
 def _scale_answer(forecasts: list[dict[str, Any]]) -> str:
     """Phases of one target scale, MAX_PHASES of them."""
     by_time = answers.is_application(forecasts)
-    shown = [_phase_answer(f, by_time) for f in forecasts[:MAX_PHASES] if "rate" in f["quantities"]]
+    shown = [
+        _phase_answer(f, name, by_time)
+        for f, name in zip(forecasts[:MAX_PHASES], answers.names_of(forecasts), strict=False)
+        if "rate" in f["quantities"]
+    ]
     left = len(forecasts) - MAX_PHASES
     return ", ".join(shown) + (f" and {left} more phase{'s' * (left != 1)}" if left > 0 else "")
 
 
-def _phase_answer(forecast: dict[str, Any], by_time: bool) -> str:
-    """Phase and rate with its interval; of an application, the phase's time and bandwidth."""
-    phase, seconds = evidence.phase_of(forecast), (forecast.get("seconds") or {}).get("value")
+def _phase_answer(forecast: dict[str, Any], name: str, by_time: bool) -> str:
+    """The phase's name and rate with its interval; of an application, the phase's time and bandwidth."""
+    seconds = (forecast.get("seconds") or {}).get("value")
     if not by_time or seconds is None or evidence.is_wide(forecast["quantities"]["rate"]):
-        return f"{phase} {_rate_with_interval(forecast)}"
+        return f"{name} {_rate_with_interval(forecast)}"
     moved = answers.bandwidth(forecast)
-    return f"{phase} {units.seconds(seconds)}" + (f" at {units.bandwidth(moved)}" if moved else "")
+    return f"{name} {units.seconds(seconds)}" + (f" at {units.bandwidth(moved)}" if moved else "")
 
 
 def _how_often(sources: Sources, scored: Score | None) -> str:

@@ -196,7 +196,7 @@ def _runs(sources: Sources) -> Table:
         Column("repeat", "repeat", "count"),
         Column("rate", "throughput", "rate"), Column("errors", "failed", "count"), Column("balance", "balance", "share"),
         Column("node_balance", "balance of nodes", "share"),
-        *(Column(n, n, "seconds", within=(f"{n}.low", f"{n}.high")) for n in sorted(tails, key=evidence.quantity_order)),
+        *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
     ]  # fmt: skip
     columns = [c for c in columns if c.key not in ("repeat", "node_balance") or any(r[c.key] for r in rows)]
     note = (

@@ -17,6 +17,7 @@ from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
+from iocast.operations import working
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
@@ -494,6 +495,7 @@ class Desk:
             "objects": profile["objects"],
             "blocks": profile["blocks"],
             "points": SCREENING_POINTS,
+            **dict(zip(("nodes", "ranks_per_node"), working(profile, scale.nodes, scale.ranks_per_node), strict=True)),
             **thinking,
         }
 
@@ -527,7 +529,7 @@ class Desk:
     def share(self, workload: str, ranks: int) -> float:
         """Of its operations that a simulation does."""
         profile = self.profiles[workload]
-        operations = sum(profile["operations"].values()) * ranks
+        operations = sum(profile["operations"].values()) * math.prod(working(profile, 1, ranks))
         length = _length(profile)
         if operations <= self.study.most_operations or not length:
             return 1.0

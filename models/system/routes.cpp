@@ -5,8 +5,6 @@
 
 namespace iocast {
 
-/// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that
-/// never make anyone wait) is added up and costs one event.
 /// All of a visit to a station where nobody ever waits; it may begin and end later.
 inline void System::visit_at_once(JobId id, Station& station, double begin, double work)
 {
@@ -19,6 +17,8 @@ inline void System::visit_at_once(JobId id, Station& station, double begin, doub
     visit_ahead(station, begin, work);
 }
 
+/// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that
+/// never make anyone wait) is added up and costs one event.
 void System::advance(JobId id)
 {
   double ahead = 0;

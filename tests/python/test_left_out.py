@@ -69,6 +69,28 @@ def test_what_ranks_share_bounds_both_solvers(
     assert solved == pytest.approx(simulated, rel=0.25)
 
 
+@pytest.mark.parametrize(
+    ("workload", "settings", "phase"),
+    [
+        ("mdtest", {"items": "31", "depth": "2", "branching": "5"}, "tree-create"),
+        ("mdtest", {"items": "31", "depth": "2", "branching": "5"}, "tree-remove"),
+    ],
+)
+def test_the_work_of_one_rank_does_not_grow_with_the_ranks(
+    platform: Path, workload: str, settings: dict[str, str], phase: str
+) -> None:
+    """Neither its rate, nor its length, nor the operations that are announced."""
+    for nodes in (2, 8):
+        simulated, solved = (
+            predict(Fitted.open(str(platform)), workload, settings, nodes, 4, phase=phase, solver=solver)
+            for solver in ("simulate", "analytic")
+        )
+        assert solved["total_operations"] == simulated["total_operations"]
+        for of_answer in (lambda a: a["quantities"]["rate"], lambda a: a["seconds"]):
+            assert of_answer(solved)["value"] == pytest.approx(of_answer(simulated)["value"], rel=0.05)
+        assert not any("unlike work" in one for one in solved["left_out"])
+
+
 def resolved(file: Path, text: str) -> Any:
     file.write_text(text)
     return resolve_platform(file)

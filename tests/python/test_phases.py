@@ -15,7 +15,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import MOVES_DATA
 from iocast.phases import first_phase, is_beside, main_phases
-from iocast.predict import Request, _other_placement, _outside_bounds, predict, ranks_per_node_of
+from iocast.predict import Request, _joined, _other_placement, _outside_bounds, predict, ranks_per_node_of
 from iocast.text import forecast_text
 
 PATTERNS = {
@@ -108,6 +108,15 @@ def test_a_phase_that_is_not_there_is_refused_before_the_simulation(lustre: Fitt
         predict(lustre, "ior-easy", {}, 64, 48, phase="wirte", solver=solver)
     with pytest.raises(InputError, match="per_proces"):
         predict(lustre, "ior-easy", {"per_proces": "1GiB"}, 64, 48, solver=solver)
+
+
+@pytest.mark.parametrize("key", ["warnings", "basis"])
+def test_no_sentence_of_a_further_phase_is_lost(key: str) -> None:
+    """Of phases that were fitted apart, each with a forecast of its own."""
+    parts = [{"phase": name, "warnings": [], "basis": []} for name in ("write", "read")]
+    for one, sentences in zip(parts, (["Of both."], ["Of both.", "Of the later one."]), strict=True):
+        one[key] = sentences
+    assert _joined(parts)[key] == ["Of both.", "read: Of the later one."]
 
 
 def test_a_named_phase_alone_is_forecast(lustre: Fitted) -> None:

@@ -178,6 +178,8 @@ def test_a_plan_is_a_campaign(iocast: Iocast, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     printed, plan = json.loads(done.stdout), read_plan(str(out))
     assert plan.settings == {"datasets": "2"}
+    source = yaml.safe_load(out.read_text())["source"]
+    assert source.startswith("iocast plan --platform fuse") and "--set datasets=2" in source, "it can be planned again"
     placed = {(p.nodes, p.ranks_per_node) for p in plan.points}
     assert {(1, 1), (4, 2)} < placed, "one rank and all of them"
     assert len({p.nodes * p.ranks_per_node for p in plan.points if p.waiting_factor == 0}) >= 3
@@ -272,6 +274,7 @@ def test_a_plan_for_a_fitted_platform_needs_the_nodes(iocast: Iocast, tmp_path: 
         ([], "Name how many can be measured next with --nodes."),
         (["--ppn", 36], "on up to 8 nodes with 36 ranks each."),
         (["--nodes", 16, "--budget", "1h"], "--budget has no effect"),
+        (["--nodes", 16, "--seed", 3], "--seed has no effect"),
     ):
         done = iocast("plan", "--platform", platform, *given, "--out", out)
         assert done.returncode == 2 and words in done.stderr.replace("\n", " "), done.stderr

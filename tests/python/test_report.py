@@ -571,6 +571,38 @@ def test_errors_of_one_sign_are_named_where_chance_does_not_explain_them() -> No
     assert not one_sided([0.1] * 5) and not one_sided([0.1] * 5 + [-0.1]) and not one_sided([])
 
 
+def test_chance_is_a_number_that_can_be_read():
+    for count in range(6, 60):
+        assert re.search(r"by chance: (less than )?[0-9.]+ %", one_sided([0.1] * count)), count
+
+
+def test_targets_of_the_same_ranks_differ_in_their_names():
+    """By their nodes; forecasts of two systems for one placement by their labels."""
+
+    def target(nodes: int, rate: float, label: str = "site") -> dict[str, Any]:
+        return {"phase": "benchmark", "placement": {"ranks": 128, "nodes": nodes, "ranks_per_node": 128 // nodes},
+                "label": label, "waiting_factor": 0,
+                "quantities": {"rate": {"value": rate, "low": rate / 2, "high": rate * 2}}}  # fmt: skip
+
+    for others, names in (
+        ([target(16, 1000), target(32, 2000)], ("on 16 nodes: benchmark", "on 32 nodes: benchmark")),
+        ([target(16, 1000), target(16, 2000, "offer")], ("128 ranks: benchmark (site)", ", benchmark (offer)")),
+        ([target(16, 1000)], ("128 ranks: benchmark 1",)),
+    ):
+        shown = story.tell(sources_of(*others))
+        headline = shown.headline.replace(units.SPACE, " ")
+        assert all(name in headline for name in names), headline
+        (grid,) = shown.grids
+        assert len({tuple(row[:2]) for row in grid.rows}) == len(others), grid.rows
+
+
+def test_only_forecasts_have_intervals_that_may_be_wide(inputs):
+    by_name = {table.name: table for table in tables.all_tables(read_sources(inputs.all))}
+    for name, table in by_name.items():
+        wide = [key for row in table.as_json()["rows"] for key in row if key.endswith("_wide")]
+        assert bool(wide) == (name == "forecasts"), name
+
+
 def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     """Upper over lower end beyond a factor 30: no value, neither in the grid nor in a sentence nor in a table."""
     value = 1234.5

@@ -14,7 +14,7 @@ from iocast import simulate as module
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.predict import predict
-from iocast.simulate import simulate, simulation_text
+from iocast.simulate import _moment_text, phase_at, simulate, simulation_text
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -68,6 +68,13 @@ def test_it_says_what_limits_each_phase_and_how_much_is_simulated(answer: dict[s
     assert "2 ranks with 40 operations: this platform 3 times, and 2 measured systems of its family once" in lines[-1]
 
 
+def test_the_announced_runs_are_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("iocast.simulate.LONG", 39)
+    lines: list[str] = []
+    simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda what, *_: lines.append(what))
+    assert "with 40 operations: this platform once, and" in lines[-1]
+
+
 HOUR = """\
 schema_version: 1
 description: a program that computes and writes a checkpoint, three times
@@ -100,6 +107,10 @@ def test_an_application_says_what_happens_at_a_moment(iocast: Iocast, tmp_path: 
         assert before["start"] + before["seconds"] <= after["start"]
     assert all(row["bytes_per_second"] > 0 for row in course)
     assert "it must be a time" in iocast(*command, "--at", "30").stderr
+    computing = [row for row in course if row["phase"] == "compute"]  # --phase can leave out what lies between
+    gap = computing[0]["start"] + computing[0]["seconds"] + 1e-3
+    text = _moment_text(phase_at(computing, gap), gap)
+    assert "between two phases of this forecast; next comes phase compute, repeat 2 (" in text
     late = iocast(*command, "--at", "1h")
     assert late.returncode == 2 and "The phases last 600 s in all" in late.stderr
 
