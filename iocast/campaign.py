@@ -32,7 +32,7 @@ from iocast.files import data_directory, SCHEMA_VERSION, read_campaign, read_jso
 from iocast.names import ALLOWED, as_file_name, is_file_name
 from iocast.processes import start
 from iocast.progress import stderr
-from iocast.strict_yaml import Section
+from iocast.strict_yaml import Section, allowed_sentence
 
 MAX_RANKS_PER_CORE = 128
 """Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""
@@ -133,7 +133,8 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
         file = CAMPAIGNS / f"{name_or_file}.yaml"
         if not file.is_file():
             known = sorted(p.stem for p in CAMPAIGNS.glob("*.yaml"))
-            raise InputError(f"There is no campaign '{name_or_file}'. Known: {', '.join(known)}; or name a YAML file.")
+            allowed = allowed_sentence(name_or_file, known)[:-1]
+            raise InputError(f"There is no campaign '{name_or_file}'. {allowed}; or name a YAML file.")
     yaml = Section.load(file)
     yaml.value("description", "")
     yaml.value("source", "")

@@ -21,12 +21,13 @@ from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
 from iocast.fitted import Fitted
 from iocast.importers import import_files
+from iocast.importers.record import OPTION
 from iocast.importers.series import import_series, is_series, series_notes
 from iocast.names import as_file_name
 from iocast.phases import is_beside, main_phases
-from iocast.platform import dump
+from iocast.platform import dump, find_platform
 from iocast.predict import predict, ranks_per_node_of
-from iocast.run_directory import Point, Run, find_runs, group, runs_in
+from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.strict_yaml import allowed_sentence
 from iocast.text import ROUGHLY, interval, one_sided, percent, quantity, rate_kind, rule_beside, table, too_wide
 from iocast.workers import Workers
@@ -118,6 +119,8 @@ def _whole_way(
     sources: Sequence[Path], targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None, phase: str | None,
     stated: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None, command: str,
 ) -> Answer:  # fmt: skip
+    if platform is not None:
+        find_platform(platform)  # before anything is imported, and once for all phases
     runs = runs_of(sources, out, stated)
     every = phases_of(runs)
     if phase is not None and phase not in every:
@@ -137,10 +140,11 @@ def _whole_way(
         note
         for directory in dict.fromkeys([out / "runs", *sources])
         if (directory / "series.json").is_file()
-        for note in series_notes(read_json(directory / "series.json", "series"))
+        for note in series_notes(read_json(directory / "series.json", "series"), phase)
     ]
     notes += [
-        f"left out: '{path.name}' does not say on how many nodes it ran; import it again with --nodes."
+        f"left out: '{path.name}' does not say on how many nodes it ran; import it by itself with "
+        "iocast import --nodes."
         for path in left_out
     ]
     page = _write_report(_without(runs, left_out), found, out, _title(sources), command)
@@ -169,11 +173,22 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
             f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import."
         )
     target = out / "runs"
+    stated = stated | {OPTION: "--{}-measured"}
     written = (
         import_series(sources, target, stated)
         if is_series(sources)
         else import_files(list(sources), target, None, stated)
     )
+    documents = [read_json(path / "run.json", "run") for path in written]
+    if all(one["placement"]["nodes"] is None for one in documents):
+        files = list(dict.fromkeys(one["imported"]["files"][0]["name"] for one in documents))
+        if len(documents) == 1:
+            raise InputError(f"{files[0]} does not say on how many nodes it ran; add --nodes-measured.")
+        raise InputError(
+            f"These results don't say on how many nodes they ran: {shortened(files)}. If all ran on equally many, add "
+            "--nodes-measured. Otherwise import each by itself (iocast import FILE --nodes N --out runs/NAME), then "
+            "give the directories runs/* to iocast forecast."
+        )
     return written
 
 
@@ -273,8 +288,10 @@ def _with_phase(path: Path, phase: str) -> list[Any]:
 
 def _can_be_simulated(points: Sequence[Point]) -> bool:
     """Whether a family with latencies can be fitted: there are enough scales, and a workload of iocast does what was
-    measured, as none does what fio did."""
+    measured, as none does what fio did. A line of a table has one operation of a workload alone."""
     run = points[0].first
+    if is_table(run):
+        return False
     try:
         check_enough([point for point in points if point.role == "fit"])
         binaries.resolve_workload(run.json["workload"]["pattern"], whole_settings(run), 1, 1)
@@ -284,8 +301,11 @@ def _can_be_simulated(points: Sequence[Point]) -> bool:
 
 
 def _title(sources: Sequence[Path]) -> str:
-    names = [path.name or str(path) for path in sources]
-    return f"Forecast from {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"Forecast from {shortened([path.name or str(path) for path in sources])}"
+
+
+def shortened(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path, title: str, command: str) -> Path:
@@ -367,9 +387,10 @@ def forecasts_text(answer: Answer) -> str:
     if answer.beside:
         lines.append(f"Left out: {', '.join(answer.beside)} (set-up and clean-up; --phase NAME forecasts one of them).")
     lines += answer.series
+    runs = "runs, " if (answer.out / "runs").is_dir() else ""
     return "\n".join(
         [
             *lines,
-            f"Written to {answer.out}: runs, fitted platforms, forecasts; the page for a board is {answer.report}.",
+            f"Written to {answer.out}: {runs}fitted platforms, forecasts; the page for a board is {answer.report}.",
         ]
     )

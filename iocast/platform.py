@@ -13,6 +13,7 @@ import yaml
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, data_directory, read_yaml
+from iocast.strict_yaml import allowed_sentence
 
 RESOLVED = (
     "clients",
@@ -40,7 +41,9 @@ def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
     path = PLATFORMS / f"{name_or_file}.yaml"
     if not os.path.isfile(path):
         known = sorted(p.stem for p in PLATFORMS.glob("*.yaml"))
-        raise InputError(f"There is no platform '{name_or_file}'. Allowed: {', '.join(known)}; or name a YAML file.")
+        raise InputError(
+            f"There is no platform '{name_or_file}'. {allowed_sentence(name_or_file, known)[:-1]}; or name a YAML file."
+        )
     return path
 
 

@@ -1101,7 +1101,7 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
             kind = rate_kind(one["quantities"]["rate"])
             side = "below" if rate < bounds["low"] else "above"
             why = (
-                "the rate falls from what was measured"
+                "the rate falls below the highest measured one"
                 if rate < bounds["low"]
                 else "each rank does more than one of the smallest measurement"
             )

@@ -403,6 +403,11 @@ class Point:
         ]
 
 
+def is_table(run: Run) -> bool:
+    """Whether the run is a line of a CSV table, which has the latencies of one operation at most."""
+    return bool((run.json.get("imported") or {}).get("format") == "table")
+
+
 def group(runs: list[Run]) -> list[Point]:
     """Groups runs by question and role, smallest first; refuses a mixture of workloads or file systems. The order of
     runs of a point hangs on their content, neither on the order in which they are given nor on their names."""

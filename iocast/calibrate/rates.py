@@ -28,7 +28,7 @@ from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.phases import unit_entry
 from iocast.platform import Document, reference, set_path
-from iocast.run_directory import Point
+from iocast.run_directory import Point, is_table
 
 Array = NDArray[np.float64]
 Report = Callable[[str, int, int], None]
@@ -345,7 +345,8 @@ def _hold_out(points: list[Point], measured: list[growth.Measured], unit: str) -
 def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
     """What the rates leave open, in finished sentences."""
     notes = [
-        "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems grow."
+        "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems grow.",
+        *_unused_latencies(points),
     ]
     if growth.one_scale(measured):
         notes.append(one_scale_note(points))
@@ -374,6 +375,18 @@ def one_scale_note(points: list[Point]) -> str:
     ]
     advice = f" Measure {' and '.join(smaller)} next." if smaller else " Measure more ranks."
     return f"All measurements have {points[0].ranks} ranks, so that growth from there is not measured.{advice}"
+
+
+def _unused_latencies(points: Sequence[Point]) -> list[str]:
+    """Why quantiles of latency that the results have are in no forecast."""
+    if any(len(point.quantities()) == 1 for point in points):
+        return []
+    lacking = "" if is_table(points[0].first) else reading.lacking_scales(points)
+    why = lacking or (
+        "A fit to latencies needs runs of iocast measure, or results of a tool whose workload iocast has, with all its "
+        "operations."
+    )
+    return [f"The results have latencies, which were not fitted. {why}"]
 
 
 def alarm_notes(points: list[Point], residuals: Sequence[tuple[float, bool]]) -> list[str]:

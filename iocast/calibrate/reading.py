@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,17 +57,21 @@ LAW_PROBABILITIES = (
 def check_enough(points: list[Point]) -> None:
     """@raises InputError that says which measurements are missing"""
     check_runs(points)
+    if lacking := lacking_scales(points):
+        raise InputError(f"{lacking[:-1]}; or let the rates alone speak: --platform queue.")
+
+
+def lacking_scales(points: Sequence[Point]) -> str:
+    """Which measurements a fit to latencies lacks, and what to measure; "" when it has all."""
     counts = sorted({point.ranks for point in points if point.waiting_factor == 0})
     if 1 not in counts:
-        raise InputError(
-            "A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0; or let the rates alone speak: "
-            "--platform queue."
-        )
+        return "A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0."
     if len(counts) < 3:
-        raise InputError(
+        return (
             f"There are too few measurements to calibrate: only N = {', '.join(map(str, counts))} without waiting factor. "
             f"Measure at least three numbers of ranks, e.g. N = {', '.join(str(n) for n in (2, 4, 8) if n not in counts)} as well."
         )
+    return ""
 
 
 def check_runs(points: list[Point]) -> None:

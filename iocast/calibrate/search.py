@@ -133,6 +133,11 @@ def for_the_search(run: Run) -> dict[str, str]:
     random than one's."""
     settings = whole_settings(run)
     operations = run.phases[0]["operations"]
+    if operations is None:
+        raise InputError(
+            f"The run '{run.path}' has no number of operations, which a fit to latencies needs; let the rates alone "
+            "speak: --platform queue."
+        )
     if "repeats" in units_of(run.json["workload"]["pattern"]):
         settings["repeats"] = str(min(MAX_REPEATS, max(1, ENOUGH_OPERATIONS // operations)))
     if operations <= MAX_OPERATIONS or "iterations" not in settings:

@@ -89,8 +89,8 @@ def validate(
 ) -> None:
     """Compare forecasts with measurements and simpler rules.
 
-    The answer has errors, interval coverage, and the errors of simple rules. Exit status 4 when a target is missed, or a
-    simple rule is better by more than noise."""
+    The answer has errors, interval coverage, and the errors of simple rules. Exit status 4 when a target is missed, a
+    simple rule is better by more than noise, or no measurement was kept from the calibration."""
     from iocast.earlier import Earlier
     from iocast.fitted import Fitted
     from iocast.strict_yaml import allowed_sentence

@@ -136,14 +136,21 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
         if not found:
             known = ", ".join(sorted(importers))
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
+            more = (
+                " A CSV table needs the columns rate and two of nodes, ppn and ranks."
+                if source.path.suffix == ".csv"
+                else ""
+            )
             raise InputError(
-                f"{where}: this is no output of a tool that can be imported, or its beginning is missing. Known: {known}; --format overrides."
+                f"{where}: this is no output of a tool that can be imported, or its beginning is missing. "
+                f"Known: {known}; iocast import --format overrides.{more}"
             )
         if len(found) > 1 and len(sources) == 1:
             return found
         if len(found) > 1:
             raise InputError(
-                f"{source.path}:1: this could be {' or '.join(m.name for m in found)}; say which with --format."
+                f"{source.path}:1: this could be {' or '.join(m.name for m in found)}; "
+                "say which with iocast import --format."
             )
         recognised[found[0].name] = source
     if len(recognised) > 1:

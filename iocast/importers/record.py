@@ -199,23 +199,27 @@ class Record:
         """Adds what the user stated; refuses a record without the necessary parts."""
         sources = self.sources or sources
         where = sources[0].path
+        ranks, nodes = option_of("ranks", answer), option_of("nodes", answer)
         for key in ("ranks", "nodes"):
             given, own = answer.get(key), getattr(self, key)
             if given is None:
                 continue
             if own is not None and own != given:
-                raise InputError(f"{where}:1: the file says {own} {key}, --{key} says {given}; leave the option out.")
+                raise InputError(
+                    f"{where}:1: the file says {own} {key}, {option_of(key, answer)} says {given}; "
+                    "leave the option out."
+                )
             setattr(self, key, given)
         if self.ranks is None:
             why = f", as {self.missing['ranks']}" if "ranks" in self.missing else ""
-            raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add --ranks.")
+            raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add {ranks}.")
         self.missing.pop("ranks", None)
         if self.ranks < 1 or (self.nodes is not None and not 1 <= self.nodes <= self.ranks):
             raise InputError(
-                f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct --ranks or --nodes."
+                f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct {ranks} or {nodes}."
             )
         if self.nodes is None:
-            self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; --nodes tells."
+            self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
         self.label = str(answer.get("label") or self.label or self.name)
         files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
         self.imported = {
@@ -233,7 +237,7 @@ class Record:
         for key in ("ranks", "nodes"):
             if getattr(self, key) is not None:
                 found[f"placement.{key}"] = (
-                    f"--{key}" if answer.get(key) is not None else self.origin.get(key, str(source.path))
+                    option_of(key, answer) if answer.get(key) is not None else self.origin.get(key, str(source.path))
                 )
         for key, value in self.parameters.items():
             if isinstance(value, int | float):
@@ -271,6 +275,15 @@ class Record:
             "status": "complete",
             "phases": [phase.as_json() for phase in self.phases],
         }  # fmt: skip
+
+
+OPTION = "option"
+"""Key in a statement of ranks and nodes: how the options of the verb are called that state `ranks` and `nodes`."""
+
+
+def option_of(key: str, answer: Mapping[str, Any]) -> str:
+    """The option that states `key`: --nodes of iocast import, --nodes-measured of iocast forecast."""
+    return str(answer.get(OPTION, "--{}")).format(key)
 
 
 def _even(ranks: int, nodes: int) -> int | float:

@@ -61,7 +61,10 @@ def is_series(paths: Sequence[Path]) -> bool:
     if len(paths) < 2 or not all(path.exists() for path in paths):
         return False
     importers = all_importers()
-    return not all(any(importer.together for importer in matching(Source(path), importers)) for path in paths)
+    together = [
+        source for source in map(Source, paths) if any(importer.together for importer in matching(source, importers))
+    ]
+    return len(together) < len(paths) or len(_groups([(source, str(source.path)) for source in together])) > 1
 
 
 Report = Callable[[str, int, int], None]
@@ -200,8 +203,16 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], re
             else:
                 _add(series, importer, [source], shown, answer)
     for (_, name), sources in together.items():
-        for group, shown in _groups(sources):
+        groups = _groups(sources)
+        for group, shown in groups:
             _add(series, importers[name], group, shown, answer)
+        used = [source for group, _ in groups for source in group]
+        series.left_out += [
+            f"{shown}: it could belong to any of {len(groups)} runs in this directory; import it with the output of its "
+            "own run."
+            for source, shown in sources
+            if source not in used
+        ]
     series.runs = _named(_without_doubles(series))
     return series
 
@@ -325,10 +336,14 @@ def describe(series: Series) -> dict[str, Any]:
     }
 
 
-def series_notes(described: Mapping[str, Any]) -> list[str]:
-    """What a reader of a series must know, from series.json: the largest contradiction of each curve, files that were
-    left out, and how many were no results."""
-    found = described.get("contradictions", [])
+def series_notes(described: Mapping[str, Any], phase: str | None = None) -> list[str]:
+    """What a reader of a series must know, from series.json: the largest contradiction of each curve, or of the curves
+    of one phase, files that were left out, and how many were no results."""
+    found = [
+        one
+        for one in described.get("contradictions", [])
+        if phase is None or one["curve"].split(" (")[0].endswith(f" {phase}")
+    ]
     notes = []
     for curve, number in Counter(one["curve"] for one in found).items():
         worst = max((one for one in found if one["curve"] == curve), key=lambda one: one["factor"])

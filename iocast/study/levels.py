@@ -124,7 +124,8 @@ def parse_level(text: str) -> Level:
             f"'{text}' is in bits; data are counted in bytes, bits in links of a platform alone. As bytes it is {meant}"
         )
     if scale is None:
-        raise InputError(f"'{text}' has the unit '{unit}'. {allowed_sentence(unit, [u for u in units if u])[:-1]}")
+        has = f"has the unit '{unit}'" if unit else "has no unit"
+        raise InputError(f"'{text}' {has}. {allowed_sentence(unit, [u for u in units if u])[:-1]}")
     limit = float(value) * scale
     if limit <= 0 or not math.isfinite(limit):
         raise InputError(f"'{text}' has a limit that nothing can be held against; it must be above zero")

@@ -223,3 +223,91 @@ def test_a_run_without_nodes_is_left_out_and_named_and_the_others_are_used(iocas
         shutil.rmtree(run)
     done = iocast("forecast", runs, "--nodes", "8", "--out", tmp_path / "none")
     assert done.returncode == 2 and "placeless" in done.stderr and "on how many nodes" in done.stderr
+
+
+MD_WORKBENCH = SAMPLES / "md-workbench"
+
+
+def test_outputs_of_one_tool_that_a_shell_lists_are_read_as_their_directory_is(iocast: Call, tmp_path: Path) -> None:
+    """`iocast import results/*` and `iocast import results` hold the same runs, whatever the tool."""
+    for tool in ("md-workbench", "mdtest", "ior"):
+        folder = tmp_path / tool
+        folder.mkdir()
+        for file in sorted(path for path in (SAMPLES / tool).iterdir() if path.suffix in (".txt", ".log"))[:3]:
+            shutil.copy(file, folder)
+        found = []
+        for number, arguments in enumerate(([folder], sorted(folder.iterdir()))):
+            out = tmp_path / f"{tool}-{number}"
+            done = iocast("import", *arguments, "--out", out)
+            assert done.returncode == 0, done.stderr
+            found.append([(one["name"], one["ranks"]) for one in json.loads((out / "series.json").read_text())["runs"]])
+        assert found[0] == found[1] and len(found[0]) > 1, tool
+
+
+def test_latency_files_that_may_belong_to_several_outputs_are_named(iocast: Call, tmp_path: Path) -> None:
+    files = [MD_WORKBENCH / name for name in ("md-real-io-2016.txt", "sandy9-2016.txt", "lat-0.00-0-stat.csv")]
+    done = iocast("import", *files, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    left_out = json.loads((tmp_path / "out" / "series.json").read_text())["left_out"]
+    assert len(left_out) == 1 and "lat-0.00-0-stat.csv" in left_out[0]
+
+
+def test_messages_name_options_that_the_verb_has(iocast: Call, tmp_path: Path) -> None:
+    """A message of the import names --nodes, which is the target of a forecast."""
+    options = set(re.findall(r"--[a-z-]+", iocast("forecast", "--help").stdout))
+    (tmp_path / "table.csv").write_text(TABLE)
+    (tmp_path / "other.csv").write_text("nodes,tasks,rate_per_s\n1,36,5400\n")
+    questions: list[tuple[list[Any], str]] = [
+        ([MD_WORKBENCH / "md-real-io-2016.txt"], "add --nodes-measured"),
+        ([MD_WORKBENCH / "md-real-io-2016.txt", MD_WORKBENCH / "sandy9-2016.txt"], "add --nodes-measured"),
+        ([tmp_path / "table.csv", "--nodes-measured", 3], "--nodes-measured says 3"),
+        ([tmp_path / "other.csv"], "needs the columns rate and two of nodes, ppn and ranks"),
+    ]
+    for arguments, says in questions:
+        done = iocast("forecast", *arguments, "--nodes", "8", "--out", tmp_path / "out")
+        assert done.returncode == 2 and says in done.stderr, done.stderr
+        of_import = re.sub(r"iocast import [^);.]*", "", done.stderr)
+        assert set(re.findall(r"--[a-z-]+", of_import)) <= options - {"--nodes"}, done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+def test_latencies_that_no_forecast_uses_are_named(iocast: Call, tmp_path: Path) -> None:
+    def notes(header: str, cells: str) -> str:
+        lines = [f"1,{ppn},{100 * ppn}{cells}" for ppn in (1, 2, 4)]
+        (tmp_path / "table.csv").write_text("\n".join([f"nodes,ppn,rate{header}", *lines, ""]))
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        done = iocast("forecast", tmp_path / "table.csv", "--nodes", "2", "--out", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    assert "latencies, which were not fitted" not in notes("", "")
+    assert "latencies, which were not fitted" in notes(",q50,q99", ",0.01,0.1")
+    assert "latencies, which were not fitted" in notes(",workload,operation,q50", ",md-workbench,create,0.01")
+
+
+def test_a_named_phase_has_its_own_contradictions_only(iocast: Call, tmp_path: Path) -> None:
+    rows = "1,36,5400,create\n2,36,50,create\n4,36,20000,create\n1,36,40000,stat\n2,36,79000,stat\n4,36,900,stat\n"
+    (tmp_path / "a.csv").write_text("nodes,ppn,rate,phase\n" + rows)
+    (tmp_path / "b.csv").write_text("nodes,ppn,rate,phase\n8,36,41000,create\n8,36,150000,stat\n")
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for phase, other in (("create", "stat"), ("stat", "create")):
+        done = iocast("forecast", *files, "--nodes", "9", "--phase", phase, "--out", tmp_path / phase)
+        alarms = [line for line in done.stdout.splitlines() if line.startswith("ALARM")]
+        assert alarms and all(f" {phase}:" in line and f" {other}:" not in line for line in alarms), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["measure", ".", "--campaign", "quik"], "'quick'"),
+        (["predict", "lustr"], "'lustre'"),
+        (["forecast", "table.csv", "--nodes", "8", "--platform", "locl"], "'local'"),
+    ],
+)
+def test_a_misspelt_name_leads_to_the_nearest(
+    iocast: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.csv").write_text(TABLE)
+    done = iocast(*arguments, "--out", tmp_path / "out")
+    assert done.returncode == 2 and done.stderr.count(f"Did you mean {meant}?") == 1, done.stderr

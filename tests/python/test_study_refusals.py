@@ -47,6 +47,7 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ),
     ("an unknown statistic", changed(levels=["p98(create) < 50 ms"]), ("study.yaml:", "p98", "p99")),
     ("an unknown unit", changed(levels=["p99(create) < 50 m/s"]), ("study.yaml:", "m/s", "ms")),
+    ("no unit", changed(levels=["p99(create) < 50"]), ("study.yaml:", "has no unit", "ms")),
     ("bits", changed(levels=["bandwidth(read) >= 10Gbit/s"]), ("study.yaml:", "is in bits", "it is 1.25 GB/s")),
     (
         "an edit of a part without a route",
