@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from iocast.operations import MOVES_DATA
+from iocast.platform_names import steps_of
 from iocast.text import quantity
 
 FULL = 0.7
@@ -37,12 +38,12 @@ def text(
     mean = whole / phase["operations"] if phase["operations"] else 0.0
     spent = {(name, part): one[part] for name, one in stations.items() for part in _PARTS if one.get(part)}
     outside = mean - sum(spent.values())
-    if mean <= 0 or not spent:
+    if mean <= 0:
         return ""
     if (busy := whole / (ranks * phase["seconds"])) < PAUSING:
         why = "their pauses, or waits for each other, limit the rate"
         return f"Ranks are in an operation {100 * busy:.2g} % of the time: {why}."
-    (name, part), seconds = max(spent.items(), key=lambda item: item[1])
+    (name, part), seconds = max(spent.items(), key=lambda item: item[1], default=(("", ""), 0.0))
     if outside > seconds:
         where = "slots of limits, the network and delays" if system.get("limits") else "the network and delays"
         return f"Of an operation's time {100 * outside / mean:.0f} % goes to {where}."
@@ -98,7 +99,9 @@ def _links(
     ends: dict[tuple[str, str], float] = {}
     for name, row in phase.get("by_operation", {}).items():
         if name in MOVES_DATA and row.get("bytes"):
-            for step in _transfers(system["operations"].get(name, [])):
+            for step in steps_of(system["operations"].get(name, [])):
+                if "transfer" not in step:
+                    continue
                 key = (step["transfer"], step["station"])
                 ends[key] = ends.get(key, 0.0) + row["bytes"] / phase["seconds"]
     for (_, station), moved in ends.items():
@@ -114,12 +117,3 @@ def _links(
         ]
         if limited := [(name, float(each), number) for name, each, number in links if each > 0]:
             yield moved, limited
-
-
-def _transfers(content: Any) -> list[Mapping[str, Any]]:
-    if isinstance(content, list):
-        return [step for one in content for step in _transfers(one)]
-    if not isinstance(content, dict):
-        return []
-    inner = [step for value in content.values() for step in _transfers(value)]
-    return [content, *inner] if "transfer" in content else inner

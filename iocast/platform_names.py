@@ -96,7 +96,7 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
             "transfer" in step
             for where in (document, resolved)
             for user in _USERS
-            for step in _steps(where.get(user) or {})
+            for step in steps_of(where.get(user) or {})
         )
     if section not in _USED_BY_ROUTES:
         return False
@@ -146,7 +146,7 @@ def speed_sentences(resolved: Document, operations: Iterable[str]) -> list[str]:
     as well, which it doesn't scale."""
     found: dict[str, list[str]] = {}
     for operation in operations:
-        for step in _steps(resolved["operations"].get(operation, [])):
+        for step in steps_of(resolved["operations"].get(operation, [])):
             station = resolved["stations"].get(step.get("station"), {})
             if float(step.get("bandwidth", 0)) > 0 and float(station.get("speed", 1)) != 1:
                 found.setdefault(step["station"], []).append(operation)
@@ -157,11 +157,11 @@ def speed_sentences(resolved: Document, operations: Iterable[str]) -> list[str]:
     ]
 
 
-def _steps(content: Any) -> Iterator[dict[str, Any]]:
+def steps_of(content: Any) -> Iterator[dict[str, Any]]:
     """Every map in a document."""
     if isinstance(content, dict | list):
         for value in content.values() if isinstance(content, dict) else content:
-            yield from _steps(value)
+            yield from steps_of(value)
         if isinstance(content, dict):
             yield content
 

@@ -28,7 +28,7 @@ from iocast.intervals import interval
 from iocast.operations import MOVES_DATA, Shares, iteration, profile, total, working
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
-from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences
+from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of
 from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
@@ -657,9 +657,9 @@ def _simulated(
     for phase, repeats in all_repeats.items():
         ensemble = {n: [one[phase, n] for one in settled] for n in names[phase]}
         value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settles)
-        stations = _stations(repeats[-1])
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         system = resolved(document, platform.file)
+        stations = _stations(repeats[-1], system)
         limiting = limits_of.text(repeats[-1], stations, system, nodes, nodes * ranks_per_node)
         shown |= {"stations": stations, "bottleneck": _bottleneck(stations, limiting)}
         shown["links"] = limits_of.capacity_text(repeats[-1], system, nodes)
@@ -1001,17 +1001,22 @@ def _best_rule(fitted: dict[str, Any], settings: dict[str, str]) -> dict[str, An
     return None if best is None else {"name": best.name, "error": best.error}
 
 
-def _stations(phase: dict[str, Any]) -> dict[str, Any]:
-    """Where an operation's time goes, station by station, in seconds an operation of the benchmark."""
+def _stations(phase: dict[str, Any], system: Document) -> dict[str, Any]:
+    """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
+    side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
     operations = phase["operations"]
     result = {}
     for name, station in phase["stations"].items():
         sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall", "lost")}
         for op, visit in station["operations"].items():
-            if op == "others":
+            if op in ("others", "drain"):
                 continue
+            steps = [step for step in steps_of(system["operations"].get(op, [])) if step.get("station") == name]
+            visits = visit["visits"]
+            if any(step.get("stripes", 1) != 1 for step in steps):
+                visits = min(visits, len(steps) * phase["latency"][op]["count"])
             for key in sums:
-                sums[key] += visit["visits"] * visit.get(key, 0.0) / operations
+                sums[key] += visits * visit.get(key, 0.0) / operations
         result[name] = {"utilisation": station["utilisation"], **sums}
     return result
 
@@ -1049,7 +1054,7 @@ def _parted(parting: dict[str, Any]) -> str:
 def _bottleneck(stations: dict[str, Any], limiting: str = "") -> str:
     """The busiest station, and where none is busy `limiting`, what limits the rate."""
     if not stations:
-        return "No station is used."
+        return f"No station is used. {limiting}".rstrip()
     name = max(stations, key=lambda s: stations[s]["utilisation"])
     used = stations[name]["utilisation"]
     if used < 0.7:

@@ -2,6 +2,7 @@
 """Where no station is the bottleneck, the answer says what limits the rate instead."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,3 +89,36 @@ def test_the_answer_says_what_limits_the_rate(
 ) -> None:
     answer = predict(Fitted.open(str(platform)), *workload, 2, 4, phase=phase, solver=solver)
     assert answer["bottleneck"].startswith("No station is the bottleneck") and reason in answer["bottleneck"]
+
+
+def answer_of(file: Path, text: str, workload: tuple[str, dict[str, str]], phase: str) -> dict[str, Any]:
+    file.write_text(text)
+    return predict(Fitted.open(str(file)), *workload, 2, 2, phase=phase, solver="simulate")
+
+
+def test_operations_that_use_no_station_have_a_reason_too(tmp_path: Path) -> None:
+    text = PLATFORM.replace("read: {open: [{station: server, demand: 100us}]", "read: {open: [{delay: 1ms}]")
+    answer = answer_of(tmp_path / "p.yaml", text, FILES, "file-read")
+    assert "100 % goes to slots of limits, the network and delays" in answer["bottleneck"]
+
+
+def test_stripes_that_are_served_side_by_side_take_the_time_of_one(tmp_path: Path) -> None:
+    """No part of an operation's time is longer than the whole."""
+    striped = "pread: [{station: disk, stripes: spanned, demand: 2ms}]"
+    text = PLATFORM.replace("spread: object, servers: 8", "spread: stripe, stripe_size: 64KiB, servers: 64").replace(
+        "pread: [{station: disk, demand: 2ms}]", striped
+    )
+    answer = answer_of(tmp_path / "p.yaml", text, (BYTES[0], BYTES[1] | {"transfer_size": "256KiB"}), "read")
+    disk = answer["stations"]["disk"]
+    assert disk["service"] == pytest.approx(answer["quantities"]["pread.q50"]["value"], rel=0.1)
+    assert "100 % is being served at disk" in answer["bottleneck"]
+
+
+def test_what_a_buffer_drains_is_no_part_of_an_operations_time(tmp_path: Path) -> None:
+    text = PLATFORM.replace(
+        "pwrite: [{station: disk, demand: 10us}, {transfer: write, station: disk}]",
+        "pwrite: [{delay: 1ms}, {buffer: burst}]",
+    )
+    text += "buffers: {burst: {per: system, capacity: 1GiB, drain: [{station: disk, demand: 20ms}]}}\n"
+    disk = answer_of(tmp_path / "p.yaml", text, BYTES, "write")["stations"]["disk"]
+    assert disk["utilisation"] > 0 and disk["service"] == 0
