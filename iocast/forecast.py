@@ -105,12 +105,13 @@ def forecast(
     @param stated ranks and nodes of the results, for files that don't have them
     @param out must not exist
     @param command that the page names as the one that made it
-    @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then"""
+    @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then, nor
+        by an interruption"""
     try:
         return _whole_way(
             sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers, command
         )
-    except InputError:
+    except (InputError, KeyboardInterrupt):
         shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
         raise
 

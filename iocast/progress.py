@@ -36,11 +36,16 @@ def keep_interrupts() -> None:
     sys.unraisablehook = again
 
 
+KEPT = "what was measured or computed is kept"
+CONTINUES = f"{KEPT}, and the same command continues from there"
+
+
 class Steps:
     """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every`
-    seconds, and none before `after` seconds."""
+    seconds, and none before `after` seconds. `interrupted`: what an interruption leaves, and what then."""
 
-    def __init__(self, every: float = 0, after: float = 0) -> None:
+    def __init__(self, every: float = 0, after: float = 0, interrupted: str = KEPT) -> None:
+        self._interrupted = interrupted
         self._live = stderr.is_terminal
         self._waiting: tuple[str, int, int] | None = None
         self._timer = None if self._live or not after else threading.Timer(after, self._begin_to_print)
@@ -74,7 +79,7 @@ class Steps:
         if self._timer is not None:
             self._timer.cancel()
         if kind is KeyboardInterrupt:  # typer would end the program without a word
-            raise RunError("Interrupted; what was measured or computed is kept.")
+            raise RunError(f"Interrupted; {self._interrupted}.")
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if self._timer is not None:

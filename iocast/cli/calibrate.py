@@ -22,7 +22,7 @@ from iocast.cli.options import (
     WORKER_OPTIONS,
 )
 from iocast.files import write_text
-from iocast.progress import Steps
+from iocast.progress import CONTINUES, Steps
 
 FIT = "Fit"
 
@@ -75,7 +75,7 @@ def calibrate(
         print(json.dumps(found) if json_ else findings_text(found))
         return
     refuse_existing(out)
-    with Steps() as steps, computing.start_if_named(out) as crew:
+    with Steps(interrupted=CONTINUES) as steps, computing.start_if_named(out) as crew:
         document = calibrate_phases(
             sources, chosen_phases(sources, phase or []), platform, seed, steps, crew, out.with_suffix(".search.jsonl")
         )

@@ -74,7 +74,10 @@ def forecast(
         raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
     refuse_existing(out)
     stated = {"ranks": ranks_measured, "nodes": nodes_measured}
-    with Steps(every=2) as steps, local_workers(workers) as crew:
+    with (
+        Steps(every=2, interrupted="nothing is kept, and the same command begins anew") as steps,
+        local_workers(workers) as crew,
+    ):
         answer = whole_way(
             sources,
             targets,

@@ -27,7 +27,7 @@ from iocast.cli.options import (
     refuse_without_effect,
 )
 from iocast.errors import InputError
-from iocast.progress import Steps, stderr
+from iocast.progress import CONTINUES, Steps, stderr
 
 RUNS = "Runs"
 TO_PLAN = "Runs are proposed by: iocast plan --target NODESxRANKS."
@@ -187,7 +187,7 @@ def measure(
         )
 
     limit = deadline()
-    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=CONTINUES) as steps:
         work = Campaign(
             directory, runs, out, seed,
             backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use,

@@ -12,7 +12,7 @@ import typer
 
 from iocast.cli.app import verb
 from iocast.cli.options import FELL_SHORT, HERE, OUTPUT, Json, Seed, WorkerOptions
-from iocast.progress import Steps
+from iocast.progress import CONTINUES, Steps
 
 
 @verb(
@@ -45,7 +45,7 @@ def study(
     from iocast.study import run_study
     from iocast.study.words import as_text
 
-    with Steps(every=5) as steps, computing.start(out / "workers") as crew:
+    with Steps(every=5, interrupted=CONTINUES) as steps, computing.start(out / "workers") as crew:
         answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)
     print(
         json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it."

@@ -311,3 +311,15 @@ def test_a_misspelt_name_leads_to_the_nearest(
     (tmp_path / "table.csv").write_text(TABLE)
     done = iocast(*arguments, "--out", tmp_path / "out")
     assert done.returncode == 2 and done.stderr.count(f"Did you mean {meant}?") == 1, done.stderr
+
+
+def test_an_interrupted_forecast_leaves_nothing_in_the_way_of_the_same_command(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text(TABLE)
+
+    def interrupt(text: str, done: int, total: int) -> None:
+        if "forecast of" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        forecast([tmp_path / "table.csv"], [8], tmp_path / "out", report=interrupt)
+    assert not (tmp_path / "out").exists()

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import html
 import json
+import math
 import re
 import shutil
 from typing import Any
@@ -304,6 +305,18 @@ def test_a_new_file_is_a_new_figure(tmp_path, monkeypatch):
 def test_colours_have_a_second_sign_for_grey_prints():
     marks = figures.style.cycle("abcdefgh")
     assert len({m.shape for m in marks}) == len({m.dash for m in marks}) == len({m.colour for m in marks}) == 8
+
+
+@pytest.mark.parametrize("spread", [0.0, 1e-4, 0.01, 0.5, 3, 40])
+@pytest.mark.parametrize("largest", [0.03, 1.0, 100.4, 106.13, 9999.0])
+def test_labels_of_an_axis_that_does_not_begin_at_zero_differ(spread, largest):
+    """The step between two labels is at least a tenth of the range of the values."""
+    ends = [largest - spread, largest]
+    form = figures.style.digits([*ends, None])
+    assert form.endswith("~r") and int(form[1:-2]) >= 3
+    step = 10.0 ** math.floor(math.log10(spread / 4)) if spread else 0.0
+    labels = [f"{round(largest / step) * step - number * step:{form[:-2]}g}" for number in range(5)] if spread else []
+    assert len(set(labels)) == len(labels), labels
 
 
 @pytest.mark.parametrize("widest", [1.0, 1.02, 1.1, 1.5, 3, 10, 400, 1e6])

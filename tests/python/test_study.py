@@ -195,7 +195,7 @@ def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(
     process.send_signal(signal.SIGINT)
     _, printed = process.communicate(timeout=60)
     assert process.returncode == 1 and printed.strip().endswith(
-        "iocast: Interrupted; what was measured or computed is kept."
+        "iocast: Interrupted; what was measured or computed is kept, and the same command continues from there."
     )
     assert not (tmp_path / "answer" / "study.json").exists()
     reported = answered(iocast("study", file, "--out", tmp_path / "answer", "--workers", "2", "--json"))

@@ -71,7 +71,9 @@ def _chart(run: str, rows: list[Row]) -> style.Drawn:
         axis=alt.Axis(title=by, format=",d", tickMinStep=1, tickCount=min(places, 10), grid=False),
     )
     scale = alt.Scale(zero=False, nice=True)
-    y = alt.Y("seconds:Q", scale=scale, axis=style.axis(style.seconds_text, "end of the rank", tickCount=5))
+    digits = style.digits(end for r in rows for end in (r["seconds"], r["low"], r["high"]))
+    axis = style.axis(style.seconds_text, "end of the rank", digits, tickCount=5)
+    y = alt.Y("seconds:Q", scale=scale, axis=axis)
     tooltip = [alt.Tooltip("node:Q"), alt.Tooltip("rank:Q"), alt.Tooltip("value_text:N", title="end")]
     points = base.mark_point(filled=True, size=45, opacity=0.7, color=style.BLUE).encode(x=x, y=y, tooltip=tooltip)
     ranges = base.transform_filter("isValid(datum.low)").mark_rule(color=style.BLUE)

@@ -123,10 +123,22 @@ def share_text(value: str, digits: str = ".3~r") -> str:
     return f"format({value}, '.0%')"
 
 
-def axis(text: Text, title: str | None, **more: Any) -> alt.Axis:
+def digits(values: Iterable[float | None]) -> str:
+    """The format in which the labels of an axis over these values differ, however little the values do: three
+    significant digits at least."""
+    known = [value for value in values if value is not None]
+    spread = max(known, default=0.0) - min(known, default=0.0)
+    if not spread > 0:
+        return ".3~r"
+    between = spread / 10  # less than a step between two labels
+    largest = max(map(abs, known))
+    return f".{min(15, max(3, math.floor(math.log10(largest)) - math.floor(math.log10(between)) + 1))}~r"
+
+
+def axis(text: Text, title: str | None, digits: str = ".3~r", **more: Any) -> alt.Axis:
     """A linear axis whose labels carry units."""
     more.setdefault("tickCount", 6)
-    return alt.Axis(title=title, labelExpr=text("datum.value", ".3~r"), **more)
+    return alt.Axis(title=title, labelExpr=text("datum.value", digits), **more)
 
 
 def log_axis(text: Text, title: str | None, values: Iterable[float | None], **more: Any) -> alt.Axis:
