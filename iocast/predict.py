@@ -244,19 +244,22 @@ def predict(
     answer["basis"] = [] if platform.fitted else [_without_calibration(platform)]
     rows = [answer, *answer["further_phases"]]
     answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
-    if "operations" in samples:
-        operations = dict.fromkeys(samples["operations"])
-        system = resolved(platform.best(), platform.file)
-        for path, value in platform.edits:
-            if why := idle_edit(path, system, operations):
-                raise InputError(f"--edit {path}={value}: {why}")
-        moved = [op for one in rows for op, row in one["operations"].items() if "bytes_each" in row]
-        answer["basis"] += speed_sentences(system, dict.fromkeys(moved))
+    moved = dict.fromkeys(op for one in rows for op, row in one["operations"].items() if "bytes_each" in row)
+    if moved:
+        answer["basis"] += speed_sentences(resolved(platform.best(), platform.file), moved)
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
         answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
+
+
+def _refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
+    """@raises InputError for an edit of a part that none of a workload's operations uses"""
+    used = dict.fromkeys(operations)
+    for path, value in platform.edits:
+        if why := idle_edit(path, resolved(platform.best(), platform.file), used):
+            raise InputError(f"--edit {path}={value}: {why}")
 
 
 def _without_calibration(platform: Fitted) -> str:
@@ -611,6 +614,7 @@ def _simulated(
     best, first, distributions, settles = _first_that_settles(
         simulations, documents, request, nodes, ranks_per_node, seed
     )
+    _refuse_idle_edits(platform, [op for p in first["phases"] for op in p["by_operation"]])
     seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
     question = (request.pattern, request.settings, nodes, ranks_per_node)
     centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
@@ -673,7 +677,6 @@ def _simulated(
             "settles": settles,
             "structures": settled_structures,
             "peak_objects": first["peak_objects"],
-            "operations": [op for p in first["phases"] for op in p["by_operation"]],
             "total": sum(p["operations"] for p in first["phases"]),
             "course": _course(first["phases"], request.phases),
             "draws": reported.document(),
@@ -867,6 +870,7 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
     other is there."""
     file = simulations.write(platform.best())
     solver = _Solver(simulations, file, request, nodes, ranks_per_node)
+    _refuse_idle_edits(platform, [op for one in solver.known.values() for op in one["operations"]])
     if solver.unsolved:
         request.warnings.append(
             f"In {', '.join(solver.unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
@@ -904,7 +908,6 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
                 "ensemble": ensemble,
                 "draws": count,
                 "beside": beside,
-                "operations": [op for one in solver.known.values() for op in one["operations"]],
                 "total": round(
                     sum(
                         of["repeats"] * sum(of["operations"].values()) * math.prod(working(of, nodes, ranks_per_node))

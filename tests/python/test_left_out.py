@@ -8,6 +8,7 @@ import pytest
 
 from iocast.analytic import solve
 from iocast.binaries import resolve_platform
+from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import total
@@ -163,6 +164,15 @@ def test_an_edit_of_what_the_workload_does_not_use_is_refused(platform: Path, ed
     edited = Fitted.open(str(platform), [parse_edit(edit)])
     with pytest.raises(InputError, match="no operation of this workload"):
         predict(edited, "mdtest", FEW_ITEMS, 1, 2, solver=solver)
+
+
+def test_such_an_edit_is_refused_after_the_first_run(platform: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def further(*_: Any) -> None:
+        raise AssertionError("nobody needs replications, nor other systems, for an edit that is refused")
+
+    monkeypatch.setattr(Simulations, "run", further)
+    with pytest.raises(InputError, match="no operation of this workload"):
+        predict(Fitted.open(str(platform), [parse_edit(IDLE[1])]), "mdtest", FEW_ITEMS, 1, 2, solver="simulate")
 
 
 def test_every_edit_that_is_not_refused_changes_the_answer(platform: Path) -> None:
