@@ -7,6 +7,7 @@ time, and sizes that a pilot run decides. They are computed for a rate: that of 
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -116,6 +117,8 @@ def dry_run(
     elif sized_by_a_pilot(plan):
         runs = planned_runs(plan, seed, _alone(plan, backend, rate))
         pilot = _pilot(plan, backend, planned_runs(plan, seed, MAX_ITERATIONS))
+        if object_limit := set(limits) - set(without_object_limit(limits)):
+            pilot["max_objects"] = int(object_limit.pop().partition("=")[2])
     else:
         runs = planned_runs(plan, seed, 0)
     missing = missing_of(runs, role)
@@ -344,6 +347,11 @@ def dry_run_text(answer: dict[str, Any]) -> str:
             "         largest sizes that it may choose: those of files and bytes above, on faster storage",
             "         --set iterations=N --set objects=N fixes them",
         ]
+        if pilot.get("max_objects", math.inf) < pilot["at_most"]["files"]:
+            lines.append(
+                f"WARNING: {OBJECT_LIMIT} allows {pilot['max_objects']:,} objects; larger runs would be refused if the "
+                "pilot run decides so."
+            )
     begin = "" if refusal_of(answer) else " Leave out --dry-run to measure."
     return "\n".join([*lines, f"Nothing was touched.{begin}"])
 

@@ -213,3 +213,17 @@ def test_at_most_holds_for_every_size_that_a_pilot_run_may_decide(root: Path) ->
     assert [int(n.replace(",", "")) for n in re.findall(r"files: +at most ([\d,]+)", text)] == [most]
     answer["free"]["bytes"] = answer["pilot"]["at_most"]["bytes"] - 1
     assert "if the pilot run decides so" in dry_run_text(answer)
+
+
+def test_a_limit_that_the_sizes_of_a_pilot_run_may_exceed_is_a_warning(
+    iocast: Iocast, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.yaml").write_text(PILOT)
+    most = extent(root, PILOT)["pilot"]["at_most"]["files"]
+    for limit in (most, most - 1):
+        done = iocast(
+            "measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "c", "--dry-run",
+            f"--max-objects={limit}",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert (f"--max-objects allows {limit:,} objects" in done.stdout) == (limit < most)
