@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -131,5 +132,11 @@ def plan(
     print(
         json.dumps(answer) if json_ else plan_text(wanted, proposed, repeats, length, str(written) if written else None)
     )
+    if fitted.rates_alone and answer["campaign"] and not settings:
+        print(
+            f"The results don't say with which settings {workload} ran. The campaign has iocast's own, which may be "
+            f"another workload: write those of the results under 'settings' in {out} first.",
+            file=sys.stderr if json_ else sys.stdout,
+        )
     if answer["campaign"] is None:
         raise typer.Exit(FELL_SHORT)

@@ -288,3 +288,20 @@ def test_only_a_forecast_made_again_promises_an_interval() -> None:
     again = Proposed(NEAR, None, 9.0, 2.0, between=(1.8, 2.5))
     assert "factor" not in ordered.text + plan_text(TARGET, [ordered], 2, 1.0, "plan.yaml")
     assert "a factor 1.8 to 2.5 either way" in again.text and "a factor 9.0" in again.text
+
+
+def test_a_campaign_after_results_without_settings_says_so(iocast: Iocast, tmp_path: Path) -> None:
+    for column, cell, known in (("", "", False), (",datasets", ",4", True)):
+        place = tmp_path / str(known)
+        place.mkdir()
+        rows = [f"{nodes},36,{rate},md-workbench{cell}" for nodes, rate in RATES.items()]
+        (place / "rates.csv").write_text("\n".join([f"nodes,ppn,rate,workload{column}", *rows, ""]))
+        done = iocast("import", place / "rates.csv", "--out", place / "runs")
+        assert done.returncode == 0, done.stderr
+        runs = sorted((place / "runs").iterdir())
+        done = iocast("calibrate", *runs, "--platform", "queue", "--out", place / "fitted.yaml")
+        assert done.returncode == 0, done.stderr
+        ask = ("plan", "--platform", place / "fitted.yaml", "--nodes", 16, "--target", "128x36")
+        done = iocast(*ask, "--out", place / "plan.yaml")
+        assert done.returncode == 0, done.stderr
+        assert ("The results don't say with which settings md-workbench ran." in done.stdout) != known
