@@ -76,6 +76,11 @@ class PlannedRun:
     def ranks(self) -> int:
         return self.nodes * self.ranks_per_node
 
+    @property
+    def text(self) -> str:
+        """ "8 ranks, T = 0"."""
+        return f"{self.ranks:,} rank{'s' * (self.ranks != 1)}, T = {self.settings['waiting_factor']:g}"
+
 
 @dataclass(frozen=True)
 class PlannedPoint:

@@ -52,12 +52,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
     log = out / "truth.csv"
     with mounted(truth, log, seed) as place, Campaign(place, plan, out / "campaign", seed) as work:
         work.prepare()
-        work.measure(
-            "fit",
-            lambda run, number, total: report(
-                f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total
-            ),
-        )
+        work.measure("fit", lambda run, number, total: report(f"measuring {run.text}", number, total))
         fitted = out / "fitted.yaml"
         write_text(
             fitted,
@@ -68,12 +63,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
             path: answer for path, answer in predict_planned(platform, out / "campaign", out / "forecasts", seed=seed)
         }
         digests = {path.name: sha256(path) for path in forecasts}
-        work.measure(
-            "check",
-            lambda run, number, total: report(
-                f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g}", number, total
-            ),
-        )
+        work.measure("check", lambda run, number, total: report(f"measuring {run.text}", number, total))
     validation = validate(
         platform, _points(out, "check"), forecasts=[Earlier.of_document(one) for one in forecasts.values()]
     )

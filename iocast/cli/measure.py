@@ -182,9 +182,7 @@ def measure(
     from iocast.slurm import MARGIN, deadline
 
     def name_run(steps: Steps) -> Any:
-        return lambda run, number, total: steps(
-            f"measuring {run.ranks} ranks, T = {run.settings['waiting_factor']:g} ({run.name})", number, total
-        )
+        return lambda run, number, total: steps(f"measuring {run.text} ({run.name})", number, total)
 
     limit = deadline()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=CONTINUES) as steps:

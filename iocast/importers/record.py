@@ -218,6 +218,10 @@ class Record:
             raise InputError(
                 f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct {ranks} or {nodes}."
             )
+        if self.nodes is not None and answer.get("nodes") is not None and self.ranks % self.nodes:
+            self.warnings.append(
+                f"{self.ranks} ranks on {self.nodes} nodes, as {nodes} states, are unequal numbers on each node."
+            )
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
         self.label = str(answer.get("label") or self.label or self.name)

@@ -176,14 +176,18 @@ def _mean(values: list[float]) -> float | None:
 
 def largest_part(stations: Mapping[str, Mapping[str, Any]], response: float) -> str:
     """The largest part of the response time: a station and what operations do there, or what lies outside of all
-    stations. `stations`: seconds by station and part, in the unit of `response`."""
+    stations. `stations`: seconds by station and part, in the unit of `response`; they are more together where stripes
+    are served at the same time, and then no part has a share."""
     parts = {
         f"{words} {name}": float(at.get(part) or 0) for name, at in stations.items() for part, words in PARTS.items()
     }
     if not parts or response <= 0:
         return units.NOTHING
-    parts[ELSEWHERE] = max(0.0, response - sum(parts.values()))
+    known = sum(parts.values())
+    parts[ELSEWHERE] = max(0.0, response - known)
     largest = max(parts, key=lambda words: parts[words])
+    if known > 1.01 * response:
+        return f"most of it {largest}, several visits at once"
     return f"{units.share(min(1.0, parts[largest] / response))} {largest}"
 
 

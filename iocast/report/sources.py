@@ -333,6 +333,8 @@ def _document(path: Path) -> dict[str, Any]:
     text = strict.read_text(path)
     if not text.strip():
         raise InputError(f"{path} is empty. {ALLOWED}")
+    if text.lstrip()[:1] == "<":
+        raise InputError(f"{path} is a page or another file with tags, perhaps a report itself. {ALLOWED}")
     document = strict.parse_json(text, path) if text.lstrip().startswith("{") else strict.parse_yaml(text, path)
     if not isinstance(document, dict):
         raise InputError(f"{path} holds a {type(document).__name__} where a map is needed. {ALLOWED}")

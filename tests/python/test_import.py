@@ -395,3 +395,11 @@ def test_table_that_can_not_be(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(InputError) as refused:
         import_files([tmp_path / "bad.csv"], tmp_path / "run", "table")
     assert says in str(refused.value) and not (tmp_path / "run").exists()
+
+
+def test_stated_nodes_that_do_not_divide_the_ranks_are_a_warning(tmp_path: Path) -> None:
+    for nodes in (5, 7):
+        run = imported(tmp_path / f"run-{nodes}", SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=nodes)
+        ranks = run["placement"]["ranks"]
+        found = [text for text in run["warnings"] if "unequal numbers on each node" in text]
+        assert len(found) == (ranks % nodes != 0), run["warnings"]

@@ -356,6 +356,20 @@ def test_a_run_without_some_part_still_makes_a_report(missing, inputs, tmp_path)
     assert "no data. It needs" in (tmp_path / "r.html").read_text()
 
 
+def test_time_at_stations_that_is_more_than_the_response_has_no_share():
+    """Stripes of an operation are served at the same time: 8 s at the servers within 1 s are no 100 %."""
+    assert (
+        answers.largest_part({"oss": {"service": 8.0}}, 1.0) == "most of it being served at oss, several visits at once"
+    )
+    assert answers.largest_part({"oss": {"service": 0.8}}, 1.0).replace("\u00a0", " ") == "80 % being served at oss"
+
+
+def test_a_page_is_no_source(tmp_path):
+    (tmp_path / "report.html").write_text("<!DOCTYPE html>\n<html></html>")
+    with pytest.raises(InputError, match=r"report.html is a page or another file with tags, perhaps a report itself\."):
+        read_sources([tmp_path / "report.html"])
+
+
 def test_a_run_that_does_not_say_its_nodes_is_not_one_of_one_node(inputs, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(inputs.simulated, run)
