@@ -170,8 +170,8 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
         own.append((one.get("platform") or {}, one["fitted"], f"further_phases.{phase}."))
     for document, known, where in own:
         try:
-            pairs = list(_fitted_pairs(document, known))
-            rising = list(_fitted_rows_that_rise(known))
+            pairs = [(name, float(a), other, float(b)) for name, a, other, b in _fitted_pairs(document, known)]
+            rising = [(name, [float(one) for one in row]) for name, row in _fitted_rows_that_rise(known)]
             words = list(_fitted_words(known))
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
@@ -186,7 +186,7 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
                     "or in a file that extends it."
                 )
         for name, word, allowed in words:
-            if word not in allowed:
+            if not isinstance(word, str) or word not in allowed:
                 raise InputError(
                     f"The fitted platform '{file}' is damaged: {where}{name} is {strict.shown(word)}. Allowed: "
                     f"{', '.join(sorted(allowed))}."

@@ -57,7 +57,12 @@ class Observation:
                 if number == len(lines) and number > 1:
                     break  # the last line of an observer that was killed
                 raise
-        if not documents or not isinstance(documents[0], dict) or documents[0].get("kind") != "observation":
+        if (
+            not documents
+            or not isinstance(documents[0], dict)
+            or documents[0].get("kind") != "observation"
+            or "host" not in documents[0]
+        ):
             raise InputError(f"{path}:1: this is no observation; write one with iocast observe.")
         self.header: dict[str, Any] = documents[0]
         require_version(self.header, path)

@@ -25,16 +25,18 @@ from hypothesis import strategies as st
 from programs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "validation" / "fuzz"))
-from readers import BOMB, KINDS, PLAN, Fuzz, make_corpus  # noqa: E402
+from readers import BOMB, FITTED, KINDS, OBSERVATION, PLAN, Fuzz, make_corpus  # noqa: E402
 
 from iocast import cli, strict  # noqa: E402
 from iocast.errors import InputError, printable  # noqa: E402
 from iocast.files import duration  # noqa: E402
+from iocast.fitted import Fitted  # noqa: E402
 from iocast.names import as_file_name, is_file_name  # noqa: E402
 from iocast.question import Setting  # noqa: E402
 from iocast.run_directory import Run  # noqa: E402
 from iocast.study.documents import number  # noqa: E402
 from iocast.study.levels import parse_level  # noqa: E402
+from iocast.utilisation import Observation  # noqa: E402
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -49,6 +51,20 @@ def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Fuzz:
 def test_damaged_files_are_refused_with_a_sentence(fuzz: Fuzz, kind: str, chance: random.Random) -> None:
     """validation/fuzz/readers.py tries a hundred thousand."""
     assert not (printed := fuzz.round(kind, chance)), printed
+
+
+@pytest.mark.parametrize(("was", "is_now"), [("low: 1.2", "low: x"), ("low: 1.2", "low: []")])
+def test_another_type_in_a_fitted_platform_is_refused(was: str, is_now: str, tmp_path: Path) -> None:
+    assert was in FITTED
+    (tmp_path / "fitted.yaml").write_text(FITTED.replace(was, is_now))
+    with pytest.raises(InputError, match=r"fitted.yaml.*(damaged|number)"):
+        Fitted.open(str(tmp_path / "fitted.yaml")).best()
+
+
+def test_an_observation_without_a_host_is_none(tmp_path: Path) -> None:
+    (tmp_path / "o.jsonl").write_text(OBSERVATION.replace('"host": "h", ', ""))
+    with pytest.raises(InputError, match="this is no observation"):
+        Observation(tmp_path / "o.jsonl")
 
 
 @settings(max_examples=200, deadline=None, database=None)
