@@ -7,7 +7,8 @@ coefficient 1)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
 from iocast.platform import Document
-from iocast.run_directory import pooled_quantity
+from iocast.run_directory import TooRare, pooled_quantity
 
 Values = dict[tuple[str, str], float]
 """Quantities by phase and name."""
@@ -100,9 +101,17 @@ def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
 
 
 def _quantities(run: Any, names: Values) -> Values | None:
-    return (
-        None if run is None else {(phase, name): max(pooled_quantity(run, name, phase), 1e-9) for phase, name in names}
-    )
+    """Of an operation that the run lacks, being rare, the value that `names` has."""
+    return None if run is None else {**names, **known_quantities(run, names)}
+
+
+def known_quantities(run: Any, names: Iterable[tuple[str, str]]) -> Values:
+    """The quantities by phase and name, without those of operations that the run lacks."""
+    found = {}
+    for phase, name in names:
+        with contextlib.suppress(TooRare):
+            found[phase, name] = max(pooled_quantity(run, name, phase), 1e-9)
+    return found
 
 
 def _solved(solve: Solve, draw: Document) -> Values | None:

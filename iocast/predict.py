@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -31,7 +31,7 @@ from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of
-from iocast.run_directory import QUANTILES, QUANTITIES, Run, pooled_quantity
+from iocast.run_directory import QUANTILES, QUANTITIES, Run
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, rate_kind
 from iocast.workers import Workers
@@ -626,11 +626,10 @@ def _simulated(
         ]
         for phase, of in all_repeats.items()
     }
-    values = {
-        (p, n): math.exp(np.mean([math.log(max(pooled_quantity(r, n, p), 1e-9)) for r in centre]))
-        for p, of in names.items()
-        for n in of
-    }
+    every = [(p, n) for p, of in names.items() for n in of]
+    known = [draws.known_quantities(run, every) for run in centre]
+    values = {key: math.exp(np.mean([math.log(one[key]) for one in known if key in one])) for key in every}
+    request.warnings += _too_rare(known, every)
 
     def solver() -> draws.Solve:
         solution = _Solver(simulations, best, request, nodes, ranks_per_node)
@@ -648,7 +647,7 @@ def _simulated(
         """One simulation, which may be shorter."""
         settings = draws.shorter(request.settings, first) or request.settings
         (run,) = simulations.run([(simulations.write(system), request.pattern, settings, nodes, ranks_per_node, seed)])
-        return {(p, n): pooled_quantity(run, n, p) for p, of in names.items() for n in of if not _is_part(n)}
+        return draws.known_quantities(run, [(p, n) for p, n in every if not _is_part(n)])
 
     beside = Beside.of(platform, ask) if not platform.fitted else None
     reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
@@ -684,6 +683,17 @@ def _simulated(
         }
         found[phase] = (samples, shown)
     return found
+
+
+def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -> list[str]:
+    """Of operations of a random mix that some simulated runs lack."""
+    lacking = {(p, n.partition(".")[0]): sum((p, n) not in one for one in known) for p, n in every}
+    return [
+        f"{op} is so rare in the phase '{phase}' that {runs} of {len(known)} simulated runs have none: its latencies "
+        "rest on the others. A longer run has more of them."
+        for (phase, op), runs in lacking.items()
+        if runs
+    ]
 
 
 def _middle(
