@@ -32,7 +32,7 @@ _BYTES = {
     "TiB/s": 2.0**40,
 }
 _SHARES = {"%": 0.01, "": 1.0}
-_FORM = re.compile(rf"([\w.]+)\s*\(([^()]+)\)\s*(<=|>=|<|>|==?)\s*({NUMBER})\s*((?:[^\s\d]\S*)?)")
+_FORM = re.compile(rf"([\w.]+)\s*\(\s*([^()\s][^()]*)\)\s*(<=|>=|<|>|==?)\s*({NUMBER})\s*((?:[^\s\d]\S*)?)")
 MAX_LEVEL = 200
 """Characters of a level's text."""
 _BITS = re.compile(r"([kMGT]?i?)b(?:it)?(?:/s|ps)")

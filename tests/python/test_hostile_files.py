@@ -156,6 +156,8 @@ def test_a_long_number_takes_no_longer_than_its_length(spoil: str) -> None:
     assert time.process_time() - begun < 3
     with pytest.raises(InputError, match="is no level, with 6018 characters"):
         parse_level(f"p99(stat) < {digits} 50 ms")
+    with pytest.raises(InputError, match="is no level; write"):
+        parse_level("p99( ) < 50 ms")
     for text in ("p99( stat )<50ms", " p99(stat) < 50  ms ", "p99(stat) <= .05 s", "p99(stat) < 5.e-2s"):
         assert parse_level(text).limit == pytest.approx(0.05) and parse_level(text).quantity == "stat.q99"
 
