@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from iocast import progress
 from iocast.errors import InputError, RunError
 from iocast.processes import start
 
@@ -181,6 +182,9 @@ class _Simulator:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
+            while b"share" in answer:
+                progress.simulating(**json.loads(answer))
+                answer = self._process.stdout.readline()
         except BrokenPipeError:
             answer = b""
         if not answer:

@@ -40,6 +40,17 @@ KEPT = "what was measured or computed is kept"
 CONTINUES = f"{KEPT}, and the same command continues from there"
 
 
+SIMULATING_EVERY = 30.0
+"""Seconds between two lines about one long simulation, where they stay."""
+_open_steps: list[Steps] = []
+
+
+def simulating(share: float, seconds_left: float) -> None:
+    """What a simulation that somebody waits for in this process says of itself: its finished share, 0 to 1."""
+    if _open_steps:
+        _open_steps[-1].within(share, seconds_left)
+
+
 class Steps:
     """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every`
     seconds, and none before `after` seconds. `interrupted`: what an interruption leaves, and what then."""
@@ -47,16 +58,17 @@ class Steps:
     def __init__(self, every: float = 0, after: float = 0, interrupted: str = KEPT) -> None:
         self._interrupted = interrupted
         self._live = stderr.is_terminal
-        self._waiting: tuple[str, int, int] | None = None
+        self._step: tuple[str, int, int] | None = None
         self._timer = None if self._live or not after else threading.Timer(after, self._begin_to_print)
         self._every = every
         self._printed: tuple[str, float] = ("", 0.0)
         self._began: tuple[str, float, int] = ("", 0.0, 0)
+        self._within = 0.0
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[done]}/{task.total}"),
             TimeElapsedColumn(),
             TextColumn("left:"),
             TimeRemainingColumn(),
@@ -71,9 +83,11 @@ class Steps:
         if self._timer is not None:
             self._timer.daemon = True
             self._timer.start()
+        _open_steps.append(self)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        _open_steps.remove(self)
         if self._live:
             self._progress.stop()
         if self._timer is not None:
@@ -82,21 +96,37 @@ class Steps:
             raise RunError(f"Interrupted; {self._interrupted}.")
 
     def __call__(self, what: str, done: int, total: int) -> None:
+        self._step, self._within = (what, done, total), time.monotonic()
         if self._timer is not None:
-            self._waiting = (what, done, total)
-        elif not self._live:
+            return
+        if not self._live:
             self._plain(what, done, total)
         elif self._task is None or done == 0:
             if self._task is not None:
                 self._progress.remove_task(self._task)
-            self._task = self._progress.add_task(what, total=total, completed=done)
+            self._task = self._progress.add_task(what, total=total, completed=done, done=done)
         else:
-            self._progress.update(self._task, description=what, total=total, completed=done)
+            self._progress.update(self._task, description=what, total=total, completed=done, done=done)
+
+    def within(self, share: float, seconds_left: float) -> None:
+        """The finished share of the simulation that the present step waits for: moves the bar on a terminal; elsewhere
+        a line now and then."""
+        if self._step is None:
+            return
+        (what, done, total), now = self._step, time.monotonic()
+        if self._task is not None:
+            self._progress.update(self._task, completed=min(done + share, total))
+        elif not self._live and now - self._within >= SIMULATING_EVERY:
+            self._within = now
+            stderr.print(
+                f"  [{done}/{total}] {what}: {100 * share:.0f} % of this simulation, {seconds_left:.0f} s left",
+                markup=False,
+            )
 
     def _begin_to_print(self) -> None:
         self._timer = None
-        if self._waiting is not None:
-            self._plain(*self._waiting)
+        if self._step is not None:
+            self._plain(*self._step)
 
     def tell(self, sentence: str) -> None:
         """A line that stays, above the progress."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/serve.hpp"
 #include "input/error.hpp"
+#include "sim/progress.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,6 +55,7 @@ private:
                            const nlohmann::json& request, const Capture& out, const Capture& error)
 {
   prctl(PR_SET_PDEATHSIG, SIGKILL); // who ends the server waits for no answer
+  report_progress_to(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
   out.become(STDOUT_FILENO);
   error.become(STDERR_FILENO);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);

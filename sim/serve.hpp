@@ -12,7 +12,8 @@ namespace iocast {
 ///
 /// A request is a line {"directory": "/where/to/run", "arguments": ["--platform", ...]}. The answer is a line {"code":
 /// 0, "out": 1234, "err": 0}, exit status (128 + signal for a run that one ended) and sizes, followed by the bytes that
-/// the run wrote to standard output and error.
+/// the run wrote to standard output and error. Before it there are lines of progress (sim/progress.hpp) if the run is
+/// long.
 /// @return exit status @throws InputError for what is no request
 int serve(const std::function<void(const std::vector<std::string>&)>& prepare,
           const std::function<int(const std::vector<std::string>&)>& run);

@@ -16,6 +16,7 @@ from programs import REPOSITORY
 
 from iocast.cli import app, main
 from iocast.progress import Steps
+from iocast.binaries import simulate
 from iocast.cli.app import GROUPS, MOVED
 from iocast.cli.options import SHARED
 from iocast.errors import InputError
@@ -182,6 +183,20 @@ def test_progress_is_printed_after_a_while_on_standard_error(
     shown = capsys.readouterr()
     assert shown.out == "" and len(shown.err.splitlines()) == lines
     assert not lines or shown.err.splitlines() == ["  [0/2] a first step", "  [1/2] a second step"]
+
+
+def test_a_long_simulation_shows_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("iocast.progress.SIMULATING_EVERY", 0.0)
+    with Steps() as steps:
+        steps("forecasting 10 nodes", 0, 1)
+        # Long enough for a word on any machine: 2.8 million requests.
+        simulate("lustre", "md-workbench", {"objects": 24000, "iterations": 24000, "datasets": 2}, 10, 1, 1)
+    shown = [
+        float(one) for one in re.findall(r"nodes: (\d+) % of this simulation, \d+ s left", capsys.readouterr().err)
+    ]
+    assert shown and shown == sorted(shown) and 0 < shown[-1] <= 100
 
 
 def test_verbs_of_many_seconds_show_their_progress() -> None:
