@@ -37,8 +37,8 @@ IN_FULL, SHORTER, SOLVED = (
 
 @dataclass
 class Draws:
-    """By draw the quantities, None where work of others piles up without end; how they were found; the simulated runs,
-    where they are as long as the question."""
+    """By draw the quantities that its run has, None where work of others piles up without end; how they were found; the
+    simulated runs, where they are as long as the question."""
 
     values: list[Values | None]
     how: str = IN_FULL
@@ -101,8 +101,7 @@ def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
 
 
 def _quantities(run: Any, names: Values) -> Values | None:
-    """Of an operation that the run lacks, being rare, the value that `names` has."""
-    return None if run is None else {**names, **known_quantities(run, names)}
+    return None if run is None else known_quantities(run, names)
 
 
 def known_quantities(run: Any, names: Iterable[tuple[str, str]]) -> Values:
@@ -124,7 +123,7 @@ def _solved(solve: Solve, draw: Document) -> Values | None:
 
 def _beside(draw: Values | None, own: Values | None, best: Values) -> Values | None:
     """The best platform's quantities times what the draw changes; a part of an operation, which a solver doesn't know,
-    changes as the whole."""
+    changes as the whole, and what either of the two lacks not at all."""
     if draw is None or own is None:
         return None
 

@@ -193,7 +193,8 @@ class Ensemble:
                 one and next(p for p in one["phases"] if p["name"] == self.phase)
                 for one in found[number * len(self._files) : (number + 1) * len(self._files)]
             ]
-            operations = next((sorted(op for op in one["latency"] if "." not in op) for one in runs if one), [])
+            latencies = [{op for op in one["latency"] if "." not in op} for one in runs if one]
+            operations = sorted(set.intersection(*latencies)) if latencies else []  # a short run of a mix may lack some
             names = [(op, which) for op in operations for which in QUANTILES]
             rows = [
                 [one["rate"], *(one["latency"][op][which] for op, which in names)]

@@ -619,17 +619,10 @@ def _simulated(
     question = (request.pattern, request.settings, nodes, ranks_per_node)
     centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
     all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in distributions}
-    names = {
-        phase: [
-            "rate",
-            *(f"{op}.{q}" for op, printed in of[-1]["latency"].items() if printed["count"] for q in QUANTITIES),
-        ]
-        for phase, of in all_repeats.items()
-    }
+    names = {phase: _names_of(centre, phase) for phase in all_repeats}
     every = [(p, n) for p, of in names.items() for n in of]
     known = [draws.known_quantities(run, every) for run in centre]
     values = {key: math.exp(np.mean([math.log(one[key]) for one in known if key in one])) for key in every}
-    request.warnings += _too_rare(known, every)
 
     def solver() -> draws.Solve:
         solution = _Solver(simulations, best, request, nodes, ranks_per_node)
@@ -652,13 +645,14 @@ def _simulated(
     beside = Beside.of(platform, ask) if not platform.fitted else None
     reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
     settled = [one for one in reported.values if one is not None]
+    request.warnings += _too_rare([*known, *settled], every)
     structures = platform.fitted.get("draw_structures") or [{}] * len(reported.values)
     settled_structures = [
         structure for structure, one in zip(structures, reported.values, strict=True) if one is not None
     ]
     found: Found = {}
     for phase, repeats in all_repeats.items():
-        ensemble = {n: [one[phase, n] for one in settled] for n in names[phase]}
+        ensemble = {n: [one[phase, n] for one in settled if (phase, n) in one] for n in names[phase]}
         value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settles)
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         system = resolved(document, platform.file)
@@ -685,12 +679,24 @@ def _simulated(
     return found
 
 
+def _names_of(runs: Sequence[Any], phase: str) -> list[str]:
+    """The quantities of a phase that some of these runs have: of a random mix one alone may lack the rarest
+    operations."""
+    rows = [p["latency"] for run in runs for p in run["phases"] if p["name"] == phase]
+    operations = dict.fromkeys(op for latency in rows for op, printed in latency.items() if printed["count"])
+    return ["rate", *(f"{op}.{q}" for op in operations for q in QUANTITIES)]
+
+
 def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -> list[str]:
-    """Of operations of a random mix that some simulated runs lack."""
+    """Of operations of a random mix that some simulated runs lack. known: what each has, first the one whose operations
+    are counted."""
+    unknown = ", and its share and distribution are not known"
     lacking = {(p, n.partition(".")[0]): sum((p, n) not in one for one in known) for p, n in every}
     return [
-        f"{op} is so rare in the phase '{phase}' that {runs} of {len(known)} simulated runs have none: its latencies "
-        "rest on the others. A longer run has more of them."
+        f"{op} is so rare in the phase '{phase}' that {runs} of {len(known)} simulated runs lack it: its latencies "
+        "rest on the others"
+        + unknown * (not known[0].keys() & {(phase, f"{op}.q50")})
+        + ". A longer run has more of them."
         for (phase, op), runs in lacking.items()
         if runs
     ]
@@ -703,7 +709,10 @@ def _middle(
     draw where the best platform has none: there the median of the draws, by whichever solver."""
     if not any(ensemble.values()) or settles and not platform.undecided:
         return value
-    return {name: float(np.exp(np.median(np.log(np.maximum(printed, 1e-9))))) for name, printed in ensemble.items()}
+    return {
+        name: float(np.exp(np.median(np.log(np.maximum(printed, 1e-9))))) if printed else value[name]
+        for name, printed in ensemble.items()
+    }
 
 
 def _is_part(name: str) -> bool:

@@ -5,14 +5,12 @@ ones."""
 from __future__ import annotations
 
 import copy
-import math
 from typing import Any
 
 import numpy as np
 
-from iocast.calibrate.search import Simulations, Target, cost_of, remembers, whole_settings
+from iocast.calibrate.search import Simulations, Target, cost_of, remembers, summaries, whole_settings
 from iocast.platform import Document
-from iocast.run_directory import pooled_quantity
 
 DRAWS = 19
 """Of a misfit by chance. One that is larger than all of these has a chance of 1 in 20 (Barnard's Monte Carlo test)."""
@@ -54,11 +52,7 @@ def largest_misfit(
         residuals = list(lone)
         for simulated, target in zip(found, beyond, strict=True):
             runs = [next(measured) for _ in target.point.runs]
-            logs = [
-                [math.log(max(pooled_quantity(one, name, target.point.first.phase), 1e-9)) for name in target.names]
-                for one in runs
-                if one is not None
-            ]
+            logs = [summaries(one, target, simulated) for one in runs if one is not None]
             if logs:
                 residuals.append((simulated - np.mean(logs, axis=0)) / target.sigmas)
         costs.append(cost_of(np.concatenate(residuals)))

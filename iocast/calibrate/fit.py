@@ -36,7 +36,7 @@ from iocast.files import sha256
 from iocast.fitted import FEWEST_DEGREES
 from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import Residuals, kind_of
-from iocast.run_directory import QUANTITIES, Point, Run, pooled_quantity, switches
+from iocast.run_directory import QUANTITIES, Point, Run, TooRare, pooled_quantity, switches
 from iocast.workers import Workers
 
 DRAWS = 16
@@ -129,6 +129,7 @@ def calibrate(
         usual = search.usual_misfit(simulations, best)
         holdout = search.hold_out(simulations, best)
         rows = search.rows(simulations, search.build(best.options, best.values), fitting)
+    search.notes += _too_rare(fitting, rows)
     document = search.build(best.options, best.values)
     document["description"] = (
         f"{platform}, fitted to {len(fitting)} measured points of up to {max(p.ranks for p in fitting)} ranks"
@@ -452,12 +453,14 @@ class _Search:
         generator = np.random.default_rng(self.seed)
         drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), entries) for _ in range(DRAWS)]
         drawn = [one for one in drawn if one]
-        for number, row in enumerate(rows):
-            row["spread"] = (
-                float(np.std([math.log(max(one[number]["forecast"], 1e-9)) for one in drawn], ddof=1))
-                if len(drawn) > 1
-                else 0.0
-            )
+        for row in rows:
+            same = [
+                math.log(max(other["forecast"], 1e-9))
+                for one in drawn
+                for other in one
+                if (other["point"], other["quantity"]) == (row["point"], row["quantity"])
+            ]
+            row["spread"] = float(np.std(same, ddof=1)) if len(same) > 1 else 0.0
         self.backtest = self._backtest(smaller, entries, rows, answer)
         return {"ranks": scales[-1], "scales": scales, "fitted_up_to": max(t.point.ranks for t in kept), "rows": rows}
 
@@ -491,8 +494,8 @@ class _Search:
         return max(USUAL_MISFIT, chance.largest_misfit(simulations, document, self.targets, counts, self.seed))
 
     def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
-        """What a platform says of these points, beside what was measured; nothing when work of others piles up in it
-        without end."""
+        """What a platform says of these points, beside what was measured, without operations that a run of it lacks;
+        nothing when work of others piles up in it without end."""
         platform = simulations.write(document)
         jobs = [
             (
@@ -511,7 +514,10 @@ class _Search:
                 return []
             for quantity in point.quantities():
                 measured = point.value(quantity)
-                forecast = pooled_quantity(simulated, quantity, point.first.phase)
+                try:
+                    forecast = pooled_quantity(simulated, quantity, point.first.phase)
+                except TooRare:
+                    continue  # no error of it is known
                 rows.append(
                     {
                         "point": point.name,
@@ -622,6 +628,22 @@ def _set_keeping_null(document: Document, path: str, value: Any) -> None:
     set_path(document, path, value if value is not None else "")
     if value is None:
         document[path] = None
+
+
+def _too_rare(points: list[Point], rows: list[dict[str, Any]]) -> list[str]:
+    """Of measured operations whose errors are not known, since a simulated run lacks them. rows: none where no run
+    ended."""
+    known = {(row["point"], row["quantity"]) for row in rows}
+    lacking: dict[str, dict[str, None]] = {}
+    for point in points if rows else []:
+        for name in point.quantities():
+            if (point.name, name) not in known:
+                lacking.setdefault(name.rpartition(".")[0], {})[point.name] = None
+    return [
+        f"{op} is so rare that a simulated run lacks it at {', '.join(places)}: how far the platform is off there is "
+        "not known. Longer runs have more of it."
+        for op, places in lacking.items()
+    ]
 
 
 def _say(structure: dict[str, str]) -> str:

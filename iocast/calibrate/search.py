@@ -177,16 +177,18 @@ class Target:
         return pattern, self.settings | only(self.point.first.phase, pattern, remembering), *self.point.first.placement
 
 
-def summaries(simulated: Any, names: list[str], of: str) -> np.ndarray:
-    """Logarithms of the named quantities of a simulated run's phase; the mean of them, where there are several of that
-    name."""
+def summaries(simulated: Any, target: Target, otherwise: np.ndarray) -> np.ndarray:
+    """Logarithms of the target's quantities of a simulated run; the mean of them, where its phase has several repeats.
+    Of an operation of a random mix that the run lacks, `otherwise`, with which the caller compares."""
+    phases = [phase for phase in simulated["phases"] if phase["name"] == target.point.first.phase]
 
-    def value(phase: Any, name: str) -> float:
+    def log(name: str, unknown: float) -> float:
         op, _, which = name.rpartition(".")
-        return float(max(phase["rate"] if name == "rate" else phase["latency"][op][which], 1e-9))
+        known = [p["rate"] for p in phases] if name == "rate" else [p["latency"].get(op, {}).get(which) for p in phases]
+        logs = [math.log(max(value, 1e-9)) for value in known if value is not None]
+        return float(np.mean(logs)) if logs else unknown
 
-    logs = [[math.log(value(phase, name)) for name in names] for phase in simulated["phases"] if phase["name"] == of]
-    return np.asarray(np.mean(logs, axis=0))
+    return np.array([log(*one) for one in zip(target.names, otherwise, strict=True)])
 
 
 def _outcome(job: Job) -> Any:
@@ -288,10 +290,7 @@ class Simulations:
         )
         for platform in platforms:
             entries = [
-                t.logs + FAR
-                if isinstance(one := next(found), RunError)
-                else summaries(one, t.names, t.point.first.phase)
-                for t in targets
+                t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t, t.logs) for t in targets
             ]
             platform.unlink()
             yield entries

@@ -95,15 +95,14 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     quantities = {"rate": pooled_quantity(run, "rate", request["phase"]), "seconds": total / len(repeats)}
     operations: dict[str, Any] = {}
     counts: dict[str, float] = {}
-    for operation, printed in phase["latency"].items():
-        if "." in operation or not printed["count"]:
-            continue
-        counts[operation] = sum(p["latency"][operation]["count"] for p in repeats)
+    last = {op: p for p in repeats for op, printed in p["latency"].items() if "." not in op and printed["count"]}
+    for operation, having in last.items():
+        counts[operation] = sum(p["latency"].get(operation, {}).get("count", 0) for p in repeats)
         quantities[f"{operation}.rate"] = counts[operation] / total
         quantities |= {
             f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS
         }
-        operations[operation] = _where(operation, printed, phase["stations"])
+        operations[operation] = _where(operation, having["latency"][operation], having["stations"])
     each = Shares.of(repeats).bytes_each  # as this seed draws them
     _bandwidths(quantities, each, counts, total)
     stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
@@ -122,19 +121,21 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
 
 def pooled(results: list[Result]) -> Result:
     """Simulations of one question with other seeds as one, as a forecast has them: geometric means of the values above
-    0; of the mean rate each operation's share and the bytes of one, which are the first one's, as all else is."""
+    0; of the mean rate each operation's share and the bytes of one, which are the first one's, as all else is. What the
+    first lacks of a random mix is that of the others."""
     first = results[0]
     if len(results) == 1 or any("quantities" not in one for one in results):
         return first
     answer = {}
-    for name, value in first["quantities"].items():
-        values = [one["quantities"].get(name, value) for one in results]
+    for name in dict.fromkeys(name for one in results for name in one["quantities"]):
+        values = [one["quantities"][name] for one in results if name in one["quantities"]]
         answer[name] = (
             math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
         )
-    for name, value in first["quantities"].items():
+    for name in answer:
         if name.endswith((".rate", ".bandwidth")):
-            answer[name] = answer["rate"] * value / first["quantities"]["rate"]
+            own = next(one["quantities"] for one in results if name in one["quantities"])
+            answer[name] = answer["rate"] * own[name] / own["rate"]
     return first | {"quantities": answer}
 
 

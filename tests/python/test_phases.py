@@ -38,16 +38,6 @@ def lustre() -> Fitted:
     return Fitted.open("lustre")
 
 
-def test_an_operation_that_some_runs_of_a_mix_lack_is_forecast_from_the_others() -> None:
-    """Its draws are random: with other seeds a short run has none of the rarest operations."""
-    answer = predict(Fitted.open("local"), "mix-mail-beside-open-loop", small("mix-mail-beside-open-loop"), 1, 8)
-    (warning,) = [text for text in answer["warnings"] if "is so rare in the phase" in text]
-    op = warning.split()[0]
-    entries = [answer, *answer["further_phases"]]
-    found = [one["quantities"][f"{op}.q50"]["value"] for one in entries if f"{op}.q50" in one["quantities"]]
-    assert found and all(value > 0 for value in found)
-
-
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_workload_is_forecast_phase_by_phase(lustre: Fitted, workload: str) -> None:
     settings = small(workload)
