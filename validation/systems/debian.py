@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the two commands of the README work on a fresh Debian? Makes a root of each release with debootstrap, clones the
+"""Do the two commands of the README work on a fresh Debian or Ubuntu? Makes a root of each release with debootstrap, clones the
 committed tree into it, runs `./quickstart` and `./check` there as root, prints times and counts, and deletes the root.
 
-    validation/systems/debian.py bookworm trixie [--mirror URL] [--only quickstart] [--arguments WORDS]
-                                 [--copy FILE]... [--pass NAME]... [--keep]
+    validation/systems/debian.py bookworm trixie noble [--mirror URL] [--keyring FILE] [--only quickstart]
+                                 [--arguments WORDS] [--copy FILE]... [--pass NAME]... [--keep]
 
 A root has mounts, processes and a host name of its own, /dev/shm, /dev/fuse and the machine's cgroups; its network is
 the machine's. --copy takes a file of this machine along that the network needs: /etc/pip.conf, or a certificate below
 /usr/local/share/ca-certificates, which the root then trusts. --pass does so with an environment variable, and
 --arguments go to ./check. Needs root, the Debian package debootstrap and some 6 GB a release. Exit status 4 when a
-command fails. Logs stay in --logs. A root that --keep left is used again, with the tree as it was cloned then."""
+command fails. Logs stay in --logs. A root that --keep left is used again, with the tree as it was cloned then. Releases
+of Ubuntu need their archive's key: --keyring, of the package ubuntu-keyring."""
 
 import argparse
 import dataclasses
@@ -24,6 +25,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+UBUNTU = ("jammy", "noble", "questing")
+UBUNTU_MIRROR = "http://archive.ubuntu.com/ubuntu"
 COMMANDS = {"quickstart": "./quickstart", "check": "./check"}
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "fuse")
 ENTER = """
@@ -57,19 +60,18 @@ class Outcome:
     output: str
 
 
-def make_root(root: Path, release: str, mirror: str, copied: list[Path], log: Path) -> None:
+def make_root(root: Path, release: str, given: argparse.Namespace, log: Path) -> None:
     """A minimal system with a clone of the tree in /root/iocast. @raises subprocess.CalledProcessError"""
+    mirror, more, script = given.mirror, [], []
+    if release in UBUNTU:
+        mirror = mirror or UBUNTU_MIRROR
+        more = ["--components=main,universe", f"--keyring={given.keyring}"]
+        script = ["/usr/share/debootstrap/scripts/gutsy"]  # all of Ubuntu's are links to this one
     with log.open("ab") as out:
-        command = [
-            "debootstrap",
-            "--variant=minbase",
-            "--include=ca-certificates,git",
-            release,
-            str(root),
-            *([mirror] if mirror else []),
-        ]
+        command = ["debootstrap", "--variant=minbase", "--include=ca-certificates,git", *more, release, str(root)]
+        command += [mirror, *script] if mirror else []
         subprocess.run(command, stdout=out, stderr=out, check=True)
-        for file in copied:
+        for file in given.copy:
             target = root / file.resolve().relative_to("/")
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
@@ -134,7 +136,7 @@ def try_release(release: str, given: argparse.Namespace) -> list[Outcome]:
         if root.exists():
             print(f"{release}: {root} is used again", flush=True)
         else:
-            make_root(root, release, given.mirror, given.copy, log)
+            make_root(root, release, given, log)
             print(f"{release}: root made in {time.monotonic() - began:.0f} s", flush=True)
         for name in given.only:
             began = time.monotonic()
@@ -154,7 +156,14 @@ def try_release(release: str, given: argparse.Namespace) -> list[Outcome]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", nargs="+", metavar="RELEASE", help="bookworm, trixie, ...")
-    parser.add_argument("--mirror", default="", help="of Debian; debootstrap's own by default")
+    parser.add_argument("--mirror", default="", help="of the packages; debootstrap's own, or Ubuntu's, by default")
+    parser.add_argument(
+        "--keyring",
+        type=Path,
+        default=Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg"),
+        metavar="FILE",
+        help="keys of Ubuntu's archive",
+    )
     parser.add_argument("--only", action="append", choices=COMMANDS, help="this command; may be repeated")
     parser.add_argument(
         "--copy",
@@ -182,6 +191,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # a root's processes end with this one
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         sys.exit("debian.py needs root and the Debian package debootstrap.")
+    if set(UBUNTU) & set(given.releases) and not given.keyring.is_file():
+        sys.exit(f"There are no keys of Ubuntu's archive at {given.keyring}; name them with --keyring.")
     outcomes = [outcome for release in given.releases for outcome in try_release(release, given)]
     print(f"{'release':<12}{'command':<12}{'seconds':>8}  status")
     for one in outcomes:
