@@ -498,6 +498,7 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     at = {label: next(f for f in fs if evidence.ranks_of(f["placement"]) == ranks) for label, fs in labels.items()}
     base = at.get(evidence.AS_IT_IS)
     today = base["quantities"].get("rate", {}).get("value") if base else None
+    known = base is not None and not evidence.is_wide(base["quantities"].get("rate", {}))
     texts = []
     if base and today is not None:
         texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_rate_with_interval(base)}.")
@@ -508,7 +509,9 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     for label in ordered:
         value = at[label]["quantities"].get("rate", {}).get("value")
         if value is not None:
-            gain = f", {units.factor(value / today)} times as much" if today else f" in {phase} at {units.ranks(ranks)}"
+            gain = "" if today else f" in {phase} at {units.ranks(ranks)}"
+            if today and known and not evidence.is_wide(at[label]["quantities"]["rate"]):
+                gain = f", {units.factor(value / today)} times as much"
             texts.append(f"With \u201c{label}\u201d it would serve {_rate_with_interval(at[label])}{gain}.")
     if base and base.get("bottleneck"):
         texts.append(str(base["bottleneck"]))

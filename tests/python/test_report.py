@@ -671,6 +671,13 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
         (grid,) = answers.grids(sources_of(*other))
         texts = [cell for cells in grid.rows for cell in cells] + [story.tell(sources_of(*other)).headline]
         assert not any(shown in text for text in texts for shown in (units.seconds(7.5), units.bandwidth(2e9)))
+    edited = {"label": "twice", "platform": {"edits": {"stations.mds.servers": 2}}}
+    for times in (5, 7):  # the factor between two values that nobody knows is no answer either
+        rate = {"value": 2 * value, "low": 2 * value / times, "high": 2 * value * 5}
+        shown = " ".join(text for _, text in story.tell(sources_of(
+            wide | {"quantities": {"rate": {"value": value, "low": value / times, "high": value * 5}}},
+            wide | edited | {"quantities": {"rate": rate}})).paragraphs)  # fmt: skip
+        assert "twice" in shown and ("times as much" in shown) == (times == 5), shown
     row = {"quantity": "rate", "forecast": value, "low": value / 6, "high": value * 6}
     column = Column("forecast", "forecast", "quantity")
     assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(
