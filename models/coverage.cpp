@@ -275,8 +275,8 @@ void Coverage::check_links(const FinishedPhase& phase, OpKind kind, double bytes
                    bytes_text(tightest->bytes_per_second)));
 }
 
-void Coverage::note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more,
-                    const std::string& sentence)
+void Coverage::note(const std::string& kind, const FinishedPhase& phase, OpKind operation,
+                    const nlohmann::ordered_json& more, const std::string& sentence)
 {
   const auto& of = pattern_.phases()[phase.number];
   nlohmann::ordered_json finding{

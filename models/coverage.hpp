@@ -43,7 +43,7 @@ public:
   std::vector<std::string> sentences() const;
 
 private:
-  void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, nlohmann::ordered_json more,
+  void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, const nlohmann::ordered_json& more,
             const std::string& sentence);
   void check_links(const FinishedPhase& phase, OpKind kind, double bytes_per_second);
 

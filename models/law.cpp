@@ -81,7 +81,7 @@ private:
   {
     static const std::vector<double> values = [] {
       std::vector<double> collected;
-      QuantileTable([&collected](double v, bool upper) {
+      [[maybe_unused]] const QuantileTable asks([&collected](double v, bool upper) {
         collected.push_back(upper ? -normal_quantile(v) : normal_quantile(v));
         return 0.0;
       });
@@ -98,7 +98,8 @@ private:
 
 class Empirical final : public Law {
 public:
-  Empirical(std::vector<double> probabilities, std::vector<double> values) : probabilities_(std::move(probabilities))
+  Empirical(std::vector<double> probabilities, const std::vector<double>& values)
+      : probabilities_(std::move(probabilities))
   {
     for (const double value : values)
       logs_.push_back(std::log(std::max(value, 1e-12)));

@@ -39,7 +39,7 @@ std::string platform_file(const std::string& name_or_file, const fs::path& from)
 YamlNode load_with_base(const std::string& file, std::vector<std::string> chain, Platform& platform)
 {
   platform.read.emplace_back(file, text_of(file));
-  const auto yaml  = YamlNode::parse(platform.read.back().second, file);
+  auto yaml        = YamlNode::parse(platform.read.back().second, file);
   const auto canon = fs::weakly_canonical(file).string();
   if (std::find(chain.begin(), chain.end(), canon) != chain.end())
     yaml.fail("this platform extends itself");

@@ -178,6 +178,7 @@ private:
   void finish_op(JobId id);
   void trace(JobId id, double start, double end) const;
   /// The nearest; not negative. No std::llround(), which is a call.
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings)
   static int64_t to_ns(double seconds) { return static_cast<int64_t>(seconds * 1e9 + 0.5); }
 
   // routes.cpp

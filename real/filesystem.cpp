@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <sstream>
 
@@ -93,7 +94,7 @@ nlohmann::ordered_json filesystem_of(const std::string& path)
       best = {{"type", type},
               {"mount_point", mount_point},
               {"device", unescaped(device)},
-              {"options", options + ";" + super_options}};
+              {"options", fmt::format("{};{}", options, super_options)}};
   }
   if (const auto layout = layout_of(best["type"], target); !layout.empty())
     best["layout"] = layout;

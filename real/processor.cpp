@@ -2,6 +2,7 @@
 #include "real/processor.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <vector>
 
 namespace iocast {
@@ -31,7 +32,7 @@ std::string processor_model(std::istream& cpuinfo)
     if (key == "CPU implementer")
       implementer = value;
     if (key == "CPU part") {
-      const auto core = "CPU implementer " + implementer + ", part " + value;
+      const auto core = fmt::format("CPU implementer {}, part {}", implementer, value);
       if (std::find(cores.begin(), cores.end(), core) == cores.end())
         cores.push_back(core);
     }

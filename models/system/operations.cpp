@@ -131,11 +131,8 @@ void System::wake(JobId id)
   job.kind  = OpKind::phase;
   job.at    = 0;
   job.draws = 0;
-  if (platform_.routes[0].served) {
+  if (platform_.routes[0].served || awake(id))
     advance(id);
-  } else if (awake(id)) {
-    advance(id);
-  }
 }
 
 /// False when there is no operation to start yet.

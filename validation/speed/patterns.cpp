@@ -181,12 +181,8 @@ int run(const Arguments& given)
   return 0;
 }
 
-} // namespace
-} // namespace iocast
-
-int main(int argc, char** argv)
+int run_command(int argc, char** argv)
 {
-  using namespace iocast;
   CLI::App app{"pattern-speed says how many operations a second each pattern and workload generates on one core, and "
                "what a rank's state takes."};
   app.footer("Example: pattern-speed application iozone --json");
@@ -204,9 +200,17 @@ int main(int argc, char** argv)
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  return run(given);
+}
+
+} // namespace
+} // namespace iocast
+
+int main(int argc, char** argv)
+{
   try {
-    return run(given);
-  } catch (const InputError& error) {
+    return iocast::run_command(argc, argv);
+  } catch (const iocast::InputError& error) {
     fmt::print(stderr, "pattern-speed: {}\n", error.what());
     return 2;
   } catch (const std::exception& error) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the two commands of the README work on a fresh Debian or Ubuntu? Makes a root of each release with debootstrap, clones the
-committed tree into it, runs `./quickstart` and `./check` there as root, prints times and counts, and deletes the root.
+"""Do the two commands of the README work on a fresh Debian or Ubuntu? Makes a root of each release with debootstrap,
+clones the committed tree into it, runs `./quickstart` and `./check` there as root, prints times and counts, and deletes
+the root.
 
     validation/systems/debian.py bookworm trixie noble [--mirror URL] [--keyring FILE] [--only quickstart]
                                  [--arguments WORDS] [--copy FILE]... [--pass NAME]... [--keep]
