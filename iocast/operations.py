@@ -5,7 +5,7 @@ operations."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,28 +26,33 @@ SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
 def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[str, Any]:
     """What one rank asks for in one of the `repeats` of each phase: `operations` of each kind, `bytes` and `blocks` of
     one; whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work. `datasets` and `objects` are
-    what ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). Of a phase
-    that is one rank's work however many there are (`alone`), all this is that rank's. Beside the phases the pattern's
-    `parameters`, and those `given`.
+    what ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). `workers`:
+    the ranks that work, where they are as many however many there are; else None. `fixed`: whether the phase has as
+    many operations in all, of which each rank then does fewer (`of_a_rank()`). `mixed`: whether only some of its ranks
+    are of a fixed number. Beside the phases the pattern's `parameters`, and those `given`.
 
-    Taken from the operation streams of four ranks on two nodes, and of six on three where ranks share what they use, or
-    one works alone.
+    Taken from the operation streams of four ranks on two nodes, and of six on three.
     @raises InputError with the simulator's sentences"""
     simulator = binaries.find("iocast-sim")
     described = binaries.run_json([simulator, "--describe", workload, "--json"])
     run, phases = _streams(platform, workload, settings, 2)
-    shares = any(len(users) > 1 for one in phases.values() for kind in USED for users in one[kind].values())
-    one_works = any(len(one["by_rank"]) == 1 for one in phases.values())
-    larger = _streams(platform, workload, settings, 3)[1] if shares or one_works else {}
+    larger = _streams(platform, workload, settings, 3)[1]
+    some_fixed = run["workload"]["pattern"] == "mix" and any(
+        name.endswith(".ranks") and value for name, value in run["workload"]["parameters"].items()
+    )
     open_loop = float(run["workload"]["parameters"].get("rate", 0)) > 0
     for name, one in phases.items():
         repeats = one["repeats"] = len(one["repeats"])
         by_rank = one.pop("by_rank")
-        one["alone"] = len(by_rank) == len(larger.get(name, {}).get("by_rank", {})) == 1
-        one["unlike"] = not one["alone"] and _are_unlike(by_rank)
+        more = larger.get(name, {key: {} for key in ("operations", "by_rank", *USED)})
+        as_many = len(by_rank) == len(more["by_rank"]) < 2 * RANKS_PER_NODE
+        one["workers"] = len(by_rank) if as_many else None
+        one["fixed"] = one["operations"] == more["operations"]
+        one["mixed"] = some_fixed and not one["fixed"]
+        one["unlike"] = _are_unlike(by_rank, by_rank if as_many else range(2 * RANKS_PER_NODE))
         for kind in USED:
-            more = larger.get(name, {}).get(kind, {})
-            one[kind] = [0.0, 0.0, float(len(one[kind]))] if one["alone"] else _owners(one[kind], more)
+            common = one["fixed"] and len(one[kind]) == len(more[kind])
+            one[kind] = [0.0, 0.0, float(len(one[kind]))] if common else _owners(one[kind], more[kind])
         one["bytes"] = {kind: n / one["operations"][kind] for kind, n in one["bytes"].items()}
         one["blocks"] = {kind: n / one["operations"][kind] for kind, n in one["blocks"].items()}
         one["operations"] = {
@@ -97,8 +102,24 @@ def _owners(users: Mapping[Any, set[int]], larger: Mapping[Any, set[int]]) -> li
 
 
 def working(phase: Mapping[str, Any], nodes: int, ranks_per_node: int) -> tuple[int, int]:
-    """Nodes, and ranks on each, that work in a phase of `profile()` at a placement."""
-    return (1, 1) if phase["alone"] else (nodes, ranks_per_node)
+    """Nodes, and ranks on each, that work in a phase of `profile()` at a placement. Of a fixed number they are together
+    on a node, where they fit on one."""
+    if phase["workers"] is None or phase["workers"] >= nodes * ranks_per_node:
+        return nodes, ranks_per_node
+    return (1, phase["workers"]) if phase["workers"] <= ranks_per_node else (phase["workers"], 1)
+
+
+def of_a_rank(phase: Mapping[str, Any], nodes: int, ranks_per_node: int) -> dict[str, float]:
+    """Operations of each kind that each working rank does in one repeat of a phase of `profile()` at a placement."""
+    if not phase["fixed"]:
+        return dict(phase["operations"])
+    ranks, counted = (math.prod(working(phase, *place)) for place in ((nodes, ranks_per_node), (2, RANKS_PER_NODE)))
+    return {kind: n * counted / ranks for kind, n in phase["operations"].items()}
+
+
+def is_solved(phase: Mapping[str, Any]) -> bool:
+    """Whether the analytic solver knows what the ranks of a phase of `profile()` do."""
+    return not (phase["together"] or phase["pauses"] or phase["mixed"])
 
 
 def total(owners: Sequence[float], nodes: int, ranks_per_node: int) -> float:
@@ -107,10 +128,9 @@ def total(owners: Sequence[float], nodes: int, ranks_per_node: int) -> float:
     return max(1.0, rank * nodes * ranks_per_node + node * nodes + common)
 
 
-def _are_unlike(by_rank: Mapping[int, Mapping[str, int]]) -> bool:
-    """Whether some rank has less than half as many operations of a kind as another."""
+def _are_unlike(by_rank: Mapping[int, Mapping[str, int]], ranks: Iterable[int]) -> bool:
+    """Whether some of these ranks has less than half as many operations of a kind as another."""
     kinds = {kind for counts in by_rank.values() for kind in counts}
-    ranks = range(2 * RANKS_PER_NODE)
     numbers = [[by_rank.get(rank, {}).get(kind, 0) for rank in ranks] for kind in kinds]
     return any(2 * min(found) < max(found) for found in numbers if max(found) >= SEVERAL)
 

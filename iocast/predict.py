@@ -25,7 +25,7 @@ from iocast.family import Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
-from iocast.operations import MOVES_DATA, Shares, iteration, profile, total, working
+from iocast.operations import MOVES_DATA, Shares, is_solved, iteration, of_a_rank, profile, total, working
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
@@ -853,17 +853,17 @@ class _Solver:
         known = profile(platform, request.pattern, request.settings)
         self.workload, self.given, self.known = known["workload"], known["given"], known["phases"]
         present = request.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
-        self.unsolved = [name for name in present if self.known[name]["together"] or self.known[name]["pauses"]]
+        self.unsolved = [name for name in present if not is_solved(self.known[name])]
         self.phases = [name for name in present if name not in self.unsolved]
         if not self.phases:
             raise InputError(
-                f"The workload {request.pattern} has ranks that act together or pause by themselves, which the analytic solver knows nothing of; use --solver simulate."
+                f"The workload {request.pattern} has ranks that act together, pause by themselves or are of a fixed number beside others, which the analytic solver knows nothing of; use --solver simulate."
             )
 
     def solve(self, phase: str, document: Document) -> Any:
         of = self.known[phase]
         place = working(of, *self.place)
-        operations = round(sum(of["operations"].values()) * math.prod(place))
+        operations = round(self.count(phase))
         return analytic.solve(
             resolved(document), iteration(of["operations"]), *place,
             float(self.given.get("waiting_factor", 0)), operations,
@@ -877,10 +877,15 @@ class _Solver:
             f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES
         }
 
+    def count(self, phase: str) -> float:
+        """Operations of all ranks in one repeat of the phase."""
+        of = self.known[phase]
+        return sum(of_a_rank(of, *self.place).values()) * math.prod(working(of, *self.place))
+
     def shares(self, phase: str) -> Shares:
         of = self.known[phase]
         ranks = math.prod(working(of, *self.place))
-        count = {op: n * ranks for op, n in of["operations"].items()}
+        count = {op: n * ranks for op, n in of_a_rank(of, *self.place).items()}
         return Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
 
 
@@ -892,7 +897,7 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
     _refuse_idle_edits(platform, [op for one in solver.known.values() for op in one["operations"]])
     if solver.unsolved:
         request.warnings.append(
-            f"In {', '.join(solver.unsolved)} ranks act together or pause by themselves, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
+            f"In {', '.join(solver.unsolved)} ranks act together, pause by themselves or are of a fixed number beside others, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
         )
 
     def ask(system: Document) -> draws.Values:
@@ -927,12 +932,9 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
                 "ensemble": ensemble,
                 "draws": count,
                 "beside": beside,
-                "total": round(
-                    sum(
-                        of["repeats"] * sum(of["operations"].values()) * math.prod(working(of, nodes, ranks_per_node))
-                        for of in solver.known.values()
-                    )
-                ),
+                "total": None
+                if any(of["mixed"] for of in solver.known.values())
+                else round(sum(of["repeats"] * solver.count(name) for name, of in solver.known.items())),
             },
             shown,
         )

@@ -17,7 +17,7 @@ from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
-from iocast.operations import working
+from iocast.operations import is_solved, of_a_rank, working
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
@@ -329,8 +329,7 @@ class Desk:
 
     def can_screen(self, workload: str) -> bool:
         """Whether the analytic solver knows what this workload does."""
-        profile = self.profiles[workload]
-        return not profile["together"] and not profile["pauses"]
+        return is_solved(self.profiles[workload])
 
     def gather(self, asks: Iterable[Ask], label: str) -> dict[Ask, Result]:
         """All results; what the store lacks is computed, and kept at once."""
@@ -490,7 +489,7 @@ class Desk:
             return self._simulation(ask.point.workload, scale, key, seed)
         thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
         return self._question(ask.what, ask.point.workload, scale, key) | {
-            "mix": profile["operations"],
+            "mix": of_a_rank(profile, scale.nodes, scale.ranks_per_node),
             "datasets": profile["datasets"],
             "objects": profile["objects"],
             "blocks": profile["blocks"],
@@ -529,7 +528,7 @@ class Desk:
     def share(self, workload: str, ranks: int) -> float:
         """Of its operations that a simulation does."""
         profile = self.profiles[workload]
-        operations = sum(profile["operations"].values()) * math.prod(working(profile, 1, ranks))
+        operations = sum(of_a_rank(profile, 1, ranks).values()) * math.prod(working(profile, 1, ranks))
         length = _length(profile)
         if operations <= self.study.most_operations or not length:
             return 1.0

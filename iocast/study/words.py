@@ -565,7 +565,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
     unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
     if unscreened:
         found.append(
-            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together or pause); its designs were screened by one simulation each."
+            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together, pause, or are of a fixed number beside others); its designs were screened by one simulation each."
         )
     return list(dict.fromkeys(found))
 

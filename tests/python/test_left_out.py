@@ -192,3 +192,38 @@ def test_a_speed_that_does_not_scale_bytes_says_so(platform: Path) -> None:
         edited = Fitted.open(str(platform), [parse_edit(f"stations.oss.speed={speed}")])
         basis = predict(edited, "ior-easy", few, 1, 2, solver="analytic")["basis"]
         assert sum("time by bytes" in one and "(pwrite)" in one for one in basis) == count, basis
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [
+        ("hpcs-02", {"memory": "1MiB", "block": "64KiB", "times": "0.5"}),  # two ranks, however many there are
+        ("hpcs-10", {"depth": "2", "branching": "3", "files": "4"}),  # a tree that all ranks share
+        ("md-workbench", {"datasets": "2", "objects": "7", "iterations": "5", "offset": "1"}),  # of each rank
+    ],
+)
+@pytest.mark.parametrize("ppn", [1, 3, 8])
+def test_the_solver_counts_as_many_operations_as_the_simulator(
+    workload: str, settings: dict[str, str], ppn: int
+) -> None:
+    answers = [
+        predict(Fitted.open("local"), workload, settings, 4, ppn, solver=one) for one in ("analytic", "simulate")
+    ]
+    assert answers[0]["total_operations"] == answers[1]["total_operations"]
+    solved, simulated = ({one["phase"]: one for one in (of, *of["further_phases"])} for of in answers)
+    assert solved.keys() == simulated.keys()
+    for phase in solved:
+        counts = [
+            of[phase]["seconds"]["value"] * of[phase]["quantities"]["rate"]["value"] for of in (solved, simulated)
+        ]
+        assert counts[0] == pytest.approx(counts[1], rel=1e-9)
+
+
+def test_a_mix_of_ranks_of_a_fixed_number_and_others_is_not_solved() -> None:
+    """Its rate rose in proportion to all ranks."""
+    settings = {"a.workload": "postmark", "a.number": "5", "a.transactions": "9", "b.workload": "md-workbench"}
+    settings |= {"b.datasets": "2", "b.objects": "2", "b.iterations": "2"}
+    platform = Fitted.open("local")
+    with pytest.raises(InputError, match=r"of a fixed number beside others.*--solver simulate"):
+        predict(platform, "mix", settings | {"a.ranks": "1"}, 2, 8, solver="analytic")
+    assert predict(platform, "mix", settings, 2, 8, solver="analytic")["quantities"]["rate"]["value"] > 0
