@@ -173,6 +173,9 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
             pairs = [(name, float(a), other, float(b)) for name, a, other, b in _fitted_pairs(document, known)]
             rising = [(name, [float(one) for one in row]) for name, row in _fitted_rows_that_rise(known)]
             words = list(_fitted_words(known))
+            for name, number in _fitted_numbers(known):
+                if isinstance(number, bool) or not isinstance(number, int | float):
+                    raise TypeError(f"{name} is {strict.shown(number)}")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
                 f"The fitted platform '{file}' lacks a number in {where}fitted, or has something else in its place "
@@ -216,6 +219,24 @@ def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[f
     for name, others in (fitted.get("correlations") or {}).items():
         for other, value in others.items():
             yield f"the size of correlations.{name}.{other} and 1", [abs(value), 1.0]
+
+
+def _fitted_numbers(fitted: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a forecast counts with: its name, and what must be a number."""
+    for section in ("noise", "discrepancy", "discrepancy_degrees", "discrepancy_growth"):
+        for name, value in (fitted.get(section) or {}).items():
+            yield f"{section}.{name}", value
+    for kind, one in (fitted.get("blend") or {}).items():
+        for rule, value in (one.get("errors") or {}).items():
+            yield f"blend.{kind}.errors.{rule}", value
+    campaign = fitted.get("campaign") or {}
+    for name in ("ranks", "waiting_factors"):
+        for value in campaign.get(name) or []:
+            yield f"campaign.{name}", value
+    for point in campaign.get("points") or []:
+        for name in ("ranks", "nodes", "waiting_factor", "rate", "repeats", "peak_objects"):
+            if point.get(name) is not None:  # what an imported run does not state
+                yield f"{name} of campaign.points {point.get('name', '')}", point[name]
 
 
 def _fitted_words(fitted: dict[str, Any]) -> Iterator[tuple[str, Any, set[str]]]:

@@ -20,6 +20,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from programs import REPOSITORY
@@ -59,6 +60,35 @@ def test_another_type_in_a_fitted_platform_is_refused(was: str, is_now: str, tmp
     (tmp_path / "fitted.yaml").write_text(FITTED.replace(was, is_now))
     with pytest.raises(InputError, match=r"fitted.yaml.*(damaged|number)"):
         Fitted.open(str(tmp_path / "fitted.yaml")).best()
+
+
+def test_a_text_for_any_number_that_a_forecast_counts_with_is_refused_where_it_is_read(tmp_path: Path) -> None:
+    """As the file is read, and not where a forecast comes to it."""
+    platform = yaml.safe_load(FITTED)
+    fitted = platform["fitted"]
+    fitted |= {name: {"rate": 0.1} for name in ("noise", "discrepancy", "discrepancy_degrees")}
+    fitted |= {"discrepancy_growth": {"step": 2.0}, "blend": {"rate": {"weights": {"a": 1.0}, "errors": {"a": 0.1}}}}
+    fitted["campaign"] |= {
+        "ranks": [1],
+        "waiting_factors": [0.0],
+        "points": [{"name": "N=1", "ranks": 1, "nodes": None}],
+    }
+    (file := tmp_path / "fitted.yaml").write_text(yaml.safe_dump(platform))
+    Fitted.open(str(file)).best()
+    counted = [
+        *((fitted[name], "rate") for name in ("noise", "discrepancy", "discrepancy_degrees")),
+        (fitted["discrepancy_growth"], "step"),
+        (fitted["blend"]["rate"]["errors"], "a"),
+        *((fitted["campaign"][name], 0) for name in ("ranks", "waiting_factors")),
+        *((fitted["campaign"]["points"][0], name) for name in ("ranks", "nodes")),
+    ]
+    for holder, key in counted:
+        for spoilt in ("x", "1.5", [], True):
+            right, holder[key] = holder[key], spoilt
+            file.write_text(yaml.safe_dump(platform))
+            with pytest.raises(InputError, match=rf"fitted\.yaml.*{'' if isinstance(key, int) else key}"):
+                Fitted.open(str(file)).best()
+            holder[key] = right
 
 
 def test_an_observation_without_a_host_is_none(tmp_path: Path) -> None:
