@@ -259,12 +259,31 @@ def label_of(forecast: dict[str, Any]) -> str:
 
 
 def what_if(sources: Sources, phase: str | None = None) -> dict[str, list[dict[str, Any]]]:
-    """Forecasts by label, each ordered by ranks, the system as it is first; of one phase alone where it is named."""
+    """Forecasts by label, each ordered by ranks, the system as it is first; of one phase alone where it is named. Where
+    several platforms have forecasts as they are, the labels name them."""
     labels: dict[str, list[dict[str, Any]]] = {}
     chosen = [f for f in sources.forecasts if phase is None or phase_of(f) == phase]
+    systems = {_system(f) for f in sources.forecasts if not is_alternative(f)}
     for forecast in sorted(chosen, key=lambda f: (is_alternative(f), ranks_of(f["placement"]))):
-        labels.setdefault(label_of(forecast), []).append(forecast)
+        label = label_of(forecast)
+        if len(systems) > 1 and not is_alternative(forecast):
+            name, content = _system(forecast)
+            shared = sum(name == other for other, _ in systems) > 1
+            label = f"{name} ({content[:8]}) {AS_IT_IS}" if shared else f"{name} {AS_IT_IS}"
+        labels.setdefault(label, []).append(forecast)
     return labels
+
+
+def _system(forecast: dict[str, Any]) -> tuple[str, str]:
+    """A platform's name, and what tells it from others of that name."""
+    platform = forecast.get("platform") or {}
+    return str(platform.get("name", "")), str(platform.get("content_hash", "")).rpartition(":")[2]
+
+
+def as_they_are(sources: Sources) -> list[dict[str, Any]]:
+    """Forecasts of platforms without edits, ordered by ranks."""
+    found = (f for f in sources.forecasts if not is_alternative(f))
+    return sorted(found, key=lambda f: ranks_of(f["placement"]))
 
 
 def forecast_phases(sources: Sources) -> list[str]:

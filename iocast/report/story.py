@@ -503,7 +503,7 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     if base and today is not None:
         texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_rate_with_interval(base)}.")
     ordered = sorted(
-        (a for a in at if a != evidence.AS_IT_IS),
+        (a for a in at if evidence.is_alternative(at[a])),
         key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0),
     )
     for label in ordered:

@@ -623,6 +623,27 @@ def test_targets_of_the_same_ranks_differ_in_their_names():
         assert len({tuple(row[:2]) for row in grid.rows}) == len(others), grid.rows
 
 
+def test_two_platforms_as_they_are_have_labels_of_their_own() -> None:
+    """Neither is called as the other; two of one name have their content beside it."""
+
+    def one(name: str, content: str, ranks: int = 4) -> dict[str, Any]:
+        return {"phase": "benchmark", "placement": {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks},
+                "platform": {"name": name, "content_hash": f"sha256:{content}", "edits": {}},
+                "quantities": {"rate": {"value": 1.0, "low": 0.5, "high": 2.0}}}  # fmt: skip
+
+    def labels(*forecasts: dict[str, Any]) -> list[str]:
+        found = evidence.what_if(sources_of(*forecasts))
+        rows = next(t for t in tables.all_tables(sources_of(*forecasts)) if t.name == "forecasts").rows
+        assert list(found) == list(dict.fromkeys(row["system"] for row in rows))
+        return list(found)
+
+    assert labels(one("site", "a"), one("site", "a", 8)) == ["as it is"]
+    assert labels(one("site", "a"), one("offer", "b")) == ["site as it is", "offer as it is"]
+    assert labels(one("site", "a"), one("site", "b")) == ["site (a) as it is", "site (b) as it is"]
+    edited = one("site", "a") | {"platform": {"name": "site", "edits": {"x": 1}}, "label": "twice"}
+    assert labels(edited, one("site", "a")) == ["as it is", "twice"]
+
+
 def test_only_forecasts_have_intervals_that_may_be_wide(inputs):
     by_name = {table.name: table for table in tables.all_tables(read_sources(inputs.all))}
     for name, table in by_name.items():

@@ -84,7 +84,7 @@ def _chosen(sources: Sources) -> dict[str, list[Run]]:
 
 def _forecasts(sources: Sources) -> list[dict[str, Any]]:
     focus = {(r.ranks, r.waiting_factor) for r in evidence.focus_runs(sources)}
-    known = evidence.what_if(sources).get(evidence.AS_IT_IS, [])
+    known = evidence.as_they_are(sources)
     same = [f for f in known if (evidence.ranks_of(f["placement"]), evidence.waiting_factor(f)) in focus]
     return same or ([] if focus else known[-3:])
 

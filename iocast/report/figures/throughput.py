@@ -52,7 +52,7 @@ def data(sources: Sources) -> list[Row] | None:
         )
         rows += [_row(shown, factor, name, ranks, entry) for name, entry in (answer.get("baselines") or {}).items()]
     drawn = {_place(r) for r in rows}
-    for forecast in evidence.what_if(sources).get(evidence.AS_IT_IS, []):
+    for forecast in evidence.as_they_are(sources):
         ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
         shown = evidence.phase_of(forecast)
         if "rate" not in forecast["quantities"]:
