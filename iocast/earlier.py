@@ -10,8 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from iocast import binaries
 from iocast.agreement import check_forecast
-from iocast.errors import InputError
+from iocast.calibrate.search import whole_settings
+from iocast.errors import InputError, RunError
 from iocast.files import moment, read_json, sha256
 from iocast.question import Question
 from iocast.run_directory import Point
@@ -87,16 +89,17 @@ class Earlier:
         """The measured points that it is the forecast of, each with the forecast of its phase.
 
         @raises InputError that names the differences from the nearest point when there is none"""
+        measured = [(point, _as_fitted(point)) for point in points]
         found = [
             (point, document)
             for question, document in self.phases()
-            for point in points
-            if question.answers(point.question)
+            for point, own in measured
+            if question.answers(own)
         ]
         if not found:
-            nearest = min(points, key=lambda point: len(self.question.differences(point.question)))
+            nearest, own = min(measured, key=lambda one: len(self.question.differences(one[1])))
             raise InputError(
-                f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(nearest.question))}."
+                f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(own))}."
             )
         return found
 
@@ -117,3 +120,19 @@ class Earlier:
             "made_at": self.document["made_at"],
             "before_measurement": before,
         }
+
+
+def _as_fitted(point: Point) -> Question:
+    """What was measured. Results of other tools seldom state every setting; the rest are the workload's defaults here,
+    as they are where such results are fitted."""
+    run = point.first
+    if not run.imported:
+        return point.question
+    try:
+        nodes, ranks_per_node = run.placement
+        resolved = binaries.resolve_workload(
+            run.json["workload"]["pattern"], whole_settings(run), nodes, ranks_per_node
+        )
+    except (InputError, RunError):  # no workload of iocast's: as stated
+        return point.question
+    return Question.of(resolved["workload"], run.json["placement"], run.phase)

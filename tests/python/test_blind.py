@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from iocast.earlier import Earlier
+from iocast.fitted import Fitted
+from iocast.predict import predict
+
 VALIDATION = Path(__file__).resolve().parents[2] / "validation"
 
 
@@ -53,3 +57,11 @@ def test_forecasts_come_first(blind: Any, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(StopIteration):
         blind.outcome(replace(blind.truths(1, 1)[0], seconds=0.02), 0)
     assert order[-1] == ("calibrate", 16) and max(clients for what, clients in order if what == "run") == 16
+
+
+def test_forecasts_are_of_what_is_measured_afterwards(blind: Any, tmp_path: Path) -> None:
+    truth, clients, factor, iterations = blind.truths(1, 1)[0], 4, 1.0, 30
+    points = blind.measured(truth, [(clients, factor, iterations)], 1, 0, tmp_path)
+    settings = {"datasets": "1"} | blind._settings(factor, iterations)  # of the former a fit knows
+    made = predict(Fitted.open("lustre"), "md-workbench", settings, clients, 1)
+    assert [point for point, _ in Earlier.of_document(made).of(points)] == points

@@ -11,6 +11,7 @@ import pytest
 from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.predict import predict
 from iocast.question import Placement, Question, Setting
 from iocast.run_directory import find_runs, group
 
@@ -198,6 +199,20 @@ def test_a_forecast_is_found_however_its_settings_are_spelled(tmp_path: Path) ->
     spelled = forecast()
     spelled["question"]["settings"] |= {"object_size": "3901B", "most_seconds": "5s"}
     assert [point for point, _ in Earlier.of_document(spelled).of(points)] == points
+
+
+def test_settings_that_another_tool_does_not_state_are_the_workloads_defaults(tmp_path: Path) -> None:
+    """Results of other tools are fitted so; a forecast with another value than the default has another question."""
+    stated = {"datasets": 1, "objects": 40, "iterations": 20, "object_size": 3901, "waiting_factor": 0.0}
+    points = group(find_runs([run_directory(tmp_path / "run", stated, source="imported")])[0])
+    settings = {name: str(value) for name, value in stated.items()} | {"object_size": "3901B"}
+    for other, refused in (({}, False), ({"think_time": "1ms"}, True), ({"objects": "50"}, True)):
+        made = predict(Fitted.open("lustre"), "md-workbench", settings | other, 1, 32, solver="analytic")
+        if refused:
+            with pytest.raises(InputError, match=f"in: {next(iter(other))} .*, not [0-9s]+\\.$"):
+                Earlier.of_document(made).of(points)
+        else:
+            assert [point for point, _ in Earlier.of_document(made).of(points)] == points
 
 
 @pytest.mark.parametrize(
