@@ -56,7 +56,7 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
         breaks = []
         for level, w in wanted:
             # Few clients can't ask for much: a rate is only looked at from where it is due.
-            least = min(search.study.scales[s].ranks for s in level.at)
+            least = min(search.study.scales[s].ranks for of, s in level.places if of == w)
             curve = []
             for n in nodes:
                 ranks = n * per_node
@@ -88,7 +88,7 @@ def _with_simulated(
     for name, scale in search.study.scales.items():
         result = c.best.get(Point(level.under, workload, name))
         value = None if result is None else search.read(result, Point(level.under, workload, name), level.quantity)
-        if value is not None and name in level.at:
+        if value is not None and (workload, name) in level.places:
             known[scale.ranks] = level.margin(value)
     kept = max((ranks for ranks, margin in known.items() if margin >= 0), default=0)
     merged = dict(curve) | known

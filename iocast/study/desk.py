@@ -266,7 +266,7 @@ class Desk:
             raise InputError(
                 f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}"
             )
-        return replace(level, workloads=having)
+        return replace(level, places=tuple(place for place in level.places if place[0] in having))
 
     def _check_phases(self, level: Level, needed: set[str]) -> None:
         """@raises InputError for a workload that names no phase, and whose main phases with the level's operation are
@@ -315,8 +315,7 @@ class Desk:
 
     def conditions_of(self, level: Level) -> list[tuple[Level, Point]]:
         """The level at each point where it must hold."""
-        places = [(w, s) for w in level.workloads for s in level.at if s in self.study.workloads[w].scales]
-        return [(level, Point(level.under, w, s)) for w, s in places]
+        return [(level, Point(level.under, w, s)) for w, s in level.places]
 
     def conditions(self) -> list[tuple[Level, Point]]:
         return [condition for level in self.levels for condition in self.conditions_of(level)]

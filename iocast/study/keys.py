@@ -48,7 +48,7 @@ MEANINGS = {
     "scenarios.NAME.edit": "paths of the design's platform, as in axes",
     "levels[].level": "a service level such as `p99(create) < 50 ms`; a level may also stand without a map",
     "levels[].workload": "workloads that it is about; left out: all",
-    "levels[].at": "scales at which it must hold; left out: all for times, the largest for rates",
+    "levels[].at": "scales at which it must hold; left out: all for times, each workload's largest for rates",
     "levels[].under": "scenario in which it must hold; left out: everything works",
     "levels[].why": "text for the page",
     "uncertainty.NAME.paths": "paths whose numbers are wrong by one unknown factor",

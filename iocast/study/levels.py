@@ -43,20 +43,29 @@ EXAMPLE = "write a level such as 'p99(create) < 50 ms' or 'rate(create) >= 20k/s
 class Level:
     """`quantity` is what an evaluation calls it, `limit` in SI units; `upper`: the quantity must stay below.
 
-    at: scales where it must hold. workloads: those it is about. under: the scenario, "" for normal service."""
+    places: workloads that it is about, each with a scale at which it must hold, smallest first. under: the scenario, ""
+    for normal service."""
 
     text: str
     quantity: str
     limit: float
     upper: bool
-    at: tuple[str, ...] = ()
-    workloads: tuple[str, ...] = ()
+    places: tuple[tuple[str, str], ...] = ()
     under: str = ""
     why: str = ""
 
     @property
     def name(self) -> str:
         return self.text + (f" with {self.under}" if self.under else "")
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(workload for workload, _ in self.places))
+
+    @property
+    def at(self) -> tuple[str, ...]:
+        """Scales, of whichever workload."""
+        return tuple(dict.fromkeys(scale for _, scale in self.places))
 
     @property
     def subject(self) -> str:
@@ -146,6 +155,6 @@ def stated_twice(levels: list[Level]) -> str | None:
     for i, one in enumerate(levels):
         for other in levels[i + 1 :]:
             same = one.quantity == other.quantity and one.under == other.under
-            if same and set(one.workloads) & set(other.workloads) and set(one.at) & set(other.at):
+            if same and set(one.places) & set(other.places):
                 return f"'{one.text}' and '{other.text}' contradict each other: both limit the same thing at the same scale; keep one"
     return None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
@@ -464,20 +464,12 @@ def _levels(
             entry.finish()
         if level.quantity == "seconds":
             about = _time_of(level, about, workloads, yaml, line)
-        # Few clients can't ask for much: a rate is due where the study ends, a response time everywhere.
-        default = tuple(scales) if level.upper else (list(scales)[-1],)
-        levels.append(
-            Level(
-                level.text,
-                level.quantity,
-                level.limit,
-                level.upper,
-                at or default,
-                about or tuple(workloads),
-                under,
-                why,
-            )
-        )
+        places = _places(level, about or tuple(workloads), at, workloads, scales)
+        for kind, names, having in (("scale", at, {s for _, s in places}), ("workload", about, {w for w, _ in places})):
+            if without := [name for name in names if name not in having]:
+                runs = "; ".join(f"{w} runs at {', '.join(workloads[w].scales)}" for w in about or workloads)
+                yaml.fail_at(line, f"'{level.text}' has no place at the {kind} '{without[0]}': {runs}")
+        levels.append(replace(level, places=places, under=under, why=why))
     if not levels:
         yaml.fail(
             "levels" if "levels" in yaml else None,
@@ -486,6 +478,17 @@ def _levels(
     if twice := stated_twice(levels):
         yaml.fail("levels", twice)
     return levels
+
+
+def _places(
+    level: Level, about: tuple[str, ...], at: tuple[str, ...], workloads: dict[str, Workload], scales: dict[str, Scale]
+) -> tuple[tuple[str, str], ...]:
+    """Few clients can't ask for much: a rate is due at the largest scale of each workload, a response time at all."""
+    places: list[tuple[str, str]] = []
+    for name in about:
+        own = [scale for scale in scales if scale in workloads[name].scales]
+        places += [(name, scale) for scale in own if (scale in at if at else level.upper or scale == own[-1])]
+    return tuple(places)
 
 
 def _time_of(

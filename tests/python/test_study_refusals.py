@@ -12,6 +12,7 @@ from test_refusals import refused
 
 from iocast.errors import InputError
 from iocast.study import run_study
+from iocast.study.spec import read_study
 from iocast.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -67,6 +68,28 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         "an unknown scale",
         changed(levels=[{"level": "p99(stat) < 1 s", "at": ["mny"]}]),
         ("study.yaml:", "mny", "Did you mean 'many'"),
+    ),
+    (
+        "a level at a scale that its workload does not have",
+        changed(
+            workloads={
+                **SMALL["workloads"],
+                "later": {"workload": "mdtest-easy", "phase": "file-create", "scales": ["many"]},
+            },
+            levels=[{"level": "p99(create) < 1 s", "at": ["few"], "workload": "later"}],
+        ),
+        ("study.yaml:", "p99(create) < 1 s", "no place at the scale 'few'", "later runs at many"),
+    ),
+    (
+        "a level with a workload that its scale does not have",
+        changed(
+            workloads={
+                **SMALL["workloads"],
+                "later": {"workload": "mdtest-easy", "phase": "file-create", "scales": ["many"]},
+            },
+            levels=[{"level": "p99(create) < 1 s", "at": ["few"], "workload": ["mix", "later"]}],
+        ),
+        ("study.yaml:", "no place at the workload 'later'", "mix runs at few, many"),
     ),
     ("an unknown scenario", changed(levels=[{"level": "p99(stat) < 1 s", "under": "rain"}]), ("study.yaml:", "rain")),
     (
@@ -143,6 +166,19 @@ def test_bad_studies(
     for word in words:
         assert word in message, (word, message)
     assert not (tmp_path / "answer" / "study.json").exists()
+
+
+@pytest.mark.parametrize("scales", [None, ["few"], ["many"], ["many", "few"]])
+@pytest.mark.parametrize("level", ["rate(create) >= 60M/s", "p99(create) < 1 s"])
+def test_no_level_is_without_a_place(tmp_path: Path, level: str, scales: list[str] | None) -> None:
+    """A rate is due at the largest scale that its own workload has, though the study has a larger one."""
+    mix = SMALL["workloads"]["mix"] | ({"scales": scales} if scales else {})
+    study = read_study(
+        write(tmp_path, changed(workloads={"mix": mix, "job": mix | {"scales": ["many"]}}, levels=[level]))
+    )
+    places = study.levels[0].places
+    own = [scale for scale in ("few", "many") if scale in (scales or ["few", "many"])]
+    assert places == tuple(("mix", s) for s in (own[-1:] if "rate" in level else own)) + (("job", "many"),)
 
 
 def test_a_refusal_is_a_sentence_and_exit_2(iocast: Iocast, tmp_path: Path) -> None:
