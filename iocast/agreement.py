@@ -155,7 +155,8 @@ def _repeated_question(phase: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
         if key in phase and key in question:
             yield key, phase[key], question[key]
     workload = phase.get("workload")
-    if isinstance(workload, dict) and isinstance(question.get("workload"), dict):
+    by_name = isinstance(workload, dict) and workload.get("pattern") == workload.get("name")  # as an earlier state did
+    if isinstance(workload, dict) and isinstance(question.get("workload"), dict) and not by_name:
         yield "workload.pattern", workload.get("pattern"), question["workload"].get("pattern")
 
 

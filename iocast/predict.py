@@ -147,7 +147,7 @@ def predict(
     answer["made_at"] = utc_now()
     answer["workload"] = {
         "name": workload or requested.pattern,
-        "pattern": requested.pattern,
+        "pattern": next(iter(found.values()))[1]["workload"]["pattern"],
         "parameters": requested.settings,
     }
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}

@@ -157,6 +157,20 @@ def test_what_a_forecast_says_twice_agrees(fitted: Path) -> None:
         check_forecast(answer | {"operations": {"stat": {"share": "all"}}}, "The forecast 'f.json'")
 
 
+@pytest.mark.parametrize(
+    ("workload", "settings", "pattern"),
+    [("ior-easy", {"per_process": "16MiB"}, "application"), ("mdtest-easy", {"items": "10"}, "mdtest")],
+)
+def test_a_workload_whose_name_is_no_pattern_is_forecast_as_its_pattern(
+    workload: str, settings: dict[str, str], pattern: str
+) -> None:
+    answer = json.loads(json.dumps(predict(Fitted.open("lustre"), workload, settings, 1, 2)))
+    assert (answer["workload"]["name"], answer["workload"]["pattern"]) == (workload, pattern)
+    check_forecast(answer, "The forecast 'f.json'")
+    # Earlier states wrote the name in its place.
+    check_forecast(answer | {"workload": answer["workload"] | {"pattern": workload}}, "The forecast 'f.json'")
+
+
 def test_the_numbers_of_a_fitted_platform_agree(fitted: Path, tmp_path: Path) -> None:
     """Its parameters with what the platform holds, the best structure's, and rows with their errors."""
     platform = yaml.safe_load(fitted.read_text())

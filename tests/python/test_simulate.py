@@ -14,6 +14,7 @@ from iocast import simulate as module
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.predict import predict
+from iocast.report.sources import read_sources
 from iocast.simulate import _moment_text, phase_at, simulate, simulation_text
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -99,6 +100,7 @@ def test_an_application_says_what_happens_at_a_moment(iocast: Iocast, tmp_path: 
     assert "At 300 s: phase compute, repeat 2 (200 s to 400 s)" in done.stdout, done.stdout + done.stderr
     named = json.loads(iocast(*command, "--at", "5min", "--json").stdout)["at"]
     assert (named["moment"], named["phase"], named["repeat"]) == (300, "compute", 2)
+    read_sources([tmp_path / "answer.json"])  # iocast report draws it
     course = json.loads((tmp_path / "answer.json").read_text())["course"]
     assert [(row["phase"], row["repeat"]) for row in course] == [
         (phase, repeat) for repeat in (1, 2, 3) for phase in ("compute", "checkpoint")
