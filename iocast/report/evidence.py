@@ -13,6 +13,8 @@ from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platfo
 from iocast.text import too_wide
 
 AS_IT_IS = "as it is"
+HELD_OUT = "held out by the calibration"
+"""Origin of a forecast by the fit without the largest scale."""
 QUANTILES = ("q50", "q75", "q95", "q99", "max")
 BASELINES = ("straight line", "last value", "universal scalability law", "closed M/M/c", "asymptotic bounds")
 OPERATIONS = (
@@ -70,7 +72,7 @@ class Comparison:
     nodes: int | None
     waiting_factor: float
     role: str  # "fit" or "check"
-    origin: str  # one of "validation", "held out by the calibration", "forecast beside runs"
+    origin: str  # one of "validation", HELD_OUT, "forecast beside runs"
     runs: int | None
     level: float
     rows: list[dict[str, Any]]
@@ -141,7 +143,7 @@ def _held_out(held: dict[str, Any], phase: str, level: float) -> list[Comparison
         named = re.search(r"T=([\d.]+)", str(row.get("point", "")))
         factor = float(named.group(1)) if named else float(held.get("waiting_factor") or 0)
         by_setting.setdefault((str(row.get("phase") or phase), factor), []).append(row)
-    origin, known = "held out by the calibration", held.get("fitted_up_to")
+    origin, known = HELD_OUT, held.get("fitted_up_to")
     return [
         Comparison(name, ranks_of(held), held.get("nodes"), factor, "check", origin, None, level, _rows(rows), known)
         for (name, factor), rows in by_setting.items()

@@ -591,6 +591,48 @@ def test_the_models_line_begins_at_the_smallest_fitted_scale() -> None:
     assert whatif.data(known) is None, "one point is no line"
 
 
+@pytest.mark.parametrize("waiting_factor", [0.0, 2.0])
+def test_a_line_of_the_throughput_figure_is_of_one_fit(waiting_factor: float) -> None:
+    """A held-out forecast, and the rules beside it, know less than the fit whose line goes past them."""
+    held_out, final, largest = 63.6e3, 52.5e3, 128
+    where = f"N={largest} T={waiting_factor:g}"
+    known = sources_of(
+        {
+            "phase": "file-create",
+            "placement": {"ranks": 512, "nodes": 32, "ranks_per_node": 16},
+            "level": 0.9,
+            "waiting_factor": waiting_factor,
+            "quantities": {"rate": {"value": 81.9e3, "low": 60e3, "high": 90e3}},
+            "baselines": {"last value": {"rate": 52e3}},
+        }
+    )
+    row = {"point": where, "phase": "file-create", "quantity": "rate", "measured": 52e3}
+    held = row | {"forecast": held_out, "low": 50e3, "high": 70e3, "baselines": {"last value": {"value": 30e3}}}
+    point = {"name": where, "ranks": largest, "nodes": 8, "waiting_factor": waiting_factor}
+    fitted = {"campaign": {"phase": "file-create", "points": [point]}, "fit": [row | {"forecast": final}]}
+    fitted["holdout"] = {"ranks": largest, "nodes": 8, "fitted_up_to": 64, "rows": [held]}
+    known.fitted.append({"name": "p", "fitted": fitted})
+    rows = throughput.data(known) or []
+    drawn = {(r["series"], r["ranks"], r["held_out"]): r["value"] for r in rows}
+    assert drawn == {
+        ("measured", largest, False): 52e3,
+        ("forecast", largest, False): final,
+        ("forecast", 512, False): 81.9e3,
+        ("held-out forecast", largest, True): held_out,
+        ("last value", largest, True): 30e3,
+        ("last value", 512, False): 52e3,
+    }
+    made = throughput.draw(rows)
+    assert [mark.label for mark in made.legend[:3]] == ["measured", "forecast", "held-out forecast"]
+    (panel,) = made.panels
+    layers = panel.chart.to_dict()["layer"]
+    joined = [layer for layer in layers if layer["mark"]["type"] in ("line", "area")]
+    assert joined
+    for layer in joined:
+        condition = str(layer["transform"])
+        assert "!datum.held_out" in condition or '!(datum["series"] === "forecast")' not in condition, condition
+
+
 def test_errors_of_one_sign_are_named_where_chance_does_not_explain_them() -> None:
     """Two-sided sign test: 2 / 2^6 = 3 % for six of six, 2 * 7 / 2^6 = 22 % for five of six."""
     assert one_sided([0.1] * 6).startswith("6 of 6 forecasts were above the measurement (by chance: 3 %)")

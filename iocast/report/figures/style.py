@@ -39,6 +39,7 @@ class Mark:
 
 MEASURED = Mark("measured", BLACK, "diamond", kind="point")
 FORECAST = Mark("forecast", BLUE, "circle", kind="both")
+HELD_OUT = Mark("held-out forecast", BLUE, "circle", kind="point")
 INTERVAL = Mark("interval of the forecast", SKY, kind="band")
 _BASELINES = {
     "straight line": Mark("straight line", VERMILLION, "triangle-up", (6, 3), "both"),

@@ -13,6 +13,9 @@ from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources, phases_of_platform
 
 
+FORECASTS = ("forecast", style.HELD_OUT.label)
+
+
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     subjects = sources.workloads
@@ -38,19 +41,17 @@ def data(sources: Sources) -> list[Row] | None:
         if answer is None:
             continue
         shown, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
-        if (shown, factor, "measured", ranks) not in drawn:
+        if (shown, factor, "measured", ranks, False) not in drawn:
             ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
             rows.append(_row(shown, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
-        rows.append(
-            _row(
-                shown,
-                factor,
-                "forecast",
-                ranks,
-                {"value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high")},
-            )
-        )
-        rows += [_row(shown, factor, name, ranks, entry) for name, entry in (answer.get("baselines") or {}).items()]
+        held_out = comparison.origin == evidence.HELD_OUT
+        entries = {
+            style.HELD_OUT.label if held_out else "forecast": {
+                "value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high"),
+            },
+            **(answer.get("baselines") or {}),
+        }  # fmt: skip
+        rows += [_row(shown, factor, name, ranks, entry) | {"held_out": held_out} for name, entry in entries.items()]
     drawn = {_place(r) for r in rows}
     for forecast in evidence.as_they_are(sources):
         ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
@@ -61,7 +62,7 @@ def data(sources: Sources) -> list[Row] | None:
         baselines = forecast.get("baselines") or {}
         answer |= {name: values["rate"] for name, values in baselines.items() if "rate" in values}
         for name, entry in answer.items():
-            if (shown, factor, name, ranks) not in drawn:
+            if (shown, factor, name, ranks, False) not in drawn:
                 rows.append(_row(shown, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
     drawn = {_place(r) for r in rows}
     fitted = [row for platform in sources.fitted for row in _model_at_fitted(platform) if _place(row) not in drawn]
@@ -101,30 +102,31 @@ def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, A
         "series": series,
         "ranks": ranks,
         **evidence.drawable(answer),
-        "wide": series == "forecast" and evidence.is_wide(answer),
+        "wide": series in FORECASTS and evidence.is_wide(answer),
         **unit_entry(answer.get("unit")),
         "run": run,
         "fitted": False,
+        "held_out": False,  # by a fit without this scale: no point of the line that the final fit draws
     }
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    return row["phase"], row["waiting_factor"], row["series"], row["ranks"]
+    return row["phase"], row["waiting_factor"], row["series"], row["ranks"], row["held_out"]
 
 
 def draw(rows: list[Row]) -> Drawing:
-    names = {r["series"] for r in rows} - {"measured", "simulated", "forecast"}
+    names = {r["series"] for r in rows} - {"measured", "simulated", *FORECASTS}
     baselines = [style.baseline(name) for name in sorted(names, key=evidence.baseline_order)]
     simulated = style.Mark("simulated", style.PURPLE, "cross", kind="point")
     present = {r["series"] for r in rows}
-    shown = [m for m in (style.MEASURED, simulated, style.FORECAST) if m.label in present]
+    shown = [m for m in (style.MEASURED, simulated, style.FORECAST, style.HELD_OUT) if m.label in present]
     places = list(dict.fromkeys((r["phase"], r["waiting_factor"]) for r in rows))
     panels = []
     for phase, factor in places:
         title = f"{phase}, waiting factor {factor:g}" + ("" if factor else " (no thinking between operations)")
         here = [r for r in rows if (r["phase"], r["waiting_factor"]) == (phase, factor)]
         panels.append(Panel(title, _chart(phase, factor, here, shown, baselines), wide=len(places) == 1))
-    has_interval = any(r["series"] == "forecast" and r["low"] is not None for r in rows)
+    has_interval = any(r["series"] in FORECASTS and r["low"] is not None for r in rows)
     legend = shown + [style.INTERVAL] * has_interval + baselines
     return Drawing(panels, legend)
 
@@ -145,30 +147,30 @@ def _chart(
         alt.Tooltip("value_text:N", title="rate"), alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
     ]  # fmt: skip
     look = {"color": style.colour(marks), "tooltip": tooltip}
-    forecast, points = (
-        style.is_("series", "forecast"),
-        f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}",
-    )
+    forecast, held_out = (style.is_("series", name) for name in FORECASTS)
+    points = f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}"
     known = base.transform_filter("isValid(datum.value) && !datum.wide")
-    others = f"!({forecast}) && !({points})"
+    others = f"!({forecast}) && !({held_out}) && !({points})"
+    lines = f"{others} && !datum.held_out"
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
     has_ends = "isValid(datum.low) && isValid(datum.high)"
     return style.finish(
         alt.layer(
             base.transform_filter(f"{forecast} && {has_ends}").mark_area(color=style.SKY, opacity=0.4).encode(x=x, **ends),
-            base.transform_filter(f"{forecast} && {has_ends}").mark_rule(color=style.SKY, size=6, opacity=0.6)
+            base.transform_filter(f"({forecast} || {held_out}) && {has_ends}").mark_rule(color=style.SKY, size=6, opacity=0.6)
             .encode(x=x, tooltip=tooltip, **ends),
             *(
-                base.transform_filter(f"({others}) && {has_ends}").mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
+                base.transform_filter(f"({lines}) && {has_ends}").mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
                 .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks), **look)
                 for end in ("low", "high")
             ),
-            known.transform_filter(others).mark_line(size=1.2)
+            known.transform_filter(lines).mark_line(size=1.2)
             .encode(x=x, y=y, strokeDash=style.dash(marks), **look),
             known.transform_filter(others).mark_point(size=40, strokeWidth=1.4)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
             known.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
             known.transform_filter(f"{forecast} && !datum.fitted").mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
+            known.transform_filter(held_out).mark_point(size=60, strokeWidth=1.6, opacity=1).encode(x=x, y=y, **look),
             base.transform_filter(points).mark_point(size=65, filled=True, opacity=0.85)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
         ),
@@ -184,7 +186,8 @@ FIGURE = Figure(
     caption=(
         "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise "
         "that no forecast can beat. The blue line is the model, from the smallest scale that it was fitted to; its dots are "
-        "forecasts with their intervals. An interval that spans more than "
+        "forecasts with their intervals. A blue ring is a held-out forecast: of a fit without this scale, so it stands beside "
+        "the line of the final fit; the rules' marks at that scale are from the same smaller data and join no line. An interval that spans more than "
         "a factor 30 stands without a value. Thin lines are simple rules: where they leave the diamonds, queueing "
         "matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is "
         "flat."
