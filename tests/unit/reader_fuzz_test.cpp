@@ -12,8 +12,8 @@
 #include "real/manifest.hpp"
 #include "workload/workload.hpp"
 
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ void read_all(Mutator mutator, int inputs, const std::function<void(const std::s
   int good = 0, refused = 0;
   for (int i = 0; i < inputs; ++i) {
     const auto text  = mutator.next();
-    const auto begun = std::chrono::steady_clock::now();
+    const auto begun = std::clock(); // of the processor: a busy machine is no fault of a reader
     try {
       read(text);
       ++good;
@@ -129,7 +129,7 @@ void read_all(Mutator mutator, int inputs, const std::function<void(const std::s
       ADD_FAILURE() << "input " << i << " is refused by no sentence but: " << error.what() << "\n" << text;
       return;
     }
-    ASSERT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20)) << text;
+    ASSERT_LT(std::clock() - begun, 20 * CLOCKS_PER_SEC) << text;
   }
   // Damage that is never, or always, refused would try little.
   EXPECT_GT(refused, inputs / 50);
