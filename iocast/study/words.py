@@ -175,14 +175,16 @@ def conclusions(answer: Json) -> list[Json]:
 
 
 def question(answer: Json) -> str:
-    """The study's question: how many designs, levels and clients."""
+    """The study's question in its author's words, and how many designs, levels and clients that is."""
     looked = sum(d["basis"] != "beyond limits" for d in answer["designs"])
     levels, ranks = len(answer["levels"]), answer["scales"][-1]["ranks"]
     which = "is the cheapest that keeps" if is_priced(answer) else "keeps"
     designs = f"Which of {looked} designs" if looked > 1 else "Does the design keep"
-    rest = f"{'its service level' if levels == 1 else f'{levels} service levels'} at {ranks:,} clients"
+    at = f"{'up to ' * (len(answer['scales']) > 1)}{ranks:,} clients"
+    rest = f"{'its service level' if levels == 1 else f'{levels} service levels'} at {at}"
     required = f"with {100 * answer['confidence_asked']:g} % confidence"
-    return f"{designs} {which} {rest}, {required}?" if looked > 1 else f"{designs} {rest}, {required}?"
+    counted = f"{designs} {which} {rest}, {required}?" if looked > 1 else f"{designs} {rest}, {required}?"
+    return f"{' '.join(answer['question'].split())} {counted}".lstrip()
 
 
 def signed_money(difference: float, currency: str) -> str:

@@ -465,4 +465,7 @@ def test_the_reports_first_screen_has_levels_runner_up_and_what_would_change(
     assert (
         "What would change it" not in dict(shown.paragraphs) and len(shown.cards) == 3
     )  # cost, chance, where it breaks
-    assert shown.question.startswith(f"Which of {len(reported['designs'])} designs is the cheapest")
+    counted = f"Which of {len(reported['designs'])} designs is the cheapest"
+    assert shown.question.startswith(counted)  # after the author's own words, if there are some
+    own = words.question(reported | {"question": "What do we buy?"})
+    assert own.startswith(f"What do we buy? {counted}")
