@@ -3,6 +3,7 @@
 
 import itertools
 import types
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -175,8 +176,7 @@ def test_the_stated_error_of_the_model_is_shown_with_its_source() -> None:
 def test_the_curve_of_margins_agrees_with_the_simulated_scales(margins: tuple[float, ...]) -> None:
     """Simulations at three scales, between and beyond them an analytic curve that says otherwise."""
     scales = {"a": 100, "b": 200, "c": 400}
-    level = parse_level("p99(create) < 5 ms")
-    level = type(level)(level.text, level.quantity, level.limit, level.upper, tuple(scales), ("files",))
+    level = replace(parse_level("p99(create) < 5 ms"), places=tuple(("files", name) for name in scales))
     search = types.SimpleNamespace(
         study=types.SimpleNamespace(
             scales={name: types.SimpleNamespace(ranks=ranks) for name, ranks in scales.items()}
