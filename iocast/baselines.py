@@ -62,22 +62,27 @@ def forecast(
 def asymptotic_bounds(
     points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
 ) -> Forecast:
-    """Intervals: no more than the smallest scale's rate per rank allows, no less than the highest rate measured (or
-    that, if less).
+    """Intervals: no more than the smallest scale's rate per rank allows; no less than a rate curve through 0 that is
+    concave and never falls has to be, given each measurement: its rate with more ranks, its rate per rank with fewer.
 
-    Response times lie between those at the smallest scale and what a saturation at the highest measured rate would
+    Response times lie between those at the smallest scale and what a saturation at that lower bound would
     make of them.
     """
     ordered = _checked(points)
     first = ordered[0]
     alone = first.response
     free = ranks / (alone * (1 + waiting_factor) + think_time)
-    least = min(free, max(p.rate for p in ordered))
+    least = min(free, max(p.rate * min(1.0, free / _free(p, alone)) for p in ordered))
     result: Forecast = {"rate": (least, free)}
     saturated = max(_inside(ranks, waiting_factor, think_time, least) / least, alone)
     for key, value in _latencies(first).items():
         result[key] = (value, value * saturated / alone)
     return result
+
+
+def _free(point: Point, alone: float) -> float:
+    """The rate of this point's ranks if none waited for another."""
+    return point.ranks / (alone * (1 + point.waiting_factor) + point.think_time)
 
 
 def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:

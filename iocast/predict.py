@@ -30,7 +30,7 @@ from iocast.phases import check_phase, first_phase, main_phases, operations_by_p
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
 from iocast.question import Question, Setting
-from iocast.residuals import Residuals, kind_of
+from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, rate_kind
@@ -249,6 +249,8 @@ def predict(
         answer["basis"] += speed_sentences(resolved(platform.best(), platform.file), moved)
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if _is_fitted(platform, workload, main):
+        if closed:
+            answer["warnings"] += _measured_there(platform, answer, settings)
         answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
     return answer
@@ -1130,7 +1132,7 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
             kind = rate_kind(one["quantities"]["rate"])
             side = "below" if rate < bounds["low"] else "above"
             why = (
-                "the rate falls below the highest measured one"
+                "below the rate measured with as many or fewer ranks, or the rate per rank with more"
                 if rate < bounds["low"]
                 else "each rank does more than one of the smallest measurement"
             )
@@ -1138,6 +1140,32 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
                 f"The forecast rate of {one['phase']}, {quantity(kind, rate)}, is {side} the asymptotic bounds of {quantity(kind, bounds['low'])} to {quantity(kind, bounds['high'])}: {why}, in the model."
             )
     return entries
+
+
+def _measured_there(platform: Fitted, answer: dict[str, Any], given: Mapping[str, str]) -> list[str]:
+    """Rates that were measured at the very placement of a forecast, unless its system or a setting that the user gave
+    differs."""
+    if platform.edited:
+        return []
+    settings, placement = answer["workload"]["parameters"], answer["placement"]
+    factor, think_time = answer["waiting_factor"], rules.think_time(platform.fitted, settings)
+    common = (platform.fitted["campaign"].get("workload") or {}).get("parameters") or {}
+    rates = []
+    for point in points_like(platform.fitted, settings):
+        stated = {"think_time": think_time, **common, **point.get("switches", {}), "waiting_factor": factor}
+        place = (point["ranks"], point.get("nodes") or placement["nodes"], point["waiting_factor"])
+        if (
+            place == (placement["ranks"], placement["nodes"], factor)
+            and rules.seconds_of(point.get("think_time", common.get("think_time"))) == think_time
+            and all(name in stated and Setting.read(stated[name]) == Setting.read(given[name]) for name in given)
+        ):
+            rates.append(quantity(rate_kind(answer["quantities"]["rate"]), point["rate"]))
+    if not rates:
+        return []
+    return [
+        f"This scale was measured: {answer['phase']} did {' and '.join(rates)} at "
+        f"{placement['nodes']}x{placement['ranks_per_node']}; take the measurement."
+    ]
 
 
 def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:

@@ -15,7 +15,15 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import MOVES_DATA
 from iocast.phases import first_phase, is_beside, main_phases
-from iocast.predict import Request, _joined, _other_placement, _outside_bounds, predict, ranks_per_node_of
+from iocast.predict import (
+    Request,
+    _joined,
+    _measured_there,
+    _other_placement,
+    _outside_bounds,
+    predict,
+    ranks_per_node_of,
+)
 from iocast.text import forecast_text
 
 PATTERNS = {
@@ -187,6 +195,40 @@ def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str)
     }
     found = _outside_bounds([answer])
     assert (f"is {says} the asymptotic bounds" in found[0]) if says else (found == [])
+
+
+@pytest.mark.parametrize(
+    ("placement", "factor", "given", "edits", "says"),
+    [
+        ((4, 16), 0.0, {}, [], "file-create did 38.0 k/s at 4x16"),
+        ((4, 16), 0.0, {"file_size": "4KiB", "waiting_factor": "0"}, [], "38.0 k/s"),
+        ((4, 16), 2.0, {"waiting_factor": "2"}, [], "21.0 k/s"),
+        ((4, 16), 0.0, {"file_size": "8KiB"}, [], ""), ((4, 16), 0.0, {"shared": "true"}, [], ""),
+        ((4, 16), 1.0, {"waiting_factor": "1"}, [], ""), ((4, 16), 0.0, {"think_time": "1ms"}, [], ""),
+        ((4, 16), 0.0, {}, [("stations.server.servers", 2)], ""), ((8, 8), 0.0, {}, [], ""), ((3, 16), 0.0, {}, [], ""),
+        ((2, 16), 0.0, {}, [], "24.5 k/s"),
+    ],
+)  # fmt: skip
+def test_a_forecast_of_a_measured_scale_says_what_was_measured(
+    placement: tuple[int, int], factor: float, given: dict[str, str], edits: list[Any], says: str
+) -> None:
+    """And only one of the same system, placement and settings."""
+    rates = {(2, 16, 0.0): 24.5e3, (4, 16, 0.0): 38e3, (4, 16, 2.0): 21e3}
+    points = [
+        {"nodes": nodes, "ranks": nodes * each, "waiting_factor": waits, "rate": rate}
+        for (nodes, each, waits), rate in rates.items()
+    ]
+    campaign = {"points": points, "workload": {"name": "mdtest", "parameters": {"file_size": 4096}}}
+    nodes, each = placement
+    answer = {
+        "phase": "file-create",
+        "workload": {"parameters": {"file_size": "4KiB"} | given},
+        "placement": {"nodes": nodes, "ranks_per_node": each, "ranks": nodes * each},
+        "waiting_factor": factor,
+        "quantities": {"rate": {"value": 36.5e3}},
+    }
+    found = _measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, given)
+    assert says in found[0] if says else not found
 
 
 def test_bits_are_taken_for_links(simulator: Path, tmp_path: Path) -> None:

@@ -116,6 +116,20 @@ def test_bounds_contain_the_truth() -> None:
     assert low <= queue_point(256).rate * (1 + 1e-9) and queue_point(256).rate <= high
 
 
+@pytest.mark.parametrize("factor", [0.0, 4.0])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7, 16, 31, 32, 64, 1000])
+def test_bounds_contain_the_truth_at_and_between_measured_scales(ranks: int, factor: float) -> None:
+    """Also where the asked ranks are fewer than those of the highest measured rate."""
+    inside = max(1, round(ranks / (1 + factor)))
+    low, high = forecast(POINTS, ranks, factor)["asymptotic bounds"]["rate"]  # type: ignore[misc]
+    if inside * (1 + factor) == ranks:
+        assert low <= queue_point(inside).rate * (1 + 1e-9) and queue_point(inside).rate <= high * (1 + 1e-9)
+    assert low <= high
+    measured = [p.rate for p in POINTS if p.ranks == ranks]
+    if factor == 0 and measured:
+        assert low >= measured[0] * (1 - 1e-9)
+
+
 def test_thinking_is_concurrency() -> None:
     """N ranks that think T times their response are N/(1+T) that don't, for the curves."""
     for name in ("universal scalability law", "straight line", "last value"):
