@@ -53,7 +53,10 @@ MARK = "IOCAST_CAMPAIGN"
 MIN_ITERATIONS, MAX_ITERATIONS = 5, 100_000
 """Bounds of the iterations that a pilot run chooses."""
 PILOT_ITERATIONS = (50, 3200)
-"""Iterations of the first pilot run and, by fours, of the last."""
+"""Iterations of the first pilot run and of the last."""
+PILOT_GROWTH = 4
+COUNTING = 2.0
+"""Seconds that a count of left files may take."""
 
 SEEDS_OF_REPEATS = 1000
 """Seeds of one campaign's repeats: its own seed times this, and those after it."""
@@ -525,6 +528,17 @@ def sweep(
         remove_if_empty(place)
 
 
+def counted(directory: Path) -> str:
+    """How many files and directories are in there: "1,234 files and directories". A count that takes more than
+    COUNTING seconds ends there."""
+    found, end = 0, time.monotonic() + COUNTING
+    for _, directories, files in os.walk(directory):
+        found += len(directories) + len(files)
+        if time.monotonic() > end:
+            return f"at least {found:,} files and directories"
+    return f"{found:,} files and directories"
+
+
 def remove_if_empty(place: Path | None) -> bool:
     """Whether there is no such directory afterwards. None is no directory, and may hold anything."""
     if place is None:
@@ -956,9 +970,7 @@ class Campaign:
         number = 0
         while True:
             number += 1
-            run = PlannedRun(
-                "pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit"
-            )
+            run = self._pilot(iterations)
             attempt, place = self._begin(run, f"pilot-{number}")
             out = self.out / "runs" / f"pilot.attempt-{attempt}"
             for old in (self.out / "runs").glob("pilot*"):
@@ -986,23 +998,24 @@ class Campaign:
             seconds = phase["seconds"]
             if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1]:
                 break
-            iterations *= 4
+            iterations *= PILOT_GROWTH
         wanted = self.plan.seconds / self.plan.benchmark_repeats
         iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(iterations * wanted / max(float(seconds), 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return iterations
+
+    def _pilot(self, iterations: int) -> PlannedRun:
+        return PlannedRun("pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit")
 
     def _place(self, key: str, attempt: int) -> Path | None:
         """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs
         nobody."""
         return None if self.scratch is None else self.scratch / (key if attempt == 1 else f"{key}.attempt-{attempt}")
 
-    def _begin(self, run: PlannedRun, key: str) -> tuple[int, Path | None]:
-        """Number and place of a new attempt at a run, or at a group of steps; what earlier ones left is removed.
-
-        @raises RunError when that fails. What can't be recognised is reported, and stays."""
-        attempts = self.json.setdefault("attempts", {})
-        before = attempts.get(key, 0)
+    def _sweep_attempts(self, run: PlannedRun, key: str) -> None:
+        """Removes what earlier attempts at a run, or at a group of steps, left. What can't be recognised is reported,
+        and stays."""
+        before = self.json.get("attempts", {}).get(key, 0)
         seed = self.seed if run.seed is None else run.seed
         places: list[Path | None] = (
             [self._place(key, n) for n in range(1, max(before, 1) + 1)]
@@ -1032,6 +1045,14 @@ class Campaign:
                         markup=False,
                         soft_wrap=True,
                     )
+
+    def _begin(self, run: PlannedRun, key: str) -> tuple[int, Path | None]:
+        """Number and place of a new attempt at a run, or at a group of steps; what earlier ones left is removed.
+
+        @raises RunError when that fails. What can't be recognised is reported, and stays."""
+        attempts = self.json.setdefault("attempts", {})
+        before = attempts.get(key, 0)
+        self._sweep_attempts(run, key)
         attempt = before + 1
         while (fresh := self._place(key, attempt)) is not None and fresh.exists():
             attempt += 1
@@ -1048,6 +1069,26 @@ class Campaign:
                 while (aside := runs / f"{name}.interrupted-{number}").exists():
                     number += 1
                 old.rename(aside)
+
+    def sweep(self) -> None:
+        """Removes what ended attempts of this campaign left, and measures nothing."""
+        pilots = (
+            [key for key in self.json.get("attempts", {}) if re.fullmatch(r"pilot-\d+", key)] if not self.runs else []
+        )
+        for key in pilots:
+            iterations = PILOT_ITERATIONS[0] * PILOT_GROWTH ** (int(key.removeprefix("pilot-")) - 1)
+            self._sweep_attempts(self._pilot(iterations), key)
+        for key, run in {run.group or run.name: run for run in reversed(self.missing(None))}.items():
+            self._sweep_attempts(run, key)
+
+    def left_over(self) -> str:
+        """What ended attempts left on the storage, as a sentence; "" for nothing."""
+        attempted = any(self.json.get("attempts", {}).get(run.group or run.name) for run in self.missing(None))
+        if self.scratch is None:
+            return "The last run may have left its objects on the service." if attempted else ""
+        if not self.scratch.is_dir() or not any(one.is_dir() for one in self.scratch.iterdir()):
+            return ""
+        return f"'{self.scratch}' still holds {counted(self.scratch)}."
 
     def missing(self, role: str | None) -> list[PlannedRun]:
         """Runs to make, in order."""

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
@@ -55,7 +56,7 @@ class Steps:
     """Progress of long work: a live line on a terminal, plain lines elsewhere, at every step or at most one in `every`
     seconds, and none before `after` seconds. `interrupted`: what an interruption leaves, and what then."""
 
-    def __init__(self, every: float = 0, after: float = 0, interrupted: str = KEPT) -> None:
+    def __init__(self, every: float = 0, after: float = 0, interrupted: str | Callable[[], str] = KEPT) -> None:
         self._interrupted = interrupted
         self._live = stderr.is_terminal
         self._step: tuple[str, int, int] | None = None
@@ -93,7 +94,8 @@ class Steps:
         if self._timer is not None:
             self._timer.cancel()
         if kind is KeyboardInterrupt:  # typer would end the program without a word
-            raise RunError(f"Interrupted; {self._interrupted}.")
+            what = self._interrupted if isinstance(self._interrupted, str) else self._interrupted()
+            raise RunError(f"Interrupted; {what}.")
 
     def __call__(self, what: str, done: int, total: int) -> None:
         self._step, self._within = (what, done, total), time.monotonic()

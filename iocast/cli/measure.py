@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from iocast.cli.app import verb
+from iocast.cli.app import LINE, verb
 from iocast.cli.options import (
     OUTPUT,
     SLURM,
@@ -26,7 +27,7 @@ from iocast.cli.options import (
     settings_of,
     refuse_without_effect,
 )
-from iocast.errors import InputError
+from iocast.errors import InputError, RunError
 from iocast.progress import CONTINUES, Steps, stderr
 
 RUNS = "Runs"
@@ -82,6 +83,14 @@ def measure(
         typer.Option(
             "--dry-run",
             help="Measure nothing: print runs, place, files, bytes, inodes, ranks and minutes.",
+            rich_help_panel=RUNS,
+        ),
+    ] = False,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep",
+            help="Measure nothing: remove what ended runs of this campaign left on the storage.",
             rich_help_panel=RUNS,
         ),
     ] = False,
@@ -141,6 +150,7 @@ def measure(
         POSIX,
         Backend,
         Campaign,
+        Ended,
         Ending,
         SharedUse,
         check_backend,
@@ -150,6 +160,8 @@ def measure(
 
     if not (slurm or slurm_only_write):
         refuse_without_effect("without --slurm or --slurm-only-write", "slurm_time", "slurm_option")
+    if sweep and (dry_run or slurm or slurm_only_write):
+        raise InputError("--sweep measures nothing; leave out --dry-run, --slurm and --slurm-only-write.")
     storage = Backend(backend, tuple(backend_option or ()))
     use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
     storage.check_place(directory)
@@ -185,15 +197,38 @@ def measure(
         return lambda run, number, total: steps(f"measuring {run.text} ({run.name})", number, total)
 
     limit = deadline()
-    with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=CONTINUES) as steps:
+    work: Campaign | None = None
+
+    def left_over() -> str:
+        """What stays on the storage and the command that removes it; "" for nothing."""
+        left = "" if work is None else work.left_over()
+        command = shlex.join([one for one in LINE if one != "--sweep"])
+        return f" {left} To remove that without measuring: {command} --sweep" if left else ""
+
+    def interrupted() -> str:
+        left = left_over()
+        return CONTINUES + (f".{left}" if left else "")
+
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=interrupted) as steps:
         work = Campaign(
             directory, runs, out, seed,
             backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use,
         )  # fmt: skip
-        with work:
-            work.prepare()
-            missing = work.missing(role)
-            work.measure(role, name_run(steps))
+        try:
+            with work:
+                if sweep:
+                    work.sweep()
+                else:
+                    work.prepare()
+                    missing = work.missing(role)
+                    work.measure(role, name_run(steps))
+        except Ended as error:
+            raise Ended(f"{error}{left_over()}") from error
+    if sweep:
+        if work.scratch is not None and (left := work.left_over()):
+            raise RunError(left)
+        print(f"Nothing of the campaign in {out} is left on the storage.")
+        return
     complete = sum(run.status == "complete" for run in work.runs)
     if missing and runs.drop_caches and not work.drops_caches:
         stderr.print(

@@ -4,6 +4,8 @@
 import json
 import re
 import os
+import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -86,11 +88,14 @@ def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
     )
 
 
-def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -> None:
-    """In the middle of a run that would take minutes; the same command then goes on."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_ended_campaign_says_what_stays_and_how_it_is_removed(
+    iocast: Iocast, tmp_path: Path, number: signal.Signals
+) -> None:
+    """In the middle of a run that would take minutes; the command that it prints removes what stays."""
     (tmp_path / "root").mkdir()
     slow = CAMPAIGN.replace("iterations: 20, objects: 20", "iterations: 300, objects: 300").replace(
-        "waiting_factor: [0, 1]", "waiting_factor: [2000]"
+        "ranks: [1, 2], waiting_factor: [0, 1]", "ranks: [2, 4], waiting_factor: [2000]"
     )
     (tmp_path / "slow.yaml").write_text(slow)
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
@@ -110,19 +115,28 @@ def test_sigterm_ends_a_campaign_in_good_order(iocast: Iocast, tmp_path: Path) -
     while not any('"in progress"' in m.read_text() for m in (tmp_path / "root").glob("*/*/iocast.manifest.json")):
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.05)
-    process.terminate()
+    process.send_signal(number)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1 and "Ended because SIGTERM came" in errors and "Traceback" not in errors, errors
+    why = "Ended because SIGTERM came" if number == signal.SIGTERM else "Interrupted; what was measured"
+    assert process.returncode == 1 and why in errors and "Traceback" not in errors, errors
+    printed = " ".join(errors.split())
+    left = tmp_path / "root" / "iocast-campaign"
+    assert left.is_dir() and re.search(rf"'{left}' still holds [1-9][\d,]* files and directories", printed), errors
+    (command,) = re.findall(r"without measuring: iocast (measure .* --sweep)", printed)
+    swept = iocast(*shlex.split(command))
+    assert swept.returncode == 0 and "Nothing of the campaign" in swept.stdout, swept.stderr
+    assert list((tmp_path / "root").iterdir()) == [], "nothing of iocast stays"
     assert {p["status"] for p in json.loads((tmp_path / "out" / "campaign.json").read_text())["points"]} <= {
         "planned",
         "complete",
     }
-    (interrupted,) = [
-        p
-        for p in (tmp_path / "out" / "runs").iterdir()
-        if json.loads((p / "run.json").read_text())["status"] != "complete"
-    ]
-    assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
+    if number == signal.SIGTERM:
+        (interrupted,) = [
+            p
+            for p in (tmp_path / "out" / "runs").iterdir()
+            if json.loads((p / "run.json").read_text())["status"] != "complete"
+        ]
+        assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
 
 
 @pytest.mark.long("a campaign of many runs")
