@@ -135,9 +135,12 @@ def simulate(
     return run_json(arguments)
 
 
-def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> Any:
+def resolve_workload(
+    workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int, operations: int = 0
+) -> Any:
     """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as
-    `[{name, repeat, most_seconds}]`."""
+    `[{name, repeat, most_seconds}]`. With `operations` also `counted`, what the ranks ask for: workload/count.hpp where
+    `operations` are the most."""
     arguments = [
         find("iocast-sim"),
         "--print-workload",
@@ -148,6 +151,8 @@ def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ran
         "--ppn",
         str(round(ranks_per_node)),
     ]
+    if operations:
+        arguments += ["--count-operations", str(operations)]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return run_json(arguments)

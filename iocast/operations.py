@@ -1,138 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a workload asks for, rank by rank: the numbers that the analytic solver needs, counted in the workload's own
+"""What a workload asks for at a placement: the numbers that the analytic solver needs, counted in the workload's own
 operations."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from iocast import binaries
-from iocast.scratch import scratch_directory
+from iocast.errors import InputError
 
-MOVES_DATA = ("create", "append", "read", "pwrite", "pread")
+WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
+MOVES_DATA = (*WRITES, *READS)
 """Operations whose size is bytes of content; that of others counts entries or nothing."""
-USED = ("datasets", "objects")
-RANKS_PER_NODE = 2
-"""Of the placements whose operations are counted."""
-SEVERAL = 10
-"""Operations of a kind from which on ranks' numbers of them are compared: fewer differ by chance."""
-SHARED, COLLECTIVE = 4, 8  # flags of an operation that ranks do together
+MOST = 2_000_000
+"""Operations that are counted; where a placement's ranks have more together, some of them stand for all."""
+SMALL = ((2, 2), (3, 2), (2, 4))
+"""Placements that show how what is used grows with nodes and with ranks on each."""
+FORESEEN = 0.05
+"""Share of its operations by which what some ranks do may miss what the pattern foresees for all."""
+UNSOLVED = (
+    "act together, pause by themselves, are of a fixed number beside others, "
+    "or are too unlike to be counted in some of them"
+)
+"""Of ranks that the analytic solver knows nothing of."""
 
 
-def profile(platform: Path, workload: str, settings: Mapping[str, str]) -> dict[str, Any]:
-    """What one rank asks for in one of the `repeats` of each phase: `operations` of each kind, `bytes` and `blocks` of
-    one; whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work. `datasets` and `objects` are
-    what ranks use: of a rank alone, of a node alone, and of all (`total()` has their number at a placement). `workers`:
-    the ranks that work, where they are as many however many there are; else None. `fixed`: whether the phase has as
-    many operations in all, of which each rank then does fewer (`of_a_rank()`). `mixed`: whether only some of its ranks
-    are of a fixed number. Beside the phases the pattern's `parameters`, and those `given`.
+def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int) -> dict[str, Any]:
+    """What the ranks of this placement ask for in one of the `repeats` of each phase: `operations` of each kind of all
+    ranks, `bytes` and `blocks` of one in the mean; the `place` of those that work, as nodes and ranks on each; how many
+    `datasets` and `objects` they use; whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work.
+    `mixed`: whether only some of its ranks are of a fixed number. `unknown`: whether the ranks that were counted do not
+    stand for all. `most_seconds`: of the phase's time limit, which ends no counting. Beside the phases the pattern's
+    `parameters`, and those `given`.
 
-    Taken from the operation streams of four ranks on two nodes, and of six on three.
     @raises InputError with the simulator's sentences"""
-    simulator = binaries.find("iocast-sim")
-    described = binaries.run_json([simulator, "--describe", workload, "--json"])
-    run, phases = _streams(platform, workload, settings, 2)
-    larger = _streams(platform, workload, settings, 3)[1]
-    some_fixed = run["workload"]["pattern"] == "mix" and any(
-        name.endswith(".ranks") and value for name, value in run["workload"]["parameters"].items()
+    described = binaries.run_json([binaries.find("iocast-sim"), "--describe", workload, "--json"])
+    resolved = binaries.resolve_workload(workload, settings, nodes, ranks_per_node, MOST)
+    run, counted = resolved["workload"], resolved["counted"]
+    used = None if counted["whole"] else _used(workload, settings, nodes, ranks_per_node)
+    fixed = sum(
+        float(value)
+        for name, value in run["parameters"].items()
+        if run["pattern"] == "mix" and name.endswith(".ranks") and value
     )
-    open_loop = float(run["workload"]["parameters"].get("rate", 0)) > 0
-    for name, one in phases.items():
-        repeats = one["repeats"] = len(one["repeats"])
-        by_rank = one.pop("by_rank")
-        more = larger.get(name, {key: {} for key in ("operations", "by_rank", *USED)})
-        as_many = len(by_rank) == len(more["by_rank"]) < 2 * RANKS_PER_NODE
-        one["workers"] = len(by_rank) if as_many else None
-        one["fixed"] = one["operations"] == more["operations"]
-        one["mixed"] = some_fixed and not one["fixed"]
-        one["unlike"] = _are_unlike(by_rank, by_rank if as_many else range(2 * RANKS_PER_NODE))
-        for kind in USED:
-            common = one["fixed"] and len(one[kind]) == len(more[kind])
-            one[kind] = [0.0, 0.0, float(len(one[kind]))] if common else _owners(one[kind], more[kind])
-        one["bytes"] = {kind: n / one["operations"][kind] for kind, n in one["bytes"].items()}
-        one["blocks"] = {kind: n / one["operations"][kind] for kind, n in one["blocks"].items()}
-        one["operations"] = {
-            kind: n / math.prod(working(one, 2, RANKS_PER_NODE)) / repeats for kind, n in one["operations"].items()
+    phases = {}
+    for one in counted["phases"]:
+        name, count = one["name"], one["operations"]
+        if not count:
+            continue
+        users = one if used is None else used.get(name)
+        phases[name] = {
+            "repeats": one["repeats"],
+            "most_seconds": one["most_seconds"],
+            "place": _place(one["workers"], one["worker_nodes"]),
+            "operations": {kind: n / one["repeats"] for kind, n in count.items()},
+            "bytes": {kind: n / count[kind] for kind, n in one["bytes"].items()},
+            "blocks": {kind: n / count[kind] for kind, n in one["blocks"].items()},
+            "datasets": max(1.0, users["datasets"]) if users else 1.0,
+            "objects": max(1.0, users["objects"]) if users else 1.0,
+            "together": one["together"],
+            "pauses": one["pauses"],
+            "unlike": one["unlike"],
+            "mixed": 0 < fixed < one["workers"],
+            "unknown": users is None or not _are_known(counted, one, nodes * ranks_per_node),
         }
-        one["pauses"] = one["pauses"] or open_loop
     parameters = {p["name"]: {"default": p["default"], "unit": p["unit"]} for p in described["parameters"]}
     return {
-        "pattern": run["workload"]["pattern"],
-        "workload": run["workload"],
+        "pattern": run["pattern"],
+        "workload": run,
         "parameters": parameters,
-        "given": run["workload"]["parameters"],
+        "given": run["parameters"],
         "phases": phases,
     }
 
 
-def _streams(platform: Path, workload: str, settings: Mapping[str, str], nodes: int) -> tuple[Any, dict[str, Any]]:
-    """The run of two ranks on each node, and what its ranks' operations count by phase."""
-    command = [binaries.find("iocast-sim"), "--json", "--platform", str(platform), "--workload", workload]
-    command += ["--nodes", str(nodes), "--ppn", str(RANKS_PER_NODE)]
-    for name, value in settings.items():
-        command += ["--set", f"{name}={value}"]
-    phases: dict[str, Any] = {}
-    with scratch_directory("streams") as scratch:
-        streams = scratch / "streams"
-        run = binaries.run_json([*command, "--dump-ops", str(streams)])
-        names = [(p["name"], p.get("repeat", 0)) for p in run["phases"]]
-        for rank in range(RANKS_PER_NODE * nodes):
-            _count(streams / f"ops.{rank}", rank, names, phases)
-    return run, phases
+def _place(workers: int, nodes: int) -> list[int]:
+    """Nodes, and ranks on each as many, that come closest to `workers` on `nodes`; a wrong number of workers
+    counts for more."""
+
+    def missed(n: int) -> float:
+        return 4 * abs(math.log(n * _round(workers / n) / workers)) + math.log(nodes / n)
+
+    chosen = min(range(nodes, 0, -1), key=missed)
+    return [chosen, _round(workers / chosen)]
 
 
-def _owners(users: Mapping[Any, set[int]], larger: Mapping[Any, set[int]]) -> list[float]:
-    """How many of these each rank uses alone, each node alone, and all ranks together. users: by name the ranks that
-    use it, with two nodes; larger: the same with three, where ranks share any."""
-
-    def alone(used: Mapping[Any, set[int]]) -> tuple[int, int, int]:
-        nodes = [({rank // RANKS_PER_NODE for rank in ranks}, len(ranks)) for ranks in used.values()]
-        own = sum(count == 1 for _, count in nodes)
-        local = sum(len(on) == 1 and count > 1 for on, count in nodes)
-        return own, local, len(nodes) - own - local
-
-    (own, local, common), (_, _, more) = alone(users), alone(larger)
-    # Ranks may go round each other's: what all of them use then grows with their number.
-    grown = min(max(0.0, (more - common) / RANKS_PER_NODE), common / (2 * RANKS_PER_NODE))
-    return [own / (2 * RANKS_PER_NODE) + grown, local / 2, common - 2 * RANKS_PER_NODE * grown]
+def _round(number: float) -> int:
+    return max(1, math.floor(number + 0.5))
 
 
-def working(phase: Mapping[str, Any], nodes: int, ranks_per_node: int) -> tuple[int, int]:
-    """Nodes, and ranks on each, that work in a phase of `profile()` at a placement. Of a fixed number they are together
-    on a node, where they fit on one."""
-    if phase["workers"] is None or phase["workers"] >= nodes * ranks_per_node:
-        return nodes, ranks_per_node
-    return (1, phase["workers"]) if phase["workers"] <= ranks_per_node else (phase["workers"], 1)
+def _used(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int) -> dict[str, dict[str, float]]:
+    """By phase how many `datasets` and `objects` all ranks use, where they are too many to be counted: some of each
+    rank, some of each node, and some of all, as small placements have them. Empty where the workload has no such
+    placements."""
+    try:
+        small = [
+            {
+                one["name"]: one
+                for one in binaries.resolve_workload(workload, settings, *place, MOST)["counted"]["phases"]
+            }
+            for place in SMALL
+        ]
+    except InputError:
+        return {}
+    found: dict[str, dict[str, float]] = {}
+    for name in small[0].keys() & small[1].keys() & small[2].keys():
+        found[name] = {}
+        for what in ("datasets", "objects"):
+            first, more_nodes, more_ranks = (one[name][what] for one in small)
+            rank = max(0.0, (more_ranks - first) / 4)
+            node = max(0.0, more_nodes - first - 2 * rank)
+            common = max(0.0, first - 4 * rank - 2 * node)
+            found[name][what] = rank * nodes * ranks_per_node + node * nodes + common
+    return found
 
 
-def of_a_rank(phase: Mapping[str, Any], nodes: int, ranks_per_node: int) -> dict[str, float]:
-    """Operations of each kind that each working rank does in one repeat of a phase of `profile()` at a placement."""
-    if not phase["fixed"]:
-        return dict(phase["operations"])
-    ranks, counted = (math.prod(working(phase, *place)) for place in ((nodes, ranks_per_node), (2, RANKS_PER_NODE)))
-    return {kind: n * counted / ranks for kind, n in phase["operations"].items()}
+def _are_known(counted: Mapping[str, Any], phase: Mapping[str, Any], ranks: int) -> bool:
+    """Whether the counted ranks stand for all in a phase: all do their part of it, or the first alone; and all phases
+    together have about as many operations of its kinds, and bytes, as the pattern foresees."""
+    if counted["whole"]:
+        return True
+    if phase["workers"] not in (1, ranks):
+        return False  # who works was not seen of each
+
+    def has(kinds: Iterable[str], what: str, foreseen: float, most: float) -> bool:
+        found: float = sum(one[what].get(kind, 0.0) for one in counted["phases"] for kind in kinds)
+        return abs(found - foreseen) <= most * foreseen
+
+    most = FORESEEN if phase["workers"] == ranks else 0.0
+    return all(
+        has([kind], "operations", counted["expected"].get(kind, 0), most) for kind in phase["operations"]
+    ) and all(
+        has(kinds, "bytes", counted[foreseen], FORESEEN)
+        for kinds, foreseen in ((WRITES, "bytes_written"), (READS, "bytes_read"))
+        if any(kind in phase["operations"] for kind in kinds)
+    )
 
 
 def is_solved(phase: Mapping[str, Any]) -> bool:
     """Whether the analytic solver knows what the ranks of a phase of `profile()` do."""
-    return not (phase["together"] or phase["pauses"] or phase["mixed"])
-
-
-def total(owners: Sequence[float], nodes: int, ranks_per_node: int) -> float:
-    """Datasets or objects that all ranks of a placement use, at least one. owners: as `profile()` counts them."""
-    rank, node, common = owners
-    return max(1.0, rank * nodes * ranks_per_node + node * nodes + common)
-
-
-def _are_unlike(by_rank: Mapping[int, Mapping[str, int]], ranks: Iterable[int]) -> bool:
-    """Whether some of these ranks has less than half as many operations of a kind as another."""
-    kinds = {kind for counts in by_rank.values() for kind in counts}
-    numbers = [[by_rank.get(rank, {}).get(kind, 0) for rank in ranks] for kind in kinds]
-    return any(2 * min(found) < max(found) for found in numbers if max(found) >= SEVERAL)
+    return not any(phase[why] for why in ("together", "pauses", "mixed", "unknown"))
 
 
 @dataclass(frozen=True)
@@ -170,29 +180,3 @@ def iteration(operations: Mapping[str, float]) -> dict[str, float]:
     analytic solver."""
     share = len(operations) / sum(operations.values())
     return {kind: n * share for kind, n in operations.items()}
-
-
-def _count(stream: Path, rank: int, names: list[tuple[str, int]], phases: dict[str, Any]) -> None:
-    number = -1
-    for line in stream.open():
-        kind, dataset, item, size, _, count, _, flags = line.split()
-        if kind == "phase":
-            number += 1
-            continue
-        empty: dict[str, Any] = {
-            "repeats": set(), "operations": {}, "bytes": {}, "blocks": {}, "datasets": {}, "objects": {}, "by_rank": {},
-            "together": False, "pauses": False,
-        }  # fmt: skip
-        one = phases.setdefault(names[number][0], empty)
-        one["repeats"].add(names[number][1])
-        one["together"] = one["together"] or bool(int(flags) & (SHARED | COLLECTIVE))
-        if kind == "think":
-            one["pauses"] = True
-            continue
-        one["operations"][kind] = one["operations"].get(kind, 0) + 1
-        one["bytes"][kind] = one["bytes"].get(kind, 0) + int(size) * max(int(count), 1)
-        one["blocks"][kind] = one["blocks"].get(kind, 0) + max(int(count), 1)
-        counts = one["by_rank"].setdefault(rank, {})
-        counts[kind] = counts.get(kind, 0) + 1
-        one["datasets"].setdefault(dataset, set()).add(rank)
-        one["objects"].setdefault((dataset, item), set()).add(rank)

@@ -220,8 +220,8 @@ class Ensemble:
         check_phase(
             self.phase, [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]], self.pattern
         )  # before millions of operations are counted
-        phases = profile(self._files[0], self.pattern, ten)["phases"]
-        return float(sum(phases[self.phase]["operations"].values())) / 10
+        phases = profile(self.pattern, ten, 2, 2)["phases"]
+        return float(sum(phases[self.phase]["operations"].values())) / (4 * 10)
 
     def _variance(self, kind: str) -> float:
         floor = RATE_FLOOR if kind == "rate" else SUMMARIES[kind]

@@ -25,7 +25,7 @@ from iocast.family import Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
-from iocast.operations import MOVES_DATA, Shares, is_solved, iteration, of_a_rank, profile, total, working
+from iocast.operations import MOVES_DATA, UNSOLVED, Shares, is_solved, iteration, profile
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
@@ -190,7 +190,7 @@ def predict(
         one["parts"] = {key: printed for key, printed in quantities.items() if _is_part(key)}
         shares = shown.pop("shares")
         one["operations"] = _operations(shares, quantities["rate"])
-        one["seconds"] = _phase_seconds(shares, quantities["rate"])
+        one["seconds"] = _phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
         one["baselines"] = (
             _baselines(platform.fitted, requested.settings, ranks, factor, list(samples["value"]))
             if fitted_to_it and closed
@@ -851,27 +851,25 @@ class _Solver:
     ) -> None:
         """@raises InputError when it has a model for no phase"""
         self.simulations = simulations
-        self.place = (nodes, ranks_per_node)
-        known = profile(platform, request.pattern, request.settings)
+        known = profile(request.pattern, request.settings, nodes, ranks_per_node)
         self.workload, self.given, self.known = known["workload"], known["given"], known["phases"]
         present = request.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
         self.unsolved = [name for name in present if not is_solved(self.known[name])]
         self.phases = [name for name in present if name not in self.unsolved]
         if not self.phases:
             raise InputError(
-                f"The workload {request.pattern} has ranks that act together, pause by themselves or are of a fixed number beside others, which the analytic solver knows nothing of; use --solver simulate."
+                f"The workload {request.pattern} has ranks that {UNSOLVED}; of such the analytic "
+                "solver knows nothing. Use --solver simulate."
             )
 
     def solve(self, phase: str, document: Document) -> Any:
         of = self.known[phase]
-        place = working(of, *self.place)
-        operations = round(self.count(phase))
+        nodes, ranks_per_node = of["place"]
         return analytic.solve(
-            resolved(document), iteration(of["operations"]), *place,
-            float(self.given.get("waiting_factor", 0)), operations,
-            size=of["bytes"], blocks=of["blocks"], datasets=total(of["datasets"], *place),
-            objects=total(of["objects"], *place), think_time=float(self.given.get("think_time", 0)),
-            unlike_ranks=of["unlike"],
+            resolved(document), iteration(of["operations"]), nodes, ranks_per_node,
+            float(self.given.get("waiting_factor", 0)), round(sum(of["operations"].values())),
+            size=of["bytes"], blocks=of["blocks"], datasets=of["datasets"], objects=of["objects"],
+            think_time=float(self.given.get("think_time", 0)), unlike_ranks=of["unlike"],
         )  # fmt: skip
 
     def quantities(self, phase: str, solution: Any) -> dict[str, float]:
@@ -879,16 +877,22 @@ class _Solver:
             f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES
         }
 
-    def count(self, phase: str) -> float:
-        """Operations of all ranks in one repeat of the phase."""
-        of = self.known[phase]
-        return sum(of_a_rank(of, *self.place).values()) * math.prod(working(of, *self.place))
+    def first_cut(self, rates: Mapping[str, float]) -> str | None:
+        """The first phase that its time limit may end: it lasts longer at its rate, or that is not known."""
+        for name in self.known:
+            rate, limit = rates.get(name), self.known[name]["most_seconds"]
+            if limit > 0 and (rate is None or sum(self.known[name]["operations"].values()) > limit * rate):
+                return str(name)
+        return None
+
+    def is_cut(self, phase: str, cut: str | None) -> bool:
+        """Whether the phase is `cut`, the first that a time limit ends, or comes after it."""
+        names = list(self.known)
+        return cut is not None and names.index(phase) >= names.index(cut)
 
     def shares(self, phase: str) -> Shares:
-        of = self.known[phase]
-        ranks = math.prod(working(of, *self.place))
-        count = {op: n * ranks for op, n in of_a_rank(of, *self.place).items()}
-        return Shares.of_counts(count, {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count})
+        count, each = self.known[phase]["operations"], self.known[phase]["bytes"]
+        return Shares.of_counts(count, {op: each[op] * count[op] for op in MOVES_DATA if op in count})
 
 
 def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int) -> Found:
@@ -899,7 +903,8 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
     _refuse_idle_edits(platform, [op for one in solver.known.values() for op in one["operations"]])
     if solver.unsolved:
         request.warnings.append(
-            f"In {', '.join(solver.unsolved)} ranks act together, pause by themselves or are of a fixed number beside others, which the analytic solver knows nothing of: --solver simulate forecasts that, too."
+            f"In {', '.join(solver.unsolved)} ranks {UNSOLVED}; of such the analytic solver knows nothing. "
+            "--solver simulate forecasts that, too."
         )
 
     def ask(system: Document) -> draws.Values:
@@ -913,6 +918,12 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
     _leave_out(untimed, bool(best), request, file)
     solver.phases = list(best)
     beside = Beside.of(platform, ask) if not platform.fitted else None
+    cut = solver.first_cut({phase: solution.rate for phase, solution in best.items()})
+    if cut is not None:
+        request.warnings.append(
+            f"The time limit of {cut} may end it before all is done: how many operations it and later phases have, and "
+            "how long they last, only --solver simulate knows."
+        )
     found: Found = {}
     for phase in solver.phases:
         solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
@@ -921,6 +932,7 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
         shown = {
             "workload": solver.workload,
             "shares": solver.shares(phase),
+            "lasting": not solver.is_cut(phase, cut),
             "distributions": {},
             "stations": stations,
             "bottleneck": _bottleneck(stations, limits_of.solved_text(solutions[0].waiting, solutions[0].limits)),
@@ -935,8 +947,8 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
                 "draws": count,
                 "beside": beside,
                 "total": None
-                if any(of["mixed"] for of in solver.known.values())
-                else round(sum(of["repeats"] * solver.count(name) for name, of in solver.known.items())),
+                if cut is not None
+                else round(sum(of["repeats"] * sum(of["operations"].values()) for of in solver.known.values())),
             },
             shown,
         )

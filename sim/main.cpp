@@ -7,6 +7,7 @@
 #include "sim/serve.hpp"
 #include "sim/simgrid_compat.hpp"
 #include "sim/simulate.hpp"
+#include "workload/count.hpp"
 #include "workload/describe.hpp"
 #include "workload/ops_file.hpp"
 
@@ -43,12 +44,13 @@ struct Arguments {
   std::string phase = "benchmark";
   std::string list;
   std::string describe;
-  bool no_time_limits = false;
-  bool print_platform = false;
-  bool print_workload = false;
-  bool json           = false;
-  bool brief          = false;
-  bool serve          = false;
+  bool no_time_limits       = false;
+  bool print_platform       = false;
+  bool print_workload       = false;
+  uint64_t count_operations = 0;
+  bool json                 = false;
+  bool brief                = false;
+  bool serve                = false;
 };
 
 std::vector<Listed> listed(const std::string& what)
@@ -141,14 +143,18 @@ LastPlatform& last_platform()
   return one;
 }
 
-/// The workload with all its parameters, and its phases: nothing is simulated.
-nlohmann::ordered_json workload_json(const Workload& workload, const Placement& placement)
+/// The workload with all its parameters, and its phases: nothing is simulated. Unless `most` is 0 with what its ranks
+/// ask for, see count_operations().
+nlohmann::ordered_json workload_json(const Workload& workload, const Placement& placement, uint64_t most)
 {
   const auto pattern = workload.make(placement);
   auto phases        = nlohmann::ordered_json::array();
   for (const auto& phase : pattern->phases())
     phases.push_back({{"name", phase.name}, {"repeat", phase.repeat}, {"most_seconds", phase.most_seconds}});
-  return {{"workload", workload.to_json()}, {"phases", phases}};
+  nlohmann::ordered_json json{{"workload", workload.to_json()}, {"phases", phases}};
+  if (most > 0)
+    json["counted"] = count_operations(*pattern, placement, most);
+  return json;
 }
 
 int run(const Arguments& given, const std::vector<std::string>& command)
@@ -166,7 +172,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
                      "directory has all.");
   if (given.print_workload) {
     fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings, parse_seed("--seed", given.seed)),
-                                     make_placement(given.nodes, given.ppn))
+                                     make_placement(given.nodes, given.ppn), given.count_operations)
                            .dump());
     return 0;
   }
@@ -264,7 +270,12 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--list", given.list, "workloads, patterns, platforms or primitives");
   app.add_option("--describe", given.describe, "a workload, pattern, platform or primitive in full");
   app.add_flag("--print-platform", given.print_platform, "print the resolved platform as JSON and stop");
-  app.add_flag("--print-workload", given.print_workload, "print the workload's parameters and phases as JSON and stop");
+  auto* print_workload = app.add_flag("--print-workload", given.print_workload,
+                                      "print the workload's parameters and phases as JSON and stop");
+  app.add_option(
+         "--count-operations", given.count_operations,
+         "also counts the phases' operations: of all ranks where these have no more than this, else of some ranks")
+      ->needs(print_workload);
   app.add_flag("--json", given.json, "one JSON object on standard output, all else on standard error");
   app.add_flag("--brief", given.brief,
                "without the platform, timelines, slowest operations and times of ranks and nodes, for programs that "

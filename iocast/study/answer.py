@@ -190,7 +190,7 @@ def _workload(search: Search, name: str) -> Json:
         "name": name, "workload": workload.reference.rpartition("/")[2], "weight": workload.weight, "phase": profile["phase"],
         "settings": workload.settings, "operations": profile["operations"], "scales": list(workload.scales),
         "screened": search.desk.can_screen(name),
-        "simulated_share": min(search.desk.share(name, search.study.scales[s].ranks) for s in workload.scales),
+        "simulated_share": min(search.desk.share(name, search.study.scales[s]) for s in workload.scales),
     }  # fmt: skip
 
 

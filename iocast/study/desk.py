@@ -17,7 +17,7 @@ from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
-from iocast.operations import is_solved, of_a_rank, working
+from iocast.operations import READS, UNSOLVED, WRITES, is_solved
 from iocast.phases import first_phase, main_phases
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
@@ -71,7 +71,9 @@ class Desk:
         self.designs = Designs(study)
         self.platforms = self._open_platforms()
         self.variants = Variants(study, self.platforms)
-        self.profiles = {w.name: self._profile(w) for w in study.workloads.values()}
+        self._profiles_at: dict[tuple[str, int, int], Result] = {}
+        self.profiles = {w.name: self._profile(w, study.scales[w.scales[0]]) for w in study.workloads.values()}
+        """What each workload does at the first of its scales, with all that is the same at each."""
         self._take_phases()
         self.levels = [self._checked(level) for level in study.levels]
         self._check_measurements()
@@ -180,16 +182,16 @@ class Desk:
                 return True
         return False
 
-    def _profile(self, workload: Workload) -> Result:
-        """What the workload does, from its own operation stream; `phase` and `settings` are those to be used."""
-        document, key = self.platforms[self.study.platform].best
+    def _profile(self, workload: Workload, scale: Scale) -> Result:
+        """What the workload does, from its own operation streams; `phase` and `settings` are those to be used."""
         settings = dict(workload.settings)
         request = {
             "what": "profile",
-            "platform": document,
-            "platform_key": key,
+            "platform": {},
             "workload": workload.reference,
             "settings": settings,
+            "nodes": scale.nodes,
+            "ranks_per_node": scale.ranks_per_node,
         }
         try:
             profile = self._one(request)
@@ -211,6 +213,13 @@ class Desk:
                 f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}"
             )
         return profile | {"phase": named, "settings": settings, **phases[named]}
+
+    def profile_at(self, workload: str, scale: Scale) -> Result:
+        """What the workload does at this scale. @raises InputError where it can't be there"""
+        key = (workload, scale.nodes, scale.ranks_per_node)
+        if key not in self._profiles_at:
+            self._profiles_at[key] = self._profile(self.study.workloads[workload], scale)
+        return self._profiles_at[key]
 
     def own_phases(self, platform: Platform) -> dict[str, str]:
         """By workload its phase, of those that the platform was fitted to."""
@@ -283,8 +292,6 @@ class Desk:
                 )
 
     def _moves(self, workload: str, direction: str) -> bool:
-        from iocast.study.evaluate import READS, WRITES
-
         kinds = WRITES if direction == "write" else READS
         return any(self.profiles[workload]["bytes"].get(kind, 0) > 0 for kind in kinds)
 
@@ -327,8 +334,15 @@ class Desk:
     # Evaluations ----------------------------------------------------------------------------------------------------------------
 
     def can_screen(self, workload: str) -> bool:
-        """Whether the analytic solver knows what this workload does."""
-        return is_solved(self.profiles[workload])
+        """Whether the analytic solver knows what this workload does, and for a level of seconds how long it lasts."""
+        scales = [self.study.scales[name] for name in self.study.workloads[workload].scales]
+        profiles = [self.profile_at(workload, scale) for scale in scales]
+        if any(level.quantity == "seconds" and workload in level.workloads for level in self.study.levels):
+            names = list(self.profiles[workload]["phases"])
+            before = names[: names.index(self.profiles[workload]["phase"]) + 1]
+            if any(self.profiles[workload]["phases"][name]["most_seconds"] > 0 for name in before):
+                return False
+        return all(map(is_solved, profiles))
 
     def gather(self, asks: Iterable[Ask], label: str) -> dict[Ask, Result]:
         """All results; what the store lacks is computed, and kept at once."""
@@ -432,6 +446,7 @@ class Desk:
         """The same as computed, without what the platform misses."""
         wanted = list(asks)
         result: dict[Ask, Result] = {a: DOWN for a in wanted if self._is_down(a)}
+        result |= {a: {"unsolved": why} for a in wanted if a not in result and (why := self._unsolved(a))}
         keys = {a: self._key(a) for a in wanted if a not in result}
         stored = self.store.get(keys.values())
         return result | {a: stored[key] for a, key in keys.items() if key in stored}
@@ -481,19 +496,17 @@ class Desk:
             ) from error
 
     def _request(self, ask: Ask) -> dict[str, Any]:
-        design, scale, profile = self.designs.at(ask.design), self.scale(ask), self.profiles[ask.point.workload]
+        design, scale = self.designs.at(ask.design), self.scale(ask)
         key = self.variants.key(design, ask.point.scenario, ask.replication, _dict(ask.factors))
         if ask.what == "simulate":
             seed = self.seed + ask.again + self.variants.seed_of(design, ask.replication)
             return self._simulation(ask.point.workload, scale, key, seed)
+        profile = self.profile_at(ask.point.workload, scale)
         thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
         return self._question(ask.what, ask.point.workload, scale, key) | {
-            "mix": of_a_rank(profile, scale.nodes, scale.ranks_per_node),
-            "datasets": profile["datasets"],
-            "objects": profile["objects"],
-            "blocks": profile["blocks"],
+            "mix": profile["operations"],
+            **{name: profile[name] for name in ("place", "bytes", "blocks", "datasets", "objects")},
             "points": SCREENING_POINTS,
-            **dict(zip(("nodes", "ranks_per_node"), working(profile, scale.nodes, scale.ranks_per_node), strict=True)),
             **thinking,
         }
 
@@ -501,7 +514,7 @@ class Desk:
         profile = self.profiles[workload]
         return {
             "what": what, "platform_key": key, "nodes": scale.nodes, "ranks_per_node": scale.ranks_per_node,
-            "phase": profile["phase"], "bytes": profile["bytes"],
+            "phase": profile["phase"],
         }  # fmt: skip
 
     def _simulation(self, workload: str, scale: Scale, key: str, seed: int) -> dict[str, Any]:
@@ -518,21 +531,32 @@ class Desk:
     def settings(self, workload: str, scale: Scale) -> dict[str, str]:
         """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""
         profile = self.profiles[workload]
-        settings, share = dict(profile["settings"]), self.share(workload, scale.ranks)
+        settings, share = dict(profile["settings"]), self.share(workload, scale)
         if share < 1:
             length = _length(profile)
             settings[length] = str(max(1, math.floor(float(profile["given"][length]) * share)))
         return settings
 
-    def share(self, workload: str, ranks: int) -> float:
+    def share(self, workload: str, scale: Scale) -> float:
         """Of its operations that a simulation does."""
-        profile = self.profiles[workload]
-        operations = sum(of_a_rank(profile, 1, ranks).values()) * math.prod(working(profile, 1, ranks))
+        profile = self.profile_at(workload, scale)
+        operations = sum(profile["operations"].values())
         length = _length(profile)
         if operations <= self.study.most_operations or not length:
             return 1.0
         full = float(profile["given"][length])
         return float(max(1, math.floor(full * self.study.most_operations / operations)) / full)
+
+    def _unsolved(self, ask: Ask) -> str:
+        """Why the analytic solver has no model of this workload at this scale; "" where it has, or for a
+        simulation."""
+        if ask.what != "analytic":
+            return ""
+        try:
+            profile = self.profile_at(ask.point.workload, self.scale(ask))
+        except InputError as error:
+            return str(error)  # a number of nodes between the study's scales, that the workload can't have
+        return "" if is_solved(profile) else f"Ranks {UNSOLVED}."
 
     def _is_down(self, ask: Ask) -> bool:
         if ask.point.scenario == NORMAL:

@@ -17,14 +17,13 @@ from typing import Any
 from iocast import binaries
 from iocast.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
-from iocast.operations import Shares, iteration, profile, total
+from iocast.operations import READS, WRITES, Shares, iteration, profile
 from iocast.platform import RESOLVED
 from iocast.run_directory import pooled_quantity
 from iocast.scratch import scratch_directory
 
 Result = dict[str, Any]
 STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
-WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
 OUTSIDE = "client limits and network"
 """Where the time goes that no station has."""
 _SPENT = ("wait", "service", "lock_wait", "stall", "lost")
@@ -82,8 +81,8 @@ def _resolve(request: dict[str, Any], file: Path) -> Result:
     return {key: resolved[key] for key in (*RESOLVED, "operations") if key in resolved}
 
 
-def _profile(request: dict[str, Any], file: Path) -> Result:
-    return profile(file, request["workload"], request["settings"])
+def _profile(request: dict[str, Any], _: Path) -> Result:
+    return profile(request["workload"], request["settings"], request["nodes"], request["ranks_per_node"])
 
 
 def _simulate(request: dict[str, Any], file: Path) -> Result:
@@ -166,30 +165,30 @@ def _analytic(request: dict[str, Any], file: Path) -> Result:
 
     resolved = _resolved(request["platform_key"], file)
     mix, operations = request["mix"], sum(request["mix"].values())
-    ranks = request["nodes"] * request["ranks_per_node"]
+    nodes, ranks_per_node = request["place"]
     try:
         solution = analytic.solve(
             resolved,
             iteration(mix),
-            request["nodes"],
-            request["ranks_per_node"],
+            nodes,
+            ranks_per_node,
             request["waiting_factor"],
-            round(operations * ranks),
+            round(operations),
             size=request["bytes"],
-            datasets=total(request["datasets"], request["nodes"], request["ranks_per_node"]),
-            objects=total(request["objects"], request["nodes"], request["ranks_per_node"]),
+            datasets=request["datasets"],
+            objects=request["objects"],
             blocks=request["blocks"],
             think_time=request["think_time"],
             points=request["points"],
         )
     except InputError as error:
         return {"unsolved": str(error)}  # the simulator knows more; it will say if the platform is wrong
-    seconds = operations * ranks / solution.rate
+    seconds = operations / solution.rate
     quantities = {"rate": solution.rate, "seconds": seconds}
     for operation, values in solution.quantiles.items():
         quantities[f"{operation}.rate"] = solution.rate * mix[operation] / operations
         quantities |= {f"{operation}.{name}": values[name] for name in STATISTICS}
-    _bandwidths(quantities, request["bytes"], {kind: n * ranks for kind, n in mix.items()}, seconds)
+    _bandwidths(quantities, request["bytes"], mix, seconds)
     for name, used in solution.utilisation.items():
         quantities[f"{name}.utilisation"] = used
     stations = {name: {"utilisation": used} for name, used in solution.utilisation.items()}

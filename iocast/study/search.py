@@ -267,7 +267,7 @@ class Search:
             return None
         found = quantities.value(result, quantity, self.study.tasks)
         if found is not None and quantity == "seconds" and "bounds" not in result:
-            found /= self.desk.share(point.workload, self.study.scales[point.scale].ranks)
+            found /= self.desk.share(point.workload, self.study.scales[point.scale])
         return found
 
     def bridge(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float]:

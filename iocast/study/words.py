@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iocast import text
 from iocast.fitted import one_of_several
+from iocast.operations import UNSOLVED
 from iocast.study.evaluate import OUTSIDE
 
 if TYPE_CHECKING:
@@ -567,7 +568,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
     unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
     if unscreened:
         found.append(
-            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that act together, pause, or are of a fixed number beside others); its designs were screened by one simulation each."
+            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that {UNSOLVED}; or phases of a level of seconds that a time limit may end); its designs were screened by one simulation each."
         )
     return list(dict.fromkeys(found))
 
@@ -625,7 +626,7 @@ def _stall_warnings(search: Search) -> list[str]:
         for point in search.points:
             result = best.best[point]
             if "down" not in result and period and result["quantities"]["seconds"] < STALL_PERIODS * period:
-                capped = search.desk.share(point.workload, search.study.scales[point.scale].ranks) < 1
+                capped = search.desk.share(point.workload, search.study.scales[point.scale]) < 1
                 more = "raise 'most_operations' of the study" if capped else "give the workload more iterations"
                 found.append(
                     f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, "

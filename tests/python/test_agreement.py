@@ -303,12 +303,10 @@ def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PLATFORM)
     answer = predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 2, seed=5)
-    profiled = profile(file, "md-workbench", SETTINGS)["phases"]["benchmark"]
     request = {
         "workload": "md-workbench",
         "settings": {**SETTINGS, "phases": "benchmark"},
         "phase": "benchmark",
-        "bytes": profiled["bytes"],
         **PLACE,
     }
     results = [evaluate._simulate(request | {"seed": 5 + i}, file)["quantities"] for i in range(SEEDS)]
@@ -328,18 +326,14 @@ def test_a_studys_solutions_are_those_of_a_forecast(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(PLATFORM)
     answer = predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 2, solver="analytic")
-    profiled = profile(file, "md-workbench", {**SETTINGS, "phases": "benchmark"})["phases"]["benchmark"]
+    profiled = profile("md-workbench", {**SETTINGS, "phases": "benchmark"}, 2, 2)["phases"]["benchmark"]
     request = {
         "platform_key": str(file),
         "mix": profiled["operations"],
-        "bytes": profiled["bytes"],
-        "datasets": profiled["datasets"],
-        "objects": profiled["objects"],
-        "blocks": profiled["blocks"],
+        **{name: profiled[name] for name in ("place", "bytes", "blocks", "datasets", "objects")},
         "points": POINTS,
         "waiting_factor": 0.0,
         "think_time": 0.0,
-        **PLACE,
     }
     found = evaluate._analytic(request, file)["quantities"]
     for name, printed in answer["quantities"].items():

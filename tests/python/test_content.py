@@ -238,7 +238,7 @@ def test_every_source_that_computes_an_evaluation_counts(monkeypatch: pytest.Mon
         "platform": {"schema_version": 1, "extends": "queue"}, "platform_key": "k", "workload": "md-workbench",
         "settings": {"datasets": "1", "objects": "5", "iterations": "5"}, "nodes": 1, "ranks_per_node": 2, "seed": 1,
         "phase": "benchmark", "bytes": {}, "mix": {"stat": 1.0, "create": 1.0},
-        "datasets": [1.0, 0.0, 0.0], "objects": [5.0, 0.0, 0.0], "blocks": {}, "waiting_factor": 0.0,
+        "place": [1, 2], "datasets": 2.0, "objects": 10.0, "blocks": {}, "waiting_factor": 0.0,
         "think_time": 0.0, "points": 64,
     }  # fmt: skip
     every, solver = set(sources_of("iocast.study.evaluate")), "analytic"

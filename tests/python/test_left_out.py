@@ -11,7 +11,6 @@ from iocast.binaries import resolve_platform
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.operations import total
 from iocast.platform import parse_edit
 from iocast.predict import predict
 from iocast.simulate import simulate, simulation_text
@@ -137,12 +136,6 @@ def test_a_demand_for_each_block_counts_its_blocks(platform: Path) -> None:
         for blocks in (None, {"pread": 8.0})
     )
     assert one == pytest.approx(8 * many)
-
-
-def test_what_is_used_grows_with_who_uses_it() -> None:
-    assert total([1.0, 0.0, 0.0], 8, 4) == 32
-    assert total([0.0, 1.0, 3.0], 8, 4) == 11
-    assert total([0.0, 0.0, 0.0], 8, 4) == 1
 
 
 def test_the_answer_and_its_table_have_the_sentence(platform: Path) -> None:
