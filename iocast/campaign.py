@@ -199,8 +199,14 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
             else [n * count for n in point.numbers("ranks_per_node", low=1, high=1e6)]
         ):
             if ranks % count:
+                way_out = (
+                    f"; a campaign for them is made by: iocast plan --nodes {count:g} --ppn N"
+                    if nodes is not None
+                    else ""
+                )
                 point.fail(
-                    "ranks" if nodes is None else None, f"{ranks} ranks can't be spread evenly over {count} nodes"
+                    "ranks" if nodes is None else None,
+                    f"{ranks:g} ranks can't be spread evenly over {count:g} nodes{way_out}",
                 )
             if ranks // count % threads:
                 point.fail(

@@ -1221,9 +1221,11 @@ def _far_off_where_checked(fitted: dict[str, Any], rule: dict[str, Any] | None) 
     errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
     if not errors or abs(errors[0]) <= FAR_OFF:
         return []
+    phase = (fitted.get("campaign") or {}).get("phase")
+    of = f" of {phase}" if phase else ""
     closer = ", and a simple rule was closer" if rule and abs(rule["error"]) < abs(errors[0]) else ""
     return [
-        f"At the held-out scale the forecast was more than {100 * FAR_OFF:.0f} % too "
+        f"At the held-out scale the forecast{of} was more than {100 * FAR_OFF:.0f} % too "
         f"{'high' if errors[0] > 0 else 'low'}{closer}: plan with the interval, not with its middle, and measure one more scale."
     ]
 

@@ -130,16 +130,18 @@ def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
 
 def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> list[Importer]:
     """The format of all sources; of one source all tools whose output is in it."""
+    from iocast.importers import table
+
     recognised = {}
     for source in sources:
         found = matching(source, importers)
         if not found:
             known = ", ".join(sorted(importers))
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
-            more = (
-                " A CSV table needs the columns rate and two of nodes, ppn and ranks."
-                if source.path.suffix == ".csv"
-                else ""
+            if nearly := table.nearly(source):
+                raise InputError(f"{where}: {nearly}")
+            more = " A CSV table needs the columns rate and two of nodes, ppn and ranks." * (
+                source.path.suffix == ".csv"
             )
             raise InputError(
                 f"{where}: this is no output of a tool that can be imported, or its beginning is missing. "

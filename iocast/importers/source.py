@@ -110,6 +110,9 @@ class Source:
         try:
             value = float(text)
         except ValueError:
+            if scaled := re.fullmatch(r"([0-9]+\.?[0-9]*) ?([kKMG])", text.strip()):
+                written = float(scaled[1]) * {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}[scaled[2]]
+                raise self.refuse(line, f"{what} is '{text}'; write it without a letter: {written:.15g}") from None
             raise self.refuse(line, f"{what} is '{text}', which is no number; the line may have been cut off") from None
         if value != value or value in (float("inf"), float("-inf")):
             raise self.refuse(line, f"{what} is '{text}', which is no measurement")

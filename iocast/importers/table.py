@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from iocast.importers import Importer
 from iocast.importers.record import SUMMARY, Latency, Phase, Record
@@ -41,6 +42,29 @@ def recognises(source: Source) -> bool:
     first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
     columns = [cell.strip().strip('"') for cell in first.split(",")]
     return "rate" in columns and len({"nodes", "ppn", "ranks"} & set(columns)) >= 2
+
+
+def nearly(source: Source) -> str:
+    """What keeps a file whose first line has at least two of the columns from being a table, as a sentence; "" where it
+    has fewer."""
+    first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
+    separator = max(",;\t|", key=first.count)
+    columns = [cell.strip().strip('"') for cell in first.split(separator)]
+    needed = ("rate", "nodes", "ppn", "ranks")
+    alike = {
+        name: near[0]
+        for name in columns
+        if name not in KNOWN and (near := get_close_matches(name.lower(), needed, n=1, cutoff=0.75))
+    }
+    if len({alike.get(name, name) for name in columns} & set(needed)) < 2:
+        return ""
+    differs = [f"column '{name}' for '{right}'" for name, right in alike.items()]
+    if separator != ",":
+        shown = "tabs" if separator == "\t" else f"'{separator}'"
+        differs.append(f"{shown} between cells for commas")
+    return (
+        f"this is nearly a table of results, with {' and '.join(differs)}. " if differs else "this is nearly a table. "
+    ) + "A table has commas, the column rate, and two of nodes, ppn and ranks."
 
 
 def read(sources: Sequence[Source]) -> list[Record]:

@@ -558,4 +558,6 @@ def test_a_forecast_that_was_far_off_where_it_was_checked_says_so(error: float, 
     fitted = {"holdout": {"rows": [{"quantity": "rate", "error": error}]}}
     sentences = _far_off_where_checked(fitted, {"name": "last value", "error": rule})
     assert (not sentences) if says is None else says in sentences[0]
+    of_a_phase = _far_off_where_checked(fitted | {"campaign": {"phase": "file-stat"}}, None)
+    assert bool(of_a_phase) == bool(sentences) and all("the forecast of file-stat was" in one for one in of_a_phase)
     assert not _far_off_where_checked({}, None)

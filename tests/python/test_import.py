@@ -381,6 +381,8 @@ def test_table_of_rates(tmp_path: Path) -> None:
     [
         ("nodes,ppn,rate\n10,10\n", ":2: this line has 2 cells"),
         ("nodes,ppn,rate\n10,10,fast\n", ":2: rate is 'fast'"),
+        ("nodes,ppn,rate\n10,10,13.2k\n", ":2: rate is '13.2k'; write it without a letter: 13200."),
+        ("nodes,ppn,rate\n10,10,2 M\n", ":2: rate is '2 M'; write it without a letter: 2000000."),
         ("nodes,ppn,rate\n10,10,0\n", ":2: rate is 0"),
         ("nodes,ppn,rate\n10,0,5\n", ":2: ppn is '0'"),
         ("nodes,ppn,ranks,rate\n10,10,99,5\n", ":2: 99 ranks are not 10 nodes"),
@@ -395,6 +397,25 @@ def test_table_that_can_not_be(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(InputError) as refused:
         import_files([tmp_path / "bad.csv"], tmp_path / "run", "table")
     assert says in str(refused.value) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "differs"),
+    [
+        ("nodes;ppn;rate", "with ';' between cells for commas"),
+        ("nodes\tranks\trate", "with tabs between cells for commas"),
+        ("nodes,ppn,rates", "with column 'rates' for 'rate'"),
+        ("Nodes,ppn,rate", "with column 'Nodes' for 'nodes'"),
+        ("node;ppn;rate", "with column 'node' for 'nodes' and ';' between"),
+        ("time,latency,rate", ""),
+        ("hello", ""),
+    ],
+)
+def test_a_file_that_is_nearly_a_table_is_refused_with_what_differs(tmp_path: Path, first: str, differs: str) -> None:
+    (tmp_path / "near.csv").write_text(first + "\n1,2,3\n")
+    with pytest.raises(InputError) as refused:
+        import_files([tmp_path / "near.csv"], tmp_path / "run")
+    assert ("nearly a table" in str(refused.value)) == bool(differs) and differs in str(refused.value)
 
 
 def test_stated_nodes_that_do_not_divide_the_ranks_are_a_warning(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from iocast import campaign
+from iocast.errors import InputError
 from programs import REPOSITORY
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -86,6 +87,12 @@ def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
     assert done.returncode == 2 and re.search(r"threads\.yaml:\d+: .*8 clients a node.*3 threads", done.stderr), (
         done.stderr
     )
+
+
+def test_nodes_that_a_campaign_does_not_fit_name_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
+    with pytest.raises(InputError, match=r"1 ranks can't be spread evenly over 2 nodes.*iocast plan --nodes 2 --ppn N"):
+        campaign.read_plan(str(tmp_path / "tiny.yaml"), nodes=2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
