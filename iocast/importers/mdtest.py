@@ -198,11 +198,20 @@ def _tables(launch: _Launch) -> list[_Table]:
     return tables
 
 
+LAST_DIGIT = 1e-3
+"""What rounding may put a printed mean beyond a printed extreme."""
+
+
 def _phases(launch: _Launch, table: _Table, name: str, record: Record) -> list[Phase]:
     (most, least, mean, deviation), line = table.rates[name]
     if not mean > 0:
         return []
     source = launch.source
+    if not least - LAST_DIGIT <= mean <= most + LAST_DIGIT:
+        record.warnings.append(
+            f"{source.at(line)}: the mean {mean:g} of {name} is not between its minimum {least:g} and its maximum "
+            f"{most:g}; look whether this line was edited."
+        )
     title = f"{name.split()[0].lower()}-{TITLES[name.split()[1]]}"
     walled = _walled(record.command or [])
     items = None if name.startswith("Tree") or (walled and not _as_requested(launch, table, record)) else table.items

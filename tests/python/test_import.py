@@ -400,6 +400,18 @@ def test_table_that_can_not_be(tmp_path: Path, text: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("mean", "warns"), [("2950.000", False), ("2950.001", False), ("3950.000", True), ("950.000", True)]
+)
+def test_a_mean_beyond_its_extremes_is_a_warning(tmp_path: Path, mean: str, warns: bool) -> None:
+    row = "   File creation                2950.000       2950.000       "
+    text = (SAMPLES / "mdtest" / "stonewall.log").read_text()
+    assert row + "2950.000" in text
+    (tmp_path / "mdtest.log").write_text(text.replace(row + "2950.000", row + mean))
+    found = imported(tmp_path / "run", tmp_path / "mdtest.log")["warnings"]
+    assert any("of File creation is not between its minimum" in one for one in found) == warns, found
+
+
+@pytest.mark.parametrize(
     ("first", "differs"),
     [
         ("nodes;ppn;rate", "with ';' between cells for commas"),
