@@ -39,6 +39,13 @@ def check_phase(phase: str, names: Iterable[str], workload: str) -> None:
     """@raises InputError with the phases that there are"""
     every = list(dict.fromkeys(names))
     if phase not in every:
+        ends = [name for name in every if name.endswith(f"-{phase}")]
+        files = [name for name in ends if name.startswith("file-")]
+        if len(ends) > 1 and files:  # of the same operation on files, directories and trees, files are meant mostly
+            raise InputError(
+                f"The workload {workload} has no phase '{phase}'; name one with --phase. "
+                f"Did you mean '{files[0]}'? Allowed: {', '.join(every)}."
+            )
         raise InputError(
             f"The workload {workload} has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, every)}"
         )

@@ -14,7 +14,7 @@ from iocast import binaries
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import MOVES_DATA
-from iocast.phases import first_phase, is_beside, main_phases
+from iocast.phases import check_phase, first_phase, is_beside, main_phases
 from iocast.predict import (
     Request,
     _joined,
@@ -229,6 +229,13 @@ def test_a_forecast_of_a_measured_scale_says_what_was_measured(
     }
     found = _measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, given)
     assert says in found[0] if says else not found
+
+
+@pytest.mark.parametrize("operation", ["create", "stat", "remove"])
+def test_an_operation_for_a_phase_means_that_of_files(operation: str) -> None:
+    names = [f"{kind}-{operation}" for kind in ("tree", "directory", "file")]
+    with pytest.raises(InputError, match=f"Did you mean 'file-{operation}'"):
+        check_phase(operation, names, "mdtest")
 
 
 def test_bits_are_taken_for_links(simulator: Path, tmp_path: Path) -> None:
