@@ -57,6 +57,8 @@ PILOT_ITERATIONS = (50, 3200)
 PILOT_GROWTH = 4
 COUNTING = 2.0
 """Seconds that a count of left files may take."""
+NOTHING_TO_SWEEP = "there is nothing to sweep"
+"""Words of the benchmark (real/manifest.cpp)."""
 
 SEEDS_OF_REPEATS = 1000
 """Seeds of one campaign's repeats: its own seed times this, and those after it."""
@@ -322,6 +324,10 @@ class Backend:
     def has_root(self) -> bool:
         """Whether it works in a directory."""
         return self.name in ("posix", "mpiio")
+
+    @property
+    def keeps_data(self) -> bool:
+        return self.name != "dummy"
 
     def check_place(self, directory: Path | None) -> None:
         """@raises InputError for a backend that works in a directory and has none, or the other way round"""
@@ -966,7 +972,11 @@ class Campaign:
             return
         points = self.plan.points
         self._look_at_the_machine(max(point.ranks_per_node for point in points), max(point.nodes for point in points))
-        self.runs = planned_runs(self.plan, self.seed, self._sized() if sized_by_a_pilot(self.plan) else 0)
+        try:
+            alone = self._sized() if sized_by_a_pilot(self.plan) else 0
+        except Ended as error:
+            raise Ended(f"Ended because {error}, in the pilot run; the same command begins again.") from error
+        self.runs = planned_runs(self.plan, self.seed, alone)
         self._save()
 
     def _sized(self) -> int:
@@ -1018,9 +1028,12 @@ class Campaign:
         nobody."""
         return None if self.scratch is None else self.scratch / (key if attempt == 1 else f"{key}.attempt-{attempt}")
 
-    def _sweep_attempts(self, run: PlannedRun, key: str) -> None:
+    def _sweep_attempts(self, run: PlannedRun, key: str) -> str:
         """Removes what earlier attempts at a run, or at a group of steps, left. What can't be recognised is reported,
-        and stays."""
+        and stays.
+
+        @return why nothing was removed from a service; "" otherwise"""
+        refused = ""
         before = self.json.get("attempts", {}).get(key, 0)
         seed = self.seed if run.seed is None else run.seed
         places: list[Path | None] = (
@@ -1043,14 +1056,15 @@ class Campaign:
                     use=self.use,
                 )
             except InputError as error:
-                if (
-                    place is not None and place.exists()
-                ):  # a service says so when nothing is there; what else is wrong there stops the run itself
+                if place is None:  # a service says so when nothing is there; what else is wrong stops the run itself
+                    refused = str(error)
+                elif place.exists():
                     stderr.print(
                         f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}",
                         markup=False,
                         soft_wrap=True,
                     )
+        return refused
 
     def _begin(self, run: PlannedRun, key: str) -> tuple[int, Path | None]:
         """Number and place of a new attempt at a run, or at a group of steps; what earlier ones left is removed.
@@ -1076,24 +1090,48 @@ class Campaign:
                     number += 1
                 old.rename(aside)
 
+    def _attempted(self) -> dict[str, PlannedRun]:
+        """Runs that were begun and are not complete, the last first, by the key of their attempts."""
+        attempts = self.json.get("attempts", {})
+        begun = {key: run for run in reversed(self.missing(None)) if (key := run.group or run.name) in attempts}
+        if self.runs and self.scratch is None:
+            return begun  # pilot runs are over, and had the place that the runs have
+        pilots = {}
+        for key in attempts:
+            if found := re.fullmatch(r"pilot-([1-9])", key):
+                iterations = min(PILOT_ITERATIONS[0] * PILOT_GROWTH ** (int(found[1]) - 1), PILOT_ITERATIONS[1])
+                pilots[key] = self._pilot(iterations)
+        return begun | pilots
+
     def sweep(self) -> None:
-        """Removes what ended attempts of this campaign left, and measures nothing."""
-        pilots = (
-            [key for key in self.json.get("attempts", {}) if re.fullmatch(r"pilot-\d+", key)] if not self.runs else []
-        )
-        for key in pilots:
-            iterations = PILOT_ITERATIONS[0] * PILOT_GROWTH ** (int(key.removeprefix("pilot-")) - 1)
-            self._sweep_attempts(self._pilot(iterations), key)
-        for key, run in {run.group or run.name: run for run in reversed(self.missing(None))}.items():
-            self._sweep_attempts(run, key)
+        """Removes what ended attempts of this campaign left, and measures nothing.
+
+        @raises InputError, RunError when something stays, or may stay"""
+        if "attempts" not in self.json and not self.runs:
+            raise InputError(f"There is no campaign in '{self.out}' that could have left anything; see --out.")
+        if not self.backend.keeps_data:
+            return
+        try:
+            answers = [self._sweep_attempts(run, key) for key, run in self._attempted().items()]
+        except Ended as error:
+            raise Ended(f"Ended because {error}, while it removed what was left.") from error
+        # Runs have one place in a service: what one of them removed there is no longer in the way of another.
+        if answers and all(answers) and not any(NOTHING_TO_SWEEP in answer for answer in answers):
+            raise InputError(f"What the campaign left on the service may still be there: {answers[-1]}")
 
     def left_over(self) -> str:
         """What ended attempts left on the storage, as a sentence; "" for nothing."""
-        attempted = any(self.json.get("attempts", {}).get(run.group or run.name) for run in self.missing(None))
-        if self.scratch is None:
-            return "The last run may have left its objects on the service." if attempted else ""
-        if not self.scratch.is_dir() or not any(one.is_dir() for one in self.scratch.iterdir()):
+        if not self.backend.keeps_data:
             return ""
+        if self.scratch is None:
+            return "The last run may have left its objects on the service." if self._attempted() else ""
+        try:
+            if not any(one.is_dir() for one in self.scratch.iterdir()):
+                return ""
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            return f"'{self.scratch}' can't be read ({error.strerror}); it may still hold files."
         return f"'{self.scratch}' still holds {counted(self.scratch)}."
 
     def missing(self, role: str | None) -> list[PlannedRun]:

@@ -227,7 +227,7 @@ def measure(
     if sweep:
         if work.scratch is not None and (left := work.left_over()):
             raise RunError(left)
-        print(f"Nothing of the campaign in {out} is left on the storage.")
+        print(json.dumps(work.json) if json_ else f"Nothing of the campaign in {out} is left on the storage.")
         return
     complete = sum(run.status == "complete" for run in work.runs)
     if missing and runs.drop_caches and not work.drops_caches:

@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from iocast import campaign
+from iocast import binaries, campaign
 from iocast.errors import InputError
 from programs import REPOSITORY
 
@@ -144,6 +144,96 @@ def test_an_ended_campaign_says_what_stays_and_how_it_is_removed(
             if json.loads((p / "run.json").read_text())["status"] != "complete"
         ]
         assert json.loads((interrupted / "run.json").read_text())["status"] == "interrupted"
+
+
+CLEAN, FAR, OTHER = (
+    "The bucket is empty; there is nothing to sweep.",
+    "The service does not answer.",
+    "It holds a data set with objects = 3.",
+)
+
+
+@pytest.mark.parametrize(
+    ("sized", "answers", "remains"),
+    [
+        (False, [CLEAN], ""),
+        (False, [FAR], FAR),
+        (True, [CLEAN], ""),
+        (True, [FAR], FAR),
+        (True, [OTHER, OTHER, ""], ""),
+        (True, [OTHER, OTHER], OTHER),
+    ],
+)
+def test_a_service_that_can_not_be_swept_is_not_called_clean(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sized: bool, answers: list[str], remains: str
+) -> None:
+    """`answers`: refusals of the benchmark, "" for none, one for each run that was begun; the last again and again."""
+    (tmp_path / "plan.yaml").write_text(CAMPAIGN if sized else CAMPAIGN.replace("iterations: 20, objects: 20", ""))
+
+    def end(*_: object, **__: object) -> None:
+        raise campaign.Ended("SIGTERM came")
+
+    def sweep(*_: object, **__: object) -> None:
+        if says := left.pop(0) if len(left) > 1 else left[0]:
+            raise InputError(says)
+
+    for name, function in (("check_backend", lambda *_: None), ("run_bench", end), ("sweep", sweep)):
+        monkeypatch.setattr(campaign, name, function)
+    service, left = campaign.Backend("s3", ("--s3.bucket=mine",)), list(answers)
+
+    def opened() -> campaign.Campaign:
+        plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
+        return campaign.Campaign(None, plan, tmp_path / "out", 0, backend=service)
+
+    with opened() as work, pytest.raises(campaign.Ended, match=r"^Ended because SIGTERM came[,;] .*\.$"):
+        work.prepare()
+        work.json["attempts"] = {run.name: 1 for run in work.runs[: len(answers) - 1]}
+        work.measure(None, lambda *_: None)
+    with opened() as work:
+        assert work.left_over()
+        if remains:
+            with pytest.raises(InputError, match=re.escape(remains)):
+                work.sweep()
+        else:
+            work.sweep()
+
+
+def test_a_sweep_leaves_what_the_campaign_did_not_begin(iocast: Iocast, tmp_path: Path) -> None:
+    """Neither another campaign's data set of the same name is touched, nor is a wrong --out called clean."""
+    (tmp_path / "plan.yaml").write_text(CAMPAIGN)
+    (root := tmp_path / "root").mkdir()
+    command = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--sweep", "--out")
+    none = iocast(*command, tmp_path / "wrong")
+    assert none.returncode == 2 and "There is no campaign in" in none.stderr and not none.stdout, none.stderr
+    assert list(root.iterdir()) == [] and not (tmp_path / "wrong").exists()
+
+    with campaign.Campaign(root, campaign.read_plan(str(tmp_path / "plan.yaml")), tmp_path / "mine", 0) as work:
+        work.prepare()
+    run = next(run for run in work.runs if run.ranks == 1)
+    (theirs := root / "iocast-campaign" / run.name).mkdir(parents=True)
+    making = [
+        binaries.find("iocast-bench"),
+        "--workload",
+        "md-workbench",
+        "--posix.root",
+        str(theirs),
+        "--seed",
+        str(run.seed),
+    ]
+    making += campaign.settings_arguments(run.settings | {"phases": "precreate"})
+    subprocess.run([*making, "--out", str(tmp_path / "theirs")], check=True, capture_output=True)
+    before = sorted(theirs.rglob("*"))
+    swept = iocast(*command, tmp_path / "mine")
+    assert swept.returncode == 1 and "still holds" in swept.stderr, swept.stderr
+    assert sorted(theirs.rglob("*")) == before and len(before) > 20
+
+
+def test_what_keeps_nothing_has_nothing_to_sweep(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(CAMPAIGN)
+    command = ("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
+    assert iocast(*command, "--role", "check", "--json").returncode == 0
+    swept = iocast(*command, "--sweep", "--json")
+    assert swept.returncode == 0 and json.loads(swept.stdout)["points"], swept.stderr
 
 
 @pytest.mark.long("a campaign of many runs")
