@@ -185,7 +185,10 @@ def question(answer: Json) -> str:
     rest = f"{'its service level' if levels == 1 else f'{levels} service levels'} at {at}"
     required = f"with {100 * answer['confidence_asked']:g} % confidence"
     counted = f"{designs} {which} {rest}, {required}?" if looked > 1 else f"{designs} {rest}, {required}?"
-    return f"{' '.join(answer['question'].split())} {counted}".lstrip()
+    own = " ".join(answer["question"].split())
+    mark = own.rstrip("\"'\u201d\u2019)")[-1:]
+    ended = mark in ("", ".", "?", "!")  # the last sentence of a YAML value is often without a mark
+    return f"{own}{'' if ended else '?'} {counted}".lstrip()
 
 
 def signed_money(difference: float, currency: str) -> str:

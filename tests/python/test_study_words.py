@@ -196,3 +196,18 @@ def test_the_curve_of_margins_agrees_with_the_simulated_scales(margins: tuple[fl
     assert all(found > ranks for ranks in kept)
     if margins[-1] < 0:
         assert found <= 400
+
+
+@pytest.mark.parametrize(
+    ("own", "shown"),
+    [
+        ("", ""),
+        ("What do\nwe buy?", "What do we buy? "),
+        ("What do we buy", "What do we buy? "),
+        ("Jobs grow. (What is due?)", "Jobs grow. (What is due?) "),
+    ],
+)
+def test_the_authors_question_and_the_counted_one_are_two_sentences(own: str, shown: str) -> None:
+    assert words.question(answer(question=own)).startswith(
+        f"{shown}Which of 2 designs keeps its service level at up to"
+    )
