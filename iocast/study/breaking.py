@@ -32,18 +32,18 @@ def ladder(search: Search) -> list[int]:
 
 
 def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
-    """By design that was simulated: {ranks, level, workload, beyond}: `ranks` at which the first level is missed, None
-    when none is up to `beyond` ranks. By the analytic solver, set right at the simulated scales and between them in
-    proportion."""
+    """By design that was simulated: {ranks, level, workload, beyond, unsolved}: `ranks` at which the first level is
+    missed, None when none is up to `beyond` ranks. By the analytic solver, set right at the simulated scales and between
+    them in proportion. `unsolved`: levels that the solver doesn't know, on a time or of a workload that it can't solve;
+    they are looked at in simulations of the study's scales alone, and so is what lies within `beyond` then."""
     nodes = ladder(search)
     per_node = search.study.largest.ranks_per_node
     last = search.study.largest.name
-    wanted = [
-        (level, w)
-        for level in search.desk.levels
-        for w in level.workloads
-        if search.desk.can_screen(w) and not level.quantity.endswith("seconds")
-    ]
+    judged = [(level, w) for level in search.desk.levels for w in level.workloads]
+    wanted = [(level, w) for level, w in judged if search.desk.can_screen(w) and not level.quantity.endswith("seconds")]
+    unsolved = [one for one in judged if one not in wanted]
+    simulated = [search.study.scales[s].ranks for level, w in unsolved for of, s in level.places if of == w]
+    beyond = min([nodes[-1] * per_node, *([max(simulated)] if simulated else [])])
     asks = {}
     for c in search.tried:
         for level, w in wanted:
@@ -70,8 +70,10 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
                     )
                     curve.append((ranks, margin))
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
+        breaks += [(_crossing(_with_simulated(search, c, level, w, [])), level, w) for level, w in unsolved]
         known = [(ranks, level, w) for ranks, level, w in breaks if ranks is not None]
-        answer: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": nodes[-1] * per_node}
+        answer: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": beyond}
+        answer["unsolved"] = list(dict.fromkeys(level.name for level, _ in unsolved))
         if known:
             first, level, w = min(known, key=lambda b: b[0])
             answer |= {"ranks": first, "level": level.name, "workload": w}

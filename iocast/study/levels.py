@@ -109,6 +109,8 @@ def parse_level(text: str) -> Level:
         raise InputError(f"'{text}' asks for '{function}'. {allowed_sentence(function, FUNCTIONS)[:-1]}")
     if "<" not in comparison and ">" not in comparison:
         raise InputError(f"'{text}' compares with '{comparison}', which no measurement ever meets; use <, <=, > or >=")
+    if function == "rate" and subject == ANY:
+        raise InputError(f"'{text}' asks for the rate of any operation; that of all together is rate({ALL})")
     if function == "rate":
         units, quantity = _RATES, "rate" if subject == ALL else f"{subject}.rate"
     elif function == "time":

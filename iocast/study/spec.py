@@ -501,7 +501,9 @@ def _time_of(
             line,
             f"'{level.text}' asks for the time of a workload that is not here. {allowed_sentence(name, list(workloads))[:-1]}",
         )
-    return (name,) if not about or name in about else about
+    if about not in ((), (name,)):
+        yaml.fail_at(line, f"'{level.text}' is about the workload '{name}' alone; leave out 'workload'")
+    return (name,)
 
 
 def _uncertainty(yaml: Section) -> dict[str, Uncertain]:

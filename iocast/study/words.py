@@ -351,8 +351,11 @@ def _ends(answer: Json) -> str:
     end = design and design["breaks_at"]
     if not end:
         return ""
+    unsolved = end.get("unsolved") or []
+    only = f" The analytic solver doesn't know {' and '.join(unsolved)}, looked at in simulations alone."
     if end["ranks"] is None:
-        return f"No level is missed up to {end['beyond']:,} clients, as far as was looked; beyond the study's scales this is the analytic solver's word alone."
+        far = only if unsolved else " Beyond the study's scales this is the analytic solver's word alone."
+        return f"No level is missed up to {end['beyond']:,} clients, as far as was looked.{far}"
     largest = answer["scales"][-1]["ranks"]
     times = end["ranks"] / largest
     where = (
@@ -362,7 +365,7 @@ def _ends(answer: Json) -> str:
         if times > 1
         else "within the scales of the study"
     )
-    return f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where {end['level']} is missed first."
+    return f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where {end['level']} is missed first.{only * bool(unsolved)}"
 
 
 def break_count(answer: Json, ranks: int) -> int:

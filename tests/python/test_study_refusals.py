@@ -91,6 +91,15 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
         ),
         ("study.yaml:", "no place at the workload 'later'", "mix runs at few, many"),
     ),
+    ("a rate of any operation", changed(levels=["rate(any) >= 60k/s"]), ("study.yaml:", "rate(all)")),
+    (
+        "the time of one workload for another",
+        changed(
+            workloads={**SMALL["workloads"], "job": {"workload": "md-workbench"}},
+            levels=[{"level": "time(job) < 60 s", "workload": "mix"}],
+        ),
+        ("study.yaml:", "workload 'job' alone", "leave out 'workload'"),
+    ),
     ("an unknown scenario", changed(levels=[{"level": "p99(stat) < 1 s", "under": "rain"}]), ("study.yaml:", "rain")),
     (
         "an unknown workload",

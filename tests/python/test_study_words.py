@@ -191,6 +191,8 @@ def test_the_curve_of_margins_agrees_with_the_simulated_scales(margins: tuple[fl
     found = breaking._crossing(
         breaking._with_simulated(search, types.SimpleNamespace(best=values), level, "files", curve)
     )
+    alone = breaking._with_simulated(search, types.SimpleNamespace(best=values), level, "files", [])
+    assert (breaking._crossing(alone) is None) == (margins[-1] > 0)  # of a level that the solver doesn't know
     kept = [ranks for ranks, margin in zip(scales.values(), margins, strict=True) if margin > 0]
     assert found is not None
     assert all(found > ranks for ranks in kept)
@@ -211,3 +213,18 @@ def test_the_authors_question_and_the_counted_one_are_two_sentences(own: str, sh
     assert words.question(answer(question=own)).startswith(
         f"{shown}Which of 2 designs keeps its service level at up to"
     )
+
+
+@pytest.mark.parametrize("missed", [None, 200])
+def test_levels_that_the_solver_does_not_know_have_no_end_beyond_their_simulations(missed: int | None) -> None:
+    end = {
+        "ranks": missed,
+        "beyond": 400,
+        "level": "time(job) < 60 s",
+        "workload": "job",
+        "unsolved": ["time(job) < 60 s"],
+    }
+    made = answer()
+    made["designs"][0]["breaks_at"] = end
+    text = words._ends(made)
+    assert "doesn't know time(job) < 60 s" in text and ("up to 400 clients" in text) == (missed is None)
