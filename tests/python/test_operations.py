@@ -14,7 +14,13 @@ from iocast.operations import MOVES_DATA, is_solved, profile
 from iocast.platform import find_platform
 from iocast.predict import predict
 
-PLACES = ((4, 2), (2, 4), (3, 8), (8, 1))
+PLACES = [
+    (3, 8),
+    *(
+        pytest.param(place, marks=pytest.mark.long("other placements of the same workloads; one runs always"))
+        for place in ((4, 2), (2, 4), (8, 1))
+    ),
+]
 SMALL = {
     entry["name"]: described("iocast-sim", entry["name"])["small"][0] for entry in listed("iocast-sim", "workloads")
 }
@@ -55,7 +61,7 @@ def solved(workload: str, settings: dict[str, str], nodes: int, ppn: int) -> dic
     }
 
 
-@pytest.mark.parametrize("place", PLACES, ids=lambda place: "x".join(map(str, place)))
+@pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("workload", sorted(SMALL))
 def test_the_solver_has_the_operations_and_bytes_of_the_simulator(workload: str, place: tuple[int, int]) -> None:
     settings = settings_of(workload)
@@ -74,6 +80,7 @@ def test_the_solver_has_the_operations_and_bytes_of_the_simulator(workload: str,
             assert found[phase][op] == pytest.approx(row, rel=1e-9), (phase, op)
 
 
+@pytest.mark.long("of all workloads; the placements and sizes of a few are tested always")
 @pytest.mark.parametrize("workload", sorted(SMALL))
 def test_some_ranks_stand_for_all_or_nothing_is_solved(workload: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 96 ranks 16 are counted. Chance of single ranks is left."""
