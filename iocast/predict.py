@@ -1162,7 +1162,7 @@ def _measured_there(platform: Fitted, answer: dict[str, Any], given: Mapping[str
     settings, placement = answer["workload"]["parameters"], answer["placement"]
     factor, think_time = answer["waiting_factor"], rules.think_time(platform.fitted, settings)
     common = (platform.fitted["campaign"].get("workload") or {}).get("parameters") or {}
-    rates = []
+    rates, unstated = [], False
     for point in points_like(platform.fitted, settings):
         stated = {"think_time": think_time, **common, **point.get("switches", {}), "waiting_factor": factor}
         place = (point["ranks"], point.get("nodes") or placement["nodes"], point["waiting_factor"])
@@ -1172,12 +1172,14 @@ def _measured_there(platform: Fitted, answer: dict[str, Any], given: Mapping[str
             and all(name in stated and Setting.read(stated[name]) == Setting.read(given[name]) for name in given)
         ):
             rates.append(quantity(rate_kind(answer["quantities"]["rate"]), point["rate"]))
+            unstated = unstated or (point.get("nodes") is None and point["ranks"] > 1)  # of an imported run
     if not rates:
         return []
-    return [
-        f"This scale was measured: {answer['phase']} did {' and '.join(rates)} at "
-        f"{placement['nodes']}x{placement['ranks_per_node']}; take the measurement."
-    ]
+    if unstated:
+        where, advice = f"with {placement['ranks']} ranks", "if it was on as many nodes, take the measurement"
+    else:
+        where, advice = f"at {placement['nodes']}x{placement['ranks_per_node']}", "take the measurement"
+    return [f"This scale was measured: {answer['phase']} did {' and '.join(rates)} {where}; {advice}."]
 
 
 def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:

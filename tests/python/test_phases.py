@@ -206,7 +206,8 @@ def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str)
         ((4, 16), 0.0, {"file_size": "8KiB"}, [], ""), ((4, 16), 0.0, {"shared": "true"}, [], ""),
         ((4, 16), 1.0, {"waiting_factor": "1"}, [], ""), ((4, 16), 0.0, {"think_time": "1ms"}, [], ""),
         ((4, 16), 0.0, {}, [("stations.server.servers", 2)], ""), ((8, 8), 0.0, {}, [], ""), ((3, 16), 0.0, {}, [], ""),
-        ((2, 16), 0.0, {}, [], "24.5 k/s"),
+        ((2, 16), 0.0, {}, [], "24.5 k/s at 2x16; take"),
+        ((5, 16), 0.0, {}, [], "40.0 k/s with 80 ranks; if it was on as many nodes, take"),
     ],
 )  # fmt: skip
 def test_a_forecast_of_a_measured_scale_says_what_was_measured(
@@ -214,10 +215,11 @@ def test_a_forecast_of_a_measured_scale_says_what_was_measured(
 ) -> None:
     """And only one of the same system, placement and settings."""
     rates = {(2, 16, 0.0): 24.5e3, (4, 16, 0.0): 38e3, (4, 16, 2.0): 21e3}
-    points = [
+    points: list[dict[str, Any]] = [
         {"nodes": nodes, "ranks": nodes * each, "waiting_factor": waits, "rate": rate}
         for (nodes, each, waits), rate in rates.items()
     ]
+    points.append({"nodes": None, "ranks": 80, "waiting_factor": 0.0, "rate": 40e3})
     campaign = {"points": points, "workload": {"name": "mdtest", "parameters": {"file_size": 4096}}}
     nodes, each = placement
     answer = {
