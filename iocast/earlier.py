@@ -135,4 +135,6 @@ def _as_fitted(point: Point) -> Question:
         )
     except (InputError, RunError):  # no workload of iocast's: as stated
         return point.question
-    return Question.of(resolved["workload"], run.json["placement"], run.phase)
+    workload = resolved["workload"]
+    stated = {"parameters": workload["parameters"] | run.parameters}
+    return Question.of(workload | stated, run.json["placement"], run.phase)

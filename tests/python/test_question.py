@@ -213,6 +213,9 @@ def test_settings_that_another_tool_does_not_state_are_the_workloads_defaults(tm
                 Earlier.of_document(made).of(points)
         else:
             assert [point for point, _ in Earlier.of_document(made).of(points)] == points
+    more = group(find_runs([run_directory(tmp_path / "more", stated | {"fsync": True}, source="imported")])[0])
+    with pytest.raises(InputError, match="in: fsync not set, not true"):  # which no workload of iocast's knows
+        Earlier.of_document(predict(Fitted.open("lustre"), "md-workbench", settings, 1, 32, solver="analytic")).of(more)
 
 
 @pytest.mark.parametrize(
