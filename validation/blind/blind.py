@@ -247,10 +247,11 @@ def main() -> None:
         missed.append(f"{len(chosen) - len(found)} truths without a forecast")
     lines += [
         "",
-        f"Targets missed (truths in the grid, alarms, classes against simple rules): {', '.join(missed)}."
+        "Targets missed (truths in the grid, alarms, classes against simple rules):"
         if missed
         else "All targets are met.",
     ]
+    lines += ["", *(f"- {one}" for one in missed)] if missed else []
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
         put(given.page, "blind", lines)
