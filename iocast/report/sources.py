@@ -293,7 +293,10 @@ def _read(path: Path, sources: Sources) -> None:
 def _read_campaign(path: Path, sources: Sources) -> None:
     campaign = _document(path / "campaign.json")
     campaign["name"] = path.name
-    points = {str(p.get("name")): p for p in campaign.get("points") or []}
+    listed = campaign.get("points") or []
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise InputError(f"{path / 'campaign.json'} is damaged: its points are no list of maps. Measure again.")
+    points = {str(one.get("name")): one for one in listed}
     found = sorted(p for p in (path / "runs").glob("*") if (p / "run.json").is_file())
     if not found:
         raise InputError(

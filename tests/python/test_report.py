@@ -746,3 +746,11 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(
         "rate", value
     )
+
+
+@pytest.mark.parametrize("points", [["n1"], [None], 7, "n1"])
+def test_a_campaign_whose_points_are_no_maps_is_refused(tmp_path: Path, points: Any) -> None:
+    campaign = {"schema_version": 1, "kind": "campain", "points": points}  # whose kind no reader checks
+    (tmp_path / "campaign.json").write_text(json.dumps(campaign))
+    with pytest.raises(InputError, match="its points are no list of maps"):
+        read_sources([tmp_path])
