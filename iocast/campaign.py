@@ -58,7 +58,7 @@ PILOT_GROWTH = 4
 COUNTING = 2.0
 """Seconds that a count of left files may take."""
 NOTHING_TO_SWEEP = "there is nothing to sweep"
-"""Words of the benchmark (real/manifest.cpp)."""
+"""Words of the benchmark (real/manifest.cpp), to which tests/mpi/test_operations.py holds it."""
 
 SEEDS_OF_REPEATS = 1000
 """Seeds of one campaign's repeats: its own seed times this, and those after it."""

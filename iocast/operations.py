@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a workload asks for at a placement: the numbers that the analytic solver needs, counted in the workload's own
+"""What a workload does at a placement: the numbers that the analytic solver needs, counted in the workload's own
 operations."""
 
 from __future__ import annotations

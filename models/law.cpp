@@ -81,7 +81,7 @@ private:
   {
     static const std::vector<double> values = [] {
       std::vector<double> collected;
-      [[maybe_unused]] const QuantileTable asks([&collected](double v, bool upper) {
+      [[maybe_unused]] const QuantileTable visited([&collected](double v, bool upper) {
         collected.push_back(upper ? -normal_quantile(v) : normal_quantile(v));
         return 0.0;
       });

@@ -110,7 +110,7 @@ def parse_level(text: str) -> Level:
     if "<" not in comparison and ">" not in comparison:
         raise InputError(f"'{text}' compares with '{comparison}', which no measurement ever meets; use <, <=, > or >=")
     if function == "rate" and subject == ANY:
-        raise InputError(f"'{text}' asks for the rate of any operation; that of all together is rate({ALL})")
+        raise InputError(f"'{text}' limits the rate of any operation; that of all together is rate({ALL})")
     if function == "rate":
         units, quantity = _RATES, "rate" if subject == ALL else f"{subject}.rate"
     elif function == "time":

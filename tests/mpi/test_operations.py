@@ -22,6 +22,8 @@ from bench_runs import (
 )
 from registry import described, listed
 
+from iocast.campaign import NOTHING_TO_SWEEP
+
 pytestmark = pytest.mark.usefixtures("launch_check")
 
 PROBE = [
@@ -271,7 +273,7 @@ def test_what_a_cut_run_leaves_is_swept(run: Run, root: Path) -> None:
     done = run(*base, "--sweep", ranks=3)
     assert done.code == 0, done.err
     assert list(root.iterdir()) == []
-    expect_refusal(run(*base, "--sweep", ranks=3), "nothing to sweep")
+    expect_refusal(run(*base, "--sweep", ranks=3), NOTHING_TO_SWEEP)
 
 
 def test_no_time_limits(run: Run) -> None:

@@ -119,7 +119,7 @@ def test_bounds_contain_the_truth() -> None:
 @pytest.mark.parametrize("factor", [0.0, 4.0])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7, 16, 31, 32, 64, 1000])
 def test_bounds_contain_the_truth_at_and_between_measured_scales(ranks: int, factor: float) -> None:
-    """Also where the asked ranks are fewer than those of the highest measured rate."""
+    """Also where the requested ranks are fewer than those of the highest measured rate."""
     inside = max(1, round(ranks / (1 + factor)))
     low, high = forecast(POINTS, ranks, factor)["asymptotic bounds"]["rate"]  # type: ignore[misc]
     if inside * (1 + factor) == ranks:
