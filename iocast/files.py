@@ -136,8 +136,32 @@ def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False)
         _require_campaign(content, path)
 
 
+def _required_map(
+    phase: dict[str, Any], key: str, where: str, refuse: Callable[[str, Any, str], NoReturn]
+) -> dict[str, Any]:
+    """The map of this key, empty where the phase has none."""
+    content = phase.get(key)
+    if content is not None and not isinstance(content, dict):
+        refuse(f"{where}.{key}", content, "a map")
+    return dict(content or {})
+
+
+def _require_numbers(values: Any, where: str, depth: int, refuse: Callable[[str, Any, str], NoReturn]) -> None:
+    """A map of numbers, and of `operations`, each of which has such a map, where `depth` is 2."""
+    if not isinstance(values, dict):
+        refuse(where, values, "a map")
+    for key, value in values.items():
+        if key == "operations" and depth == 2:
+            if not isinstance(value, dict):
+                refuse(f"{where}.operations", value, "a map")
+            for name, numbers in value.items():
+                _require_numbers(numbers, f"{where}.operations.{strict.shown(name)}", 1, refuse)
+        elif isinstance(value, dict | str):
+            refuse(f"{where}.{strict.shown(key)}", value, "a number")
+
+
 def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, Any, str], NoReturn]) -> None:
-    """Of a phase's timeline and its slowest operations."""
+    """Of a phase's timeline, its slowest operations, and its numbers by operation, station and rank."""
 
     def is_number(value: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e300
@@ -163,6 +187,12 @@ def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, An
     ranks = phase.get("rank_seconds")
     if ranks is not None and not (isinstance(ranks, list) and all(is_number(one) for one in ranks)):
         refuse(f"{where}.rank_seconds", ranks, "a list of numbers from 0 on")
+    for key, depth in (("by_operation", 1), ("stations", 2)):
+        for name, values in _required_map(phase, key, where, refuse).items():
+            _require_numbers(values, f"{where}.{key}.{strict.shown(name)}", depth, refuse)
+    for name, count in _required_map(phase, "errors_by_operation", where, refuse).items():
+        if not is_number(count):
+            refuse(f"{where}.errors_by_operation.{strict.shown(name)}", count, "a number from 0 on")
     slowest = phase.get("slowest")
     if slowest is not None and not (
         isinstance(slowest, list)
@@ -196,6 +226,10 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
             refuse(where, value, wanted)
 
     require("status", content.get("status"), str, "a word such as complete")
+    require("source", content.get("source"), str, "a word such as bench")
+    seed = content.get("seed")
+    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
+        refuse("seed", seed, "a whole number")
     workload, placement = content.get("workload") or {}, content.get("placement") or {}
     require("workload", content.get("workload"), dict, "a map")
     for key in ("name", "pattern"):
@@ -220,6 +254,8 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
         for key in MEASURED:
             if key not in phase and not partial:
                 raise InputError(f"The file '{path}', {where}, has no '{key}'; the file is damaged, or was edited.")
+        if phase.get("repeat") is None and not partial:
+            refuse(f"{where}.repeat", phase.get("repeat"), "a whole number from 0 on")
         _require_series(phase, where, refuse)
         parts = [(where, {key: value for key, value in phase.items() if not isinstance(value, dict | list)})]
         for operation, of in (phase.get("latency") or {}).items():

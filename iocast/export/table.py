@@ -85,7 +85,7 @@ def rows_of(path: Path) -> Iterator[Row]:
                     yield from (
                         row(operation, f"timeline_{key}", v, at=i * timeline["bin_seconds"])
                         for i, v in enumerate(values)
-                        if series["count"][i]
+                        if series["count"][i] and v is not None
                     )
         for operation, count in (phase.get("errors_by_operation") or {}).items():
             yield row(operation, "errors", count)

@@ -30,6 +30,7 @@ from readers import BOMB, FITTED, KINDS, OBSERVATION, PLAN, Fuzz, make_corpus  #
 
 from iocast import cli, strict  # noqa: E402
 from iocast.errors import InputError, printable  # noqa: E402
+from iocast.export.table import rows_of  # noqa: E402
 from iocast.files import duration  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
 from iocast.names import as_file_name, is_file_name  # noqa: E402
@@ -89,6 +90,39 @@ def test_a_text_for_any_number_that_a_forecast_counts_with_is_refused_where_it_i
             with pytest.raises(InputError, match=rf"fitted\.yaml.*{'' if isinstance(key, int) else key}"):
                 Fitted.open(str(file)).best()
             holder[key] = right
+
+
+def test_anything_in_the_place_of_a_run_s_number_is_read_or_refused(fuzz: Fuzz) -> None:
+    """Each part of a phase once, whichever operation or station it is of: nothing comes to whoever uses it."""
+    run = json.loads(fuzz.whole["run"])
+    phase = run["phases"][1]
+    run["phases"] = [phase]
+    places: dict[tuple[int, ...], tuple[Any, Any]] = {}
+
+    def gather(holder: Any, shape: tuple[Any, ...]) -> None:
+        for key in holder if isinstance(holder, dict) else range(min(len(holder), 1)):
+            named = shape and shape[-1] in ("latency", "by_operation", "stations", "operations", "timeline")
+            here = (*shape, "" if named and key != "bin_seconds" else key)
+            places.setdefault(here, (holder, key))
+            if isinstance(holder[key], dict | list):
+                gather(holder[key], here)
+
+    gather(run["phases"], ("phases",))
+    assert len(places) > 60
+    places |= {(key,): (run, key) for key in ("source", "seed", "label", "status", "workload", "placement")}
+    (directory := fuzz.directory / "one").mkdir()
+    for shape, (holder, key) in places.items():
+        for spoilt in ("x", None, [], {}, True, -1, 1e301):
+            right, holder[key] = holder[key], spoilt
+            (directory / "run.json").write_text(json.dumps(run))
+            holder[key] = right
+            try:
+                list(rows_of(directory))
+                _ = Run(directory).content
+            except InputError as error:
+                assert str(directory) in str(error)
+            except Exception as error:
+                pytest.fail(f"{spoilt} for {shape}: {error!r}")
 
 
 def test_an_observation_without_a_host_is_none(tmp_path: Path) -> None:
