@@ -24,11 +24,10 @@ from iocast.importers import import_files
 from iocast.importers.record import OPTION
 from iocast.importers.series import import_series, is_series, series_notes
 from iocast.names import as_file_name
-from iocast.phases import is_beside, main_phases
+from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
 from iocast.platform import dump, find_platform
 from iocast.predict import predict, ranks_per_node_of
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
-from iocast.strict_yaml import allowed_sentence
 from iocast.text import ROUGHLY, interval, one_sided, percent, quantity, rate_kind, rule_beside, table, too_wide
 from iocast.workers import Workers
 
@@ -125,7 +124,7 @@ def _whole_way(
     runs = runs_of(sources, out, stated)
     every = phases_of(runs)
     if phase is not None and phase not in every:
-        raise InputError(f"No run of these results has the phase '{phase}'. {allowed_sentence(phase, every)}")
+        raise InputError(f"No run of these results has the phase '{phase}'. {phase_sentences(phase, every)}")
     names = [phase] if phase else main_phases(every)
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
@@ -209,9 +208,9 @@ def _without(sources: Sequence[Path], left_out: Sequence[Path]) -> list[Path]:
     return found
 
 
-def phases_of(runs: Sequence[Path]) -> list[str]:
-    """Phases with operations or a rate of their own, in order, each once."""
-    names: list[str] = []
+def phases_of(runs: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Phases with operations or a rate of their own, in order, each with what it has of each operation."""
+    phases: list[dict[str, Any]] = []
     for path in runs:
         inside = (
             [path / "runs" / p["name"] for p in read_json(path / "campaign.json", "campaign")["points"]]
@@ -220,12 +219,10 @@ def phases_of(runs: Sequence[Path]) -> list[str]:
         )
         for run in inside or ([path] if (path / "run.json").is_file() else runs_in(path)):
             if (run / "run.json").is_file():
-                names += [
-                    p["name"]
-                    for p in read_json(run / "run.json", "run")["phases"]
-                    if p.get("operations") or p.get("rate")
+                phases += [
+                    p for p in read_json(run / "run.json", "run")["phases"] if p.get("operations") or p.get("rate")
                 ]
-    return list(dict.fromkeys(names))
+    return operations_in(phases)
 
 
 def _of_phase(

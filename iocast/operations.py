@@ -28,6 +28,14 @@ UNSOLVED = (
 """Of ranks that the analytic solver knows nothing of."""
 
 
+def phase_operations(
+    workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int
+) -> dict[str, dict[str, float]]:
+    """By phase how many operations of each kind the ranks that were counted ask for; phases without any too."""
+    counted = binaries.resolve_workload(workload, settings, nodes, ranks_per_node, MOST)["counted"]
+    return {one["name"]: one["operations"] for one in counted["phases"]}
+
+
 def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int) -> dict[str, Any]:
     """What the ranks of this placement ask for in one of the `repeats` of each phase: `operations` of each kind of all
     ranks, `bytes` and `blocks` of one in the mean; the `place` of those that work, as nodes and ranks on each; how many

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from iocast.errors import InputError
@@ -35,20 +35,40 @@ def first_phase(operations: Mapping[str, float]) -> str:
     return "benchmark" if "benchmark" in main else max(main, key=lambda phase: operations[phase])
 
 
-def check_phase(phase: str, names: Iterable[str], workload: str) -> None:
-    """@raises InputError with the phases that there are"""
-    every = list(dict.fromkeys(names))
-    if phase not in every:
-        ends = [name for name in every if name.endswith(f"-{phase}")]
-        files = [name for name in ends if name.startswith("file-")]
-        if len(ends) > 1 and files:  # of the same operation on files, directories and trees, files are meant mostly
-            raise InputError(
-                f"The workload {workload} has no phase '{phase}'; name one with --phase. "
-                f"Did you mean '{files[0]}'? Allowed: {', '.join(every)}."
-            )
+def phase_sentences(given: str, phases: Mapping[str, Collection[str]]) -> str:
+    """Which phase was meant, and all that there are, for the end of a message. phases: their operations, in order; an
+    operation's name is answered with the phase that does it."""
+    ends = [name for name in phases if name.endswith(f"-{given}")]
+    files = [name for name in ends if name.startswith("file-")]
+    allowed = f"Allowed: {', '.join(phases)}."
+    if len(ends) > 1 and files:  # of the same operation on files, directories and trees, files are meant mostly
+        return f"Did you mean '{files[0]}'? {allowed}"
+    doing = [name for name in phases if given in phases[name]]
+    doing = [name for name in doing if not is_beside(name)] or doing
+    if len(doing) == 1:
+        return f"'{given}' is an operation of the phase {doing[0]}; name that phase. {allowed}"
+    if doing:
+        return f"'{given}' is an operation of the phases {', '.join(doing)}; name one of them. {allowed}"
+    return allowed_sentence(given, list(phases))
+
+
+def check_phase(
+    phase: str, names: Iterable[str], workload: str, phases: Callable[[], Mapping[str, Collection[str]]]
+) -> None:
+    """@param phases their operations, for the message alone
+    @raises InputError with the phases that there are"""
+    if phase not in names:
         raise InputError(
-            f"The workload {workload} has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, every)}"
+            f"The workload {workload} has no phase '{phase}'; name one with --phase. {phase_sentences(phase, phases())}"
         )
+
+
+def operations_in(phases: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By phase of a run.json what it has of each operation, in order."""
+    found: dict[str, dict[str, Any]] = {}
+    for phase in phases:
+        found.setdefault(phase["name"], {}).update(phase.get("by_operation") or {})
+    return found
 
 
 def operations_by_phase(phases: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -21,7 +21,7 @@ from iocast.calibrate.recipe import Parameter, Recipe, options_of, read_recipe, 
 from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers, units_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
-from iocast.operations import profile
+from iocast.operations import phase_operations, profile
 from iocast.phases import check_phase
 from iocast.platform import Document, merge, reference
 from iocast.predict import ranks_per_node_of, workload_of
@@ -218,7 +218,10 @@ class Ensemble:
     def _operations_of_an_iteration(self) -> float:
         ten = self.settings | {name: "10" if name != "repeats" else "1" for name in self._short}
         check_phase(
-            self.phase, [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]], self.pattern
+            self.phase,
+            [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]],
+            self.pattern,
+            lambda: phase_operations(self.pattern, ten, 2, 2),
         )  # before millions of operations are counted
         phases = profile(self.pattern, ten, 2, 2)["phases"]
         return float(sum(phases[self.phase]["operations"].values())) / (4 * 10)

@@ -25,7 +25,7 @@ from iocast.family import Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
-from iocast.operations import MOVES_DATA, UNSOLVED, Shares, is_solved, iteration, profile
+from iocast.operations import MOVES_DATA, UNSOLVED, Shares, is_solved, iteration, phase_operations, profile
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
@@ -418,7 +418,9 @@ def workload_of(
         dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"])
     )
     if phase or default:
-        check_phase(str(phase or default), names, pattern)
+        check_phase(
+            str(phase or default), names, pattern, lambda: phase_operations(pattern, full, nodes, ranks_per_node)
+        )
     phases = [str(phase or default)] if phase or default else main_phases(names)
     remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
     return Request(pattern, only(phases, pattern, remembering) | full, phases, phase)

@@ -24,9 +24,8 @@ from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
 from iocast.names import is_file_name
-from iocast.phases import BYTES, main_phases, rate_of
+from iocast.phases import BYTES, main_phases, operations_in, phase_sentences, rate_of
 from iocast.question import Question
-from iocast.strict_yaml import allowed_sentence
 
 QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
 """The quantiles that forecasts are about; the maximum comes beside them: the largest latency of one repeat of the
@@ -115,9 +114,9 @@ class Run:
         self.phase = phase
         self.phases = [p for p in self.json["phases"] if p["name"] == phase]
         if not self.phases:
-            names = list(dict.fromkeys(p["name"] for p in self.json["phases"]))
             raise InputError(
-                f"The run '{path}' has no phase '{phase}'; name one with --phase. {allowed_sentence(phase, names)}"
+                f"The run '{path}' has no phase '{phase}'; name one with --phase. "
+                f"{phase_sentences(phase, operations_in(self.json['phases']))}"
             )
 
     @staticmethod

@@ -10,7 +10,7 @@ import secrets
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from glob import escape
 from pathlib import Path
@@ -40,6 +40,8 @@ from iocast.campaign import (
 )
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
+from iocast.operations import phase_operations
+from iocast.phases import phase_sentences
 from iocast.progress import stderr
 
 SIZES = {
@@ -202,7 +204,8 @@ class Probes:
         names = list(dict.fromkeys(p["name"] for p in whole["phases"]))
         if a.phase not in names:
             raise InputError(
-                f"The workload '{a.workload}' has no phase '{a.phase}'; it has {', '.join(names)}. Name one with --phase."
+                f"The workload '{a.workload}' has no phase '{a.phase}'; name one with --phase. "
+                f"{phase_sentences(a.phase, self._operations_of(names))}"
             )
         self.reuses, self.before, self.after = False, [], []
         here = whole
@@ -225,6 +228,13 @@ class Probes:
             )
             self.each = twos - ones
             self.bound = int(known[bound]) if bound else 0
+
+    def _operations_of(self, names: Sequence[str]) -> Mapping[str, Collection[str]]:
+        """By phase its operations; none where the simulator, which counts them, is not built."""
+        a = self.search
+        if not binaries.is_built("iocast-sim"):
+            return {name: () for name in names}
+        return phase_operations(a.workload, a.settings | self._smallest(), a.nodes, a.ranks_per_node)
 
     def _smallest(self) -> dict[str, Any]:
         """Settings of the smallest run, where the search sizes its runs."""

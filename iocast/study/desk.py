@@ -18,7 +18,7 @@ from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
 from iocast.operations import READS, UNSOLVED, WRITES, is_solved
-from iocast.phases import first_phase, main_phases
+from iocast.phases import first_phase, main_phases, phase_sentences
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
 from iocast.predict import SEEDS
@@ -210,7 +210,8 @@ class Desk:
         named = workload.phase or first_phase({name: sum(of["operations"].values()) for name, of in phases.items()})
         if named not in phases:
             raise InputError(
-                f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. {allowed_sentence(named, list(phases))}"
+                f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. "
+                f"{phase_sentences(named, {name: of['operations'] for name, of in phases.items()})}"
             )
         return profile | {"phase": named, "settings": settings, **phases[named]}
 

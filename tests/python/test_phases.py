@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forecasts of every workload of the catalogue, phase by phase, with bytes a second wherever data move."""
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,12 @@ import yaml
 from bench_runs import settings_arguments
 from programs import REPOSITORY
 from schedule import mostly_long
+from study_inputs import changed, write
 
 from iocast import binaries
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.forecast import forecast
 from iocast.operations import MOVES_DATA
 from iocast.phases import check_phase, first_phase, is_beside, main_phases
 from iocast.predict import (
@@ -24,7 +28,10 @@ from iocast.predict import (
     predict,
     ranks_per_node_of,
 )
+from iocast.run_directory import Run
+from iocast.study import run_study
 from iocast.text import forecast_text
+from iocast.workers import Workers
 
 PATTERNS = {
     path.stem: yaml.safe_load(path.read_text())["pattern"]
@@ -237,7 +244,26 @@ def test_a_forecast_of_a_measured_scale_says_what_was_measured(
 def test_an_operation_for_a_phase_means_that_of_files(operation: str) -> None:
     names = [f"{kind}-{operation}" for kind in ("tree", "directory", "file")]
     with pytest.raises(InputError, match=f"Did you mean 'file-{operation}'"):
-        check_phase(operation, names, "mdtest")
+        check_phase(operation, names, "mdtest", lambda: {name: [operation] for name in names})
+
+
+def test_an_operation_for_a_phase_is_answered_with_its_phase(lustre: Fitted, tmp_path: Path) -> None:
+    """Phases of set-up that do it too are not meant."""
+    small = {"datasets": "1", "objects": "2", "iterations": "2"}
+    run = tmp_path / "run"
+    arguments = settings_arguments(" ".join(f"{name}={value}" for name, value in small.items()))
+    command = [binaries.find("iocast-sim"), "--platform", "lustre", "--workload", "md-workbench", "--out", str(run)]
+    subprocess.run([*command, *arguments], check=True, capture_output=True)
+    study = changed(workloads={"mix": {"workload": "md-workbench", "settings": small, "phase": "create"}})
+    asking: list[Callable[[], Any]] = [
+        lambda: predict(lustre, "md-workbench", small, 2, 2, phase="create"),
+        lambda: Run(run, "create"),
+        lambda: forecast([run], [4], tmp_path / "out", phase="create", report=lambda *_: None),
+        lambda: run_study(write(tmp_path, study), tmp_path / "study", Workers(1), lambda *_: None, []),
+    ]
+    for ask in asking:
+        with pytest.raises(InputError, match="'create' is an operation of the phase benchmark; name that phase. Allow"):
+            ask()
 
 
 def test_bits_are_taken_for_links(simulator: Path, tmp_path: Path) -> None:
