@@ -250,33 +250,45 @@ class Desk:
                 self.platforms[name] = platform.for_phase(next(iter(own.values())))
 
     def _checked(self, level: Level) -> Level:
-        """The level for those workloads that have its operation, if at least one has."""
+        """The level at those of its places that have its operation. @raises InputError when there is none, or none for
+        a scale or workload that the study names"""
         subject, tasks = level.subject, self.study.tasks
         what = level.quantity.rpartition(".")[2]
-        if level.quantity == "seconds" or level.quantity == "rate" or what == "bandwidth" or subject == ANY:
-            having = level.workloads
-            if what == "bandwidth":
-                having = tuple(w for w in having if self._moves(w, subject))
+        places = level.places
+        if level.quantity == "seconds" or level.quantity == "rate" or subject == ANY:
+            pass
+        elif what == "bandwidth":
+            places = tuple(place for place in places if self._moves(place, subject))
         elif what == "utilisation":
             stations = set().union(*(get_path(p.best[0], "stations") or {} for p in self.platforms.values()))
             if subject not in stations:
                 raise InputError(
                     f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. {allowed_sentence(subject, sorted(stations))}"
                 )
-            having = level.workloads
         else:
             needed = set(tasks.get(subject, {subject: 1}))
-            having = tuple(w for w in level.workloads if needed <= set(self.profiles[w]["operations"]))
+            places = tuple(place for place in places if needed <= set(self._profile_of(place)["operations"]))
             self._check_phases(level, needed)
-        if not having:
+        if not places:
             has = sorted(
-                {op for w in level.workloads for op in self.profiles[w]["operations"]} | set(tasks) | {ANY, ALL}
+                {op for place in level.places for op in self._profile_of(place)["operations"]} | set(tasks) | {ANY, ALL}
             )
             about = f"the workload{'s' if len(level.workloads) > 1 else ''} {', '.join(level.workloads)}"
             raise InputError(
                 f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}"
             )
-        return replace(level, places=tuple(place for place in level.places if place[0] in having))
+        found = replace(level, places=places)
+        if without := found.named_without_place():
+            having = "; ".join(f"{w} does at {', '.join(s for o, s in places if o == w)}" for w in found.workloads)
+            raise InputError(
+                f"{self.study.file}: the level '{level.text}' names the {without[0]} '{without[1]}', where nothing does "
+                f"'{subject}' ({having}); leave that name out."
+            )
+        return found
+
+    def _profile_of(self, place: tuple[str, str]) -> Result:
+        """Of a workload at a scale, by their names."""
+        return self.profile_at(place[0], self.study.scales[place[1]])
 
     def _check_phases(self, level: Level, needed: set[str]) -> None:
         """@raises InputError for a workload that names no phase, and whose main phases with the level's operation are
@@ -292,9 +304,9 @@ class Desk:
                     f"name the phase with workloads.{workload.name}.phase, or list the workload once for each."
                 )
 
-    def _moves(self, workload: str, direction: str) -> bool:
+    def _moves(self, place: tuple[str, str], direction: str) -> bool:
         kinds = WRITES if direction == "write" else READS
-        return any(self.profiles[workload]["bytes"].get(kind, 0) > 0 for kind in kinds)
+        return any(self._profile_of(place)["bytes"].get(kind, 0) > 0 for kind in kinds)
 
     def _check_measurements(self) -> None:
         known = [

@@ -43,14 +43,17 @@ EXAMPLE = "write a level such as 'p99(create) < 50 ms' or 'rate(create) >= 20k/s
 class Level:
     """`quantity` is what an evaluation calls it, `limit` in SI units; `upper`: the quantity must stay below.
 
-    places: workloads that it is about, each with a scale at which it must hold, smallest first. under: the scenario, ""
-    for normal service."""
+    places: workloads that it is about, each with a scale at which it must hold, smallest first. named_scales,
+    named_workloads: what the study names for it, each of which must have a place. under: the scenario, "" for normal
+    service."""
 
     text: str
     quantity: str
     limit: float
     upper: bool
     places: tuple[tuple[str, str], ...] = ()
+    named_scales: tuple[str, ...] = ()
+    named_workloads: tuple[str, ...] = ()
     under: str = ""
     why: str = ""
 
@@ -66,6 +69,11 @@ class Level:
     def at(self) -> tuple[str, ...]:
         """Scales, of whichever workload."""
         return tuple(dict.fromkeys(scale for _, scale in self.places))
+
+    def named_without_place(self) -> tuple[str, str] | None:
+        """The first scale or workload that is named for it and has no place, as its kind and name."""
+        scales = [("scale", name) for name in self.named_scales if name not in self.at]
+        return next(iter(scales + [("workload", n) for n in self.named_workloads if n not in self.workloads]), None)
 
     @property
     def subject(self) -> str:
@@ -153,10 +161,15 @@ def parse_level(text: str) -> Level:
 
 
 def stated_twice(levels: list[Level]) -> str | None:
-    """A sentence on the first two levels that set different limits to one thing; None when there are none."""
+    """A sentence on the first two levels that limit one thing at one place; None when there are none."""
     for i, one in enumerate(levels):
         for other in levels[i + 1 :]:
-            same = one.quantity == other.quantity and one.under == other.under
-            if same and set(one.places) & set(other.places):
-                return f"'{one.text}' and '{other.text}' contradict each other: both limit the same thing at the same scale; keep one"
+            if (one.quantity, one.under) != (other.quantity, other.under) or not set(one.places) & set(other.places):
+                continue
+            workload, scale = next(place for place in one.places if place in other.places)
+            where = f"for the workload '{workload}' at the scale '{scale}'"
+            if one.text == other.text:
+                return f"the level '{one.text}' is there twice {where}; keep one"
+            what = "are the same level" if math.isclose(one.limit, other.limit) else "are two limits of one quantity"
+            return f"'{one.text}' and '{other.text}' {what} {where}; keep one"
     return None

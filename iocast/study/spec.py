@@ -465,11 +465,11 @@ def _levels(
         if level.quantity == "seconds":
             about = _time_of(level, about, workloads, yaml, line)
         places = _places(level, about or tuple(workloads), at, workloads, scales)
-        for kind, names, having in (("scale", at, {s for _, s in places}), ("workload", about, {w for w, _ in places})):
-            if without := [name for name in names if name not in having]:
-                runs = "; ".join(f"{w} runs at {', '.join(workloads[w].scales)}" for w in about or workloads)
-                yaml.fail_at(line, f"'{level.text}' has no place at the {kind} '{without[0]}': {runs}")
-        levels.append(replace(level, places=places, under=under, why=why))
+        level = replace(level, places=places, named_scales=at, named_workloads=about, under=under, why=why)
+        if without := level.named_without_place():
+            runs = "; ".join(f"{w} runs at {', '.join(workloads[w].scales)}" for w in about or workloads)
+            yaml.fail_at(line, f"'{level.text}' has no place at the {without[0]} '{without[1]}': {runs}")
+        levels.append(level)
     if not levels:
         yaml.fail(
             "levels" if "levels" in yaml else None,

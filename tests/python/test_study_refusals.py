@@ -12,7 +12,9 @@ from test_refusals import refused
 
 from iocast.errors import InputError
 from iocast.study import run_study
+from iocast.study.desk import Desk
 from iocast.study.spec import read_study
+from iocast.study.store import Store
 from iocast.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -59,9 +61,44 @@ CASES: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ("a response time from below", changed(levels=["p99(create) > 50 ms"]), ("study.yaml:", "<")),
     ("an equality", changed(levels=["p99(create) = 50 ms"]), ("study.yaml:", "'='")),
     (
-        "contradicting levels",
-        changed(levels=["p99(create) < 50 ms", "p99(create) < 20 ms"]),
-        ("study.yaml:", "contradict"),
+        "two limits of one quantity",
+        changed(levels=["p99(create) < 50 ms", {"level": "p99(create) < 20 ms", "at": ["many"]}]),
+        ("study.yaml:", "two limits of one quantity", "at the scale 'many'; keep one"),
+    ),
+    (
+        "a level twice",
+        changed(levels=["p99(create) < 50 ms", "p99(create) < 50 ms"]),
+        ("study.yaml:", "'p99(create) < 50 ms' is there twice", "workload 'mix' at the scale 'few'; keep one"),
+    ),
+    (
+        "a level twice in other units",
+        changed(levels=["p99(create) < 50 ms", "p99(create) <= 0.05 s"]),
+        ("study.yaml:", "are the same level"),
+    ),
+    (
+        "a level at a scale where only another workload is",
+        changed(
+            workloads={
+                "early": SMALL["workloads"]["mix"] | {"scales": ["few"]},
+                "later": {
+                    "workload": "mdtest-easy",
+                    "phase": "file-create",
+                    "settings": {"items": 4},
+                    "scales": ["many"],
+                },
+            },
+            levels=[{"level": "p99(unlink) < 1 s", "at": ["few", "many"]}],
+        ),
+        ("p99(unlink) < 1 s", "names the scale 'many', where nothing does 'unlink' (early does at few)", "leave that"),
+    ),
+    (
+        "a level of a workload that does not do it",
+        changed(
+            workloads=SMALL["workloads"]
+            | {"job": {"workload": "ior-easy", "phase": "write", "settings": {"per_process": "8MiB"}}},
+            levels=[{"level": "p99(unlink) < 1 s", "workload": ["mix", "job"]}],
+        ),
+        ("names the workload 'job', where nothing does 'unlink' (mix does at few, many)",),
     ),
     ("no level", changed(levels=[]), ("study.yaml:", "at least one service level")),
     (
@@ -175,6 +212,36 @@ def test_bad_studies(
     for word in words:
         assert word in message, (word, message)
     assert not (tmp_path / "answer" / "study.json").exists()
+
+
+@pytest.mark.parametrize("at", [None, ["one"], ["many"], ["one", "many"]])
+def test_a_level_holds_where_its_operation_is_done(simulator: Path, tmp_path: Path, at: list[str] | None) -> None:
+    """An application whose writers are none with one rank: a level on writes has no place at that scale."""
+    (tmp_path / "job.yaml").write_text(
+        "schema_version: 1\ndescription: a reader beside a writer\nsource: made up\npattern: application\n"
+        "application:\n  processes: {sets: {writers: 1, readers: 1}}\n"
+        "  files: {results: {of: writers, per: process}, input: {of: readers, per: process}}\n"
+        "  phases:\n    - name: step\n      accesses:\n"
+        "        - {file: results, operation: write, layout: sequential, size: 1MiB, requests: 2}\n"
+        "        - {file: input, operation: read, layout: sequential, size: 1MiB, requests: 2}\n"
+    )
+    level = {"level": "p99(pwrite) < 1 s"} | ({"at": at} if at else {})
+    study = read_study(
+        write(
+            tmp_path,
+            changed(
+                workloads={"job": {"workload": "job.yaml"}},
+                scales={"one": {"nodes": 1, "ranks_per_node": 1}, "many": {"nodes": 2, "ranks_per_node": 2}},
+                levels=[level],
+            ),
+        )
+    )
+    with Workers(1) as workers, Store(tmp_path / "store") as store:
+        if at and "one" in at:
+            with pytest.raises(InputError, match="'pwrite'"):
+                Desk(study, store, workers, lambda *_: None)
+        else:
+            assert Desk(study, store, workers, lambda *_: None).levels[0].places == (("job", "many"),)
 
 
 @pytest.mark.parametrize("scales", [None, ["few"], ["many"], ["many", "few"]])
