@@ -42,17 +42,19 @@ def check_agreement(run: dict[str, Any], path: Path) -> None:
             finite = all(math.isfinite(reported) and math.isfinite(known) for _, reported, _, known in pairs)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
-                f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place ({strict.shown(str(error))}); measure it again."
+                f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place "
+                f"({strict.shown(str(error))}); measure it again."
             ) from error
         if not finite:
             raise InputError(
-                f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it again."
+                f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it "
+                "again."
             )
         for name, reported, other, known in pairs:
             if not math.isclose(reported, known, rel_tol=1e-5, abs_tol=1e-12):
                 raise InputError(
-                    f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {reported:.6g}, and {other} is {known:.6g}. "
-                    "It was changed since it was written, or is damaged; measure it again."
+                    f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {reported:.6g}, and "
+                    f"{other} is {known:.6g}. It was changed since it was written, or is damaged; measure it again."
                 )
 
 

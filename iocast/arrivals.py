@@ -26,7 +26,8 @@ def refuse_in_analytic(parameters: Mapping[str, Any]) -> None:
     """@raises InputError for what the analytic solver has no formulas for"""
     if is_open(parameters):
         raise InputError(
-            f"The analytic solver knows closed loops only, and rate = {parameters['rate']} is an open loop; ask with --solver simulate, or leave rate out."
+            f"The analytic solver knows closed loops only, and rate = {parameters['rate']} is an open loop; ask with "
+            "--solver simulate, or leave rate out."
         )
 
 
@@ -34,5 +35,6 @@ def refuse_in_calibration(name: str, parameters: Mapping[str, Any]) -> None:
     """@raises InputError for an open loop: its service times don't say what concurrency they were measured at"""
     if is_open(parameters):
         raise InputError(
-            f"The run '{name}' was an open loop (rate = {number(parameters, 'rate'):g}/s a rank); calibrate with runs without a rate."
+            f"The run '{name}' was an open loop (rate = {number(parameters, 'rate'):g}/s a rank); calibrate with runs "
+            "without a rate."
         )

@@ -281,8 +281,8 @@ def _checked(points: Sequence[Point]) -> list[Point]:
     for p in points:
         if not p.think_time >= 0 or p.concurrency <= 0:
             raise InputError(
-                f"A measured point of {p.ranks} ranks has the think time {p.think_time} s and the rate {p.rate:g}/s, at which its ranks would think all the time; "
-                "the think time must be that after each operation."
+                f"A measured point of {p.ranks} ranks has the think time {p.think_time} s and the rate {p.rate:g}/s, "
+                "at which its ranks would think all the time; the think time must be that after each operation."
             )
         if p.ranks < 1 or not p.waiting_factor >= 0 or not (p.rate > 0 and math.isfinite(p.rate)):
             raise InputError(

@@ -102,8 +102,12 @@ class Backtest:
 
     @classmethod
     def of(
-        cls, fitted: Sequence[tuple[Point, int]], held_out: Sequence[tuple[str, Question]], rows: Sequence[Mapping[str, Any]], noise: Mapping[str, float],
-    ) -> Backtest:  # fmt: skip
+        cls,
+        fitted: Sequence[tuple[Point, int]],
+        held_out: Sequence[tuple[str, Question]],
+        rows: Sequence[Mapping[str, Any]],
+        noise: Mapping[str, float],
+    ) -> Backtest:
         """@param held_out the points' names and questions; `rows` say what was measured there and what the platform,
         fitted without them, forecast
         @param noise standard deviation of the logarithm of one measurement by kind of quantity"""

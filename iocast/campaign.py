@@ -256,13 +256,15 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
         ]
     if nodes > 1:
         raise InputError(
-            f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one with --slurm, or plan runs on one node."
+            f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one "
+            "with --slurm, or plan runs on one node."
         )
     cores = len(os.sched_getaffinity(0))
     if ranks > MAX_RANKS_PER_CORE * cores:
         raise InputError(
-            f"{ranks} ranks are too many for mpirun on this machine's {cores} cores (at most {MAX_RANKS_PER_CORE * cores}); "
-            "let a process have several with threads_per_rank in the campaign, or simulate that scale with iocast predict."
+            f"{ranks} ranks are too many for mpirun on this machine's {cores} cores (at most "
+            f"{MAX_RANKS_PER_CORE * cores}); let a process have several with threads_per_rank in the campaign, or "
+            "simulate that scale with iocast predict."
         )
     if shutil.which("mpirun") is None:
         raise RunError("The program mpirun is not installed; install Open MPI (Debian: openmpi-bin).")
@@ -317,7 +319,8 @@ class Backend:
         for option in self.options:
             if not option.startswith(f"--{self.name}.") or "=" not in option:
                 raise InputError(
-                    f"'{option.partition('=')[0]}' is no option of the backend '{self.name}'; write it as --backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name})."
+                    f"'{option.partition('=')[0]}' is no option of the backend '{self.name}'; write it as "
+                    f"--backend-option=--{self.name}.NAME=VALUE (iocast describe {self.name})."
                 )
 
     @property
@@ -474,9 +477,19 @@ def observed(out: Path, file: Path) -> Iterator[None]:
 
 
 def run_bench(
-    run: PlannedRun, workload: str, backend: Backend, place: Path | None, out: Path, seed: int, *, goes_on: bool = False, drop_caches: bool = False, ending: Ending | None = None, mark: str = "",
+    run: PlannedRun,
+    workload: str,
+    backend: Backend,
+    place: Path | None,
+    out: Path,
+    seed: int,
+    *,
+    goes_on: bool = False,
+    drop_caches: bool = False,
+    ending: Ending | None = None,
+    mark: str = "",
     use: SharedUse = ALONE,
-) -> None:  # fmt: skip
+) -> None:
     """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a
     backend that has no directory. `goes_on`: on the data set that an earlier run left there. `drop_caches`: first,
     unless it goes on. `mark`: see MARK.
@@ -501,15 +514,24 @@ def run_bench(
         if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
             # srun without a fitting MPI plugin starts one program of one rank for each.
             raise RunError(
-                f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI support does not fit the benchmark's MPI library."
+                f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI "
+                "support does not fit the benchmark's MPI library."
             )
     finally:
         remove_if_empty(place)
 
 
 def sweep(
-    run: PlannedRun, workload: str, backend: Backend, place: Path | None, seed: int, *, ending: Ending | None = None, mark: str = "", use: SharedUse = ALONE,
-) -> None:  # fmt: skip
+    run: PlannedRun,
+    workload: str,
+    backend: Backend,
+    place: Path | None,
+    seed: int,
+    *,
+    ending: Ending | None = None,
+    mark: str = "",
+    use: SharedUse = ALONE,
+) -> None:
     """Removes what an attempt at this run left in its place, and the place itself when nothing else is in it. An empty
     place is clean.
 
@@ -613,10 +635,14 @@ def failure(command: list[str], code: int, errors: str) -> str:
     killed = re.search(
         r"process rank (?P<rank>\d+) .*on node (?P<node>\S+) exited on\s+signal (?P<number>\d+)", errors
     ) or re.search(
-        r"srun: error: (?P<node>\S+): task (?P<rank>\d+): (?P<word>Killed|Terminated|Segmentation fault|Bus error|Aborted|Out Of Memory)",
+        r"srun: error: (?P<node>\S+): task (?P<rank>\d+): (?P<word>Killed|Terminated|Segmentation fault|Bus "
+        r"error|Aborted|Out Of Memory)",
         errors,
     )
-    after = "what was measured before is kept, and the same command goes on. Memory is the usual reason ('Out of memory' in dmesg), or somebody ended it"
+    after = (
+        "what was measured before is kept, and the same command goes on. Memory is the usual reason ('Out of memory' "
+        "in dmesg), or somebody ended it"
+    )
     launcher_name = Path(command[0]).name
     if killed is not None:
         how = _signal(int(killed["number"])) if "number" in killed.groupdict() else killed["word"]
@@ -655,7 +681,8 @@ def end_orphans(mark: str) -> None:
     if orphans:
         which = ", ".join(str(process.pid) for process in orphans)
         raise RunError(
-            f"Of an earlier process of this campaign still run here, and can't be ended: {which}. They wait for the storage, most likely; the campaign goes on when they are gone."
+            f"Of an earlier process of this campaign still run here, and can't be ended: {which}. They wait for the "
+            "storage, most likely; the campaign goes on when they are gone."
         )
 
 
@@ -672,7 +699,8 @@ def make_own_directory(path: Path) -> None:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         raise InputError(
-            f"'{path}' is no directory of iocast's but {'a symbolic link' if path.is_symlink() else 'something else'}; move it away, or measure another directory."
+            f"'{path}' is no directory of iocast's but {'a symbolic link' if path.is_symlink() else 'something else'}; "
+            "move it away, or measure another directory."
         ) from error
     try:
         with contextlib.suppress(OSError):
@@ -761,7 +789,8 @@ def check_out(out: Path) -> None:
     """@raises InputError when something else than a campaign is there"""
     if out.exists() and not (out / "campaign.json").is_file() and not _not_begun(out):
         raise InputError(
-            f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is overwritten."
+            f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is "
+            "overwritten."
         )
 
 
@@ -773,7 +802,8 @@ def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | Non
         (
             "overrides",
             plan.overrides,
-            f"was begun with other --nodes or --set ({campaign.get('overrides', {})}); repeat them, or choose another --out",
+            f"was begun with other --nodes or --set ({campaign.get('overrides', {})}); repeat them, or choose another "
+            "--out",
         ),
         ("root", place, f"measures '{campaign.get('root')}', not '{place}'; choose another --out"),
         (
@@ -896,9 +926,18 @@ class Campaign:
     context manager: until it is closed this process owns the directory, and DIR/iocast-campaign."""
 
     def __init__(
-        self, root: Path | None, plan: Plan, out: Path, seed: int, *, backend: Backend = POSIX, observe: bool = False, only_nodes: int | None = None, ending: Ending | None = None,
+        self,
+        root: Path | None,
+        plan: Plan,
+        out: Path,
+        seed: int,
+        *,
+        backend: Backend = POSIX,
+        observe: bool = False,
+        only_nodes: int | None = None,
+        ending: Ending | None = None,
         use: SharedUse = ALONE,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_root(backend, root)
         for point in plan.points:
             if only_nodes in (None, point.nodes):
@@ -956,7 +995,8 @@ class Campaign:
         if self.json.get("max_rate", "") != self.use.max_rate:
             if any(run.status == "complete" for run in self.runs):
                 raise InputError(
-                    f"The campaign in '{out}' was begun with another --max-rate, or with none; repeat it, or choose another --out."
+                    f"The campaign in '{out}' was begun with another --max-rate, or with none; repeat it, or choose "
+                    "another --out."
                 )
             self.json["max_rate"] = self.use.max_rate
         end_orphans(self.json["id"])
@@ -1008,7 +1048,8 @@ class Campaign:
             phase = next((p for p in phases if p["name"] == "benchmark"), None)
             if phase is None:
                 raise InputError(
-                    f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set its size with 'iterations' under settings in {self.plan.file}."
+                    f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set "
+                    f"its size with 'iterations' under settings in {self.plan.file}."
                 )
             shutil.rmtree(out)
             seconds = phase["seconds"]
@@ -1163,7 +1204,8 @@ class Campaign:
                 self._save()
                 left = len(self.missing(role))
                 raise Ended(
-                    f"Ended because {error}; what was measured is kept, and {left} run{'s are' if left != 1 else ' is'} left. The same command goes on with them."
+                    f"Ended because {error}; what was measured is kept, and {left} "
+                    f"run{'s are' if left != 1 else ' is'} left. The same command goes on with them."
                 ) from error
             except (InputError, RunError):
                 run.status = "failed"
@@ -1194,9 +1236,18 @@ class Campaign:
                 else contextlib.nullcontext()
             ):
                 run_bench(
-                    run, self.json["workload"], self.backend, place, out, seed, goes_on=goes_on, drop_caches=self.drops_caches, ending=self.ending, mark=self.json["id"],
+                    run,
+                    self.json["workload"],
+                    self.backend,
+                    place,
+                    out,
+                    seed,
+                    goes_on=goes_on,
+                    drop_caches=self.drops_caches,
+                    ending=self.ending,
+                    mark=self.json["id"],
                     use=self.use,
-                )  # fmt: skip
+                )
             self._owned.require_held()
             out.rename(final)
         except OSError as error:

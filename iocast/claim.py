@@ -65,9 +65,18 @@ def _started(process: int) -> str:
 
 def _own(campaign: str, what: str) -> dict[str, Any]:
     return {
-        "kind": "owner", "host": socket.gethostname(), "machine": _read_line("/etc/machine-id"), "boot": _read_line("/proc/sys/kernel/random/boot_id"), "name_space": _name_space(),
-        "process": os.getpid(), "process_started": _started(os.getpid()), "since": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "campaign": campaign, "what": what, "token": secrets.token_hex(8),
-    }  # fmt: skip
+        "kind": "owner",
+        "host": socket.gethostname(),
+        "machine": _read_line("/etc/machine-id"),
+        "boot": _read_line("/proc/sys/kernel/random/boot_id"),
+        "name_space": _name_space(),
+        "process": os.getpid(),
+        "process_started": _started(os.getpid()),
+        "since": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "campaign": campaign,
+        "what": what,
+        "token": secrets.token_hex(8),
+    }
 
 
 class Claim:
@@ -188,7 +197,10 @@ class Claim:
 
     def _require_dead(self, owner: dict[str, Any], take_over: bool) -> None:
         place, own = self.path.parent, self.content
-        who = f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since {owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
+        who = (
+            f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since "
+            f"{owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
+        )
         if (
             owner.get("boot") == own["boot"]
             and owner.get("name_space") == own["name_space"]
@@ -197,7 +209,8 @@ class Claim:
             started = _started(owner["process"])
             if started == "?" or (started and started == owner.get("process_started")):
                 raise InputError(
-                    f"The directory '{place}' is in use by {who}; wait until it ends, or end it with 'kill {owner['process']}'. Two at once would measure each other."
+                    f"The directory '{place}' is in use by {who}; wait until it ends, or end it with 'kill "
+                    f"{owner['process']}'. Two at once would measure each other."
                 )
             return
         if (
@@ -217,7 +230,8 @@ class Claim:
         # A sign of life far in the future is a clock's that was set back since: it would never grow old.
         if abs(silent) < SILENCE:
             raise InputError(
-                f"The directory '{place}' is in use by {who}; its last sign of life was {max(silent, 0):.0f} s ago. After {SILENCE:.0f} s without one, --take-over continues its work here."
+                f"The directory '{place}' is in use by {who}; its last sign of life was {max(silent, 0):.0f} s ago. "
+                f"After {SILENCE:.0f} s without one, --take-over continues its work here."
             )
         if not take_over:
             last = (
@@ -226,7 +240,8 @@ class Claim:
                 else f"with a sign of life {-silent:.0f} s in the future"
             )
             raise InputError(
-                f"The directory '{place}' is claimed by {who}, {last}. Make sure that it has ended there with all its ranks, then give --take-over."
+                f"The directory '{place}' is claimed by {who}, {last}. Make sure that it has ended there with all its "
+                "ranks, then give --take-over."
             )
 
     def _live(self) -> None:

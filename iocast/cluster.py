@@ -58,8 +58,13 @@ class Cluster:
         # Restarted workers announce themselves on standard error; the answer is what counts.
         # Nobody looks at Dask's own profiles of the workers, which cost time.
         dask.config.set(
-            {"distributed.logging.distributed": "error", "distributed.worker.daemon": True, "distributed.worker.profile.enabled": False, "distributed.admin.system-monitor.gil.enabled": False}
-        )  # fmt: skip
+            {
+                "distributed.logging.distributed": "error",
+                "distributed.worker.daemon": True,
+                "distributed.worker.profile.enabled": False,
+                "distributed.admin.system-monitor.gil.enabled": False,
+            }
+        )
         self._cluster: Any = None
         self._opened = ExitStack()
         if scheduler:
@@ -98,7 +103,8 @@ class Cluster:
                 future.release()
         except KilledWorker as error:
             raise RunError(
-                f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is the usual reason."
+                f"A task ended {error.allowed_failures + 1} workers one after another; their logs say why, memory is "
+                "the usual reason."
             ) from error
         finally:
             self._client.cancel([f for f in futures if not f.done()])
@@ -107,17 +113,20 @@ class Cluster:
 def _client_of(scheduler: str, secret: Path | None) -> Client:
     if not scheduler.startswith("tls://"):
         raise InputError(
-            f"The scheduler at '{scheduler}' would run programs as you for anybody who reaches it; start it with a secret and name it tls://HOST:PORT (docs/study-cluster.md, 'Compute where there are cores')."
+            f"The scheduler at '{scheduler}' would run programs as you for anybody who reaches it; start it with a "
+            "secret and name it tls://HOST:PORT (docs/study-cluster.md, 'Compute where there are cores')."
         )
     if secret is None:
         raise InputError(
-            f"The scheduler at '{scheduler}' asks for its secret; name the file with --scheduler-secret (docs/study-cluster.md, 'Compute where there are cores')."
+            f"The scheduler at '{scheduler}' asks for its secret; name the file with --scheduler-secret "
+            "(docs/study-cluster.md, 'Compute where there are cores')."
         )
     if not secret.is_file():
         raise InputError(f"There is no file '{secret}' with the scheduler's secret.")
     if secret.stat().st_mode & 0o077:
         raise InputError(
-            f"The file '{secret}' with the scheduler's secret can be read by others; run chmod 600 '{secret}', or make a new one if somebody has read it."
+            f"The file '{secret}' with the scheduler's secret can be read by others; run chmod 600 '{secret}', or make "
+            "a new one if somebody has read it."
         )
     one = str(secret)
     try:
@@ -160,13 +169,22 @@ def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Pa
         prologue.append(f"export IOCAST_BUILD={quote(str(Path(os.environ['IOCAST_BUILD']).resolve()))}")
     try:
         cluster = SLURMCluster(
-            cores=1, processes=1, memory="2GB", walltime="04:00:00", python=quote(sys.executable), job_script_prologue=prologue,
-            job_extra_directives=list(options), scheduler_cls=SilentScheduler, log_directory=str(logs),
-            protocol="tls://", security=_new_security(secrets), shared_temp_directory=str(secrets),
+            cores=1,
+            processes=1,
+            memory="2GB",
+            walltime="04:00:00",
+            python=quote(sys.executable),
+            job_script_prologue=prologue,
+            job_extra_directives=list(options),
+            scheduler_cls=SilentScheduler,
+            log_directory=str(logs),
+            protocol="tls://",
+            security=_new_security(secrets),
+            shared_temp_directory=str(secrets),
             interface=interface or None,
             scheduler_options={"interface": interface} if interface else {"host": get_ip()},
             worker_extra_args=["--worker-class", "iocast.cluster.SilentWorker", "--no-dashboard"],
-        )  # fmt: skip
+        )
     except ValueError as error:  # of the interface
         raise InputError(
             f"The workers can't be reached through the interface '{interface}': {' '.join(str(error).split())}."

@@ -127,9 +127,18 @@ class Change:
         changed = self.adjusted is not None and self.adjusted < alpha
         verdict = "unknown" if self.adjusted is None else "same" if not changed else "worse" if self.worse else "better"
         return {
-            "quantity": self.quantity, "a": self.a, "b": self.b, "ratio": self.ratio, "low": self.low, "high": self.high, "p": self.p,
-            "p_adjusted": self.adjusted, "cliffs_delta": self.cliffs_delta, "verdict": verdict, "why_not": self.why_not or None,
-        }  # fmt: skip
+            "quantity": self.quantity,
+            "a": self.a,
+            "b": self.b,
+            "ratio": self.ratio,
+            "low": self.low,
+            "high": self.high,
+            "p": self.p,
+            "p_adjusted": self.adjusted,
+            "cliffs_delta": self.cliffs_delta,
+            "verdict": verdict,
+            "why_not": self.why_not or None,
+        }
 
 
 @dataclass
@@ -148,7 +157,8 @@ class Threshold:
             value = -1.0
         if not 0 <= value < math.inf:
             raise InputError(
-                f"'{text}' is no threshold; write --fail-on 10% for every quantity, or --fail-on create.q99=20% for one."
+                f"'{text}' is no threshold; write --fail-on 10% for every quantity, or --fail-on create.q99=20% for "
+                "one."
             )
         return cls(value, quantity.strip())
 
@@ -180,7 +190,8 @@ def compare(
             if threshold.quantity and not any(threshold.applies(change.quantity) for change in method.changes):
                 known = [change.quantity for change in method.changes]
                 raise InputError(
-                    f"There is no quantity '{threshold.quantity}' to fail on. {allowed_sentence(threshold.quantity, known)}"
+                    f"There is no quantity '{threshold.quantity}' to fail on. "
+                    f"{allowed_sentence(threshold.quantity, known)}"
                 )
         failed = [
             change.quantity
@@ -199,13 +210,22 @@ def compare(
         first = left.runs[0]
         points.append(
             {
-                "name": left.name, "phase": first.phase, "ranks": first.ranks, "waiting_factor": first.waiting_factor,
-                "runs": [len(left.runs), len(right.runs)], "repeats": [len(left.phases), len(right.phases)], "method": method.name,
-                "assumed_between_runs": method.between, "how": method.sentence, "tests": sum(c.p is not None for c in method.changes),
-                "rows": rows, "failed": failed, "undecided": bool(fail_on) and not judged,
+                "name": left.name,
+                "phase": first.phase,
+                "ranks": first.ranks,
+                "waiting_factor": first.waiting_factor,
+                "runs": [len(left.runs), len(right.runs)],
+                "repeats": [len(left.phases), len(right.phases)],
+                "method": method.name,
+                "assumed_between_runs": method.between,
+                "how": method.sentence,
+                "tests": sum(c.p is not None for c in method.changes),
+                "rows": rows,
+                "failed": failed,
+                "undecided": bool(fail_on) and not judged,
                 "warnings": notes + _held_back(left.runs + right.runs),
             }
-        )  # fmt: skip
+        )
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "comparison",
@@ -239,7 +259,8 @@ def _read(path: Path, phase: str | None) -> list[Run]:
         found.append(Run(one, name))
     if not found:
         raise InputError(
-            f"There is no complete run with the phase '{name}' in '{path}'.{'' if phase else ' Name another one with --phase.'}"
+            f"There is no complete run with the phase '{name}' in "
+            f"'{path}'.{'' if phase else ' Name another one with --phase.'}"
         )
     return found
 
@@ -292,8 +313,8 @@ def _differences(a: Run, b: Run) -> list[str]:
     """What is not the same about two runs; another workload can't be compared at all."""
     if a.json["workload"]["pattern"] != b.json["workload"]["pattern"] or a.phase != b.phase:
         raise InputError(
-            f"'{a.path}' is of the workload {a.json['workload']['pattern']} (phase {a.phase}), '{b.path}' of {b.json['workload']['pattern']} (phase {b.phase}); "
-            "these are no measurements of the same thing."
+            f"'{a.path}' is of the workload {a.json['workload']['pattern']} (phase {a.phase}), '{b.path}' of "
+            f"{b.json['workload']['pattern']} (phase {b.phase}); these are no measurements of the same thing."
         )
     notes = []
     ours, theirs = a.parameters, b.parameters
@@ -337,12 +358,18 @@ def _choose(a: Side, b: Side, alpha: float, seed: int) -> Method:
         return _by_intervals(a, b, known, alpha, seed, between)
     if a.repeated and b.repeated:
         return _by_repeats(a, b, known, alpha, between)
-    why = f"one run a side, with fewer than {LEAST_REPEATS} repeats of the same operations and no time line of {LEAST_INTERVALS} intervals"
+    why = (
+        f"one run a side, with fewer than {LEAST_REPEATS} repeats of the same operations and no time line of "
+        f"{LEAST_INTERVALS} intervals"
+    )
     changes = []
     for quantity in known:
         one, other = a.pooled(quantity), b.pooled(quantity)
         changes.append(Change(quantity, one, other, ratio=other / one if one and other else None, why_not=why))
-    sentence = f"No test: there is {why}. The noise within the runs and between them can't be known, and ratios alone can't be distinguished from noise."
+    sentence = (
+        f"No test: there is {why}. The noise within the runs and between them can't be known, and ratios alone can't "
+        "be distinguished from noise."
+    )
     return Method("none", sentence, changes)
 
 
@@ -373,12 +400,22 @@ def _by_runs(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Met
         greater = float(np.sign(y[:, None] - x[None, :]).mean())
         changes.append(
             Change(
-                quantity, math.exp(x.mean()), math.exp(y.mean()), math.exp(difference), math.exp(difference - half), math.exp(difference + half),
-                float(single[i]), float(adjusted[i]), greater,
+                quantity,
+                math.exp(x.mean()),
+                math.exp(y.mean()),
+                math.exp(difference),
+                math.exp(difference - half),
+                math.exp(difference + half),
+                float(single[i]),
+                float(adjusted[i]),
+                greater,
             )
-        )  # fmt: skip
+        )
     how = f"{len(arrangements)} random arrangements" if drawn else f"all {len(arrangements)} arrangements"
-    sentence = f"Runs are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over {len(known)} quantities; intervals by Welch's t on logarithms."
+    sentence = (
+        f"Runs are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over {len(known)} "
+        "quantities; intervals by Welch's t on logarithms."
+    )
     return Method("runs", sentence, changes)
 
 
@@ -410,8 +447,8 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
         else ""
     )
     sentence = (
-        f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's correction over {len(known)} quantities.{least} "
-        f"{LEAST_RUNS} runs a side and more tell smaller changes."
+        f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's "
+        f"correction over {len(known)} quantities.{least} {LEAST_RUNS} runs a side and more tell smaller changes."
     )
     return Method("few runs", sentence, changes)
 
@@ -437,8 +474,9 @@ def _unknown(between: float) -> str:
     if not between:
         return "Simulated runs differ by their seeds alone, as much as the noise within them says."
     return (
-        "One run a side: by how much two runs of an unchanged system differ (other users, where the data came to lie) can't be known from them. "
-        f"Assumed: a standard deviation of {100 * BETWEEN_RUNS:.0f} %. Measure each side at least {LEAST_RUNS} times to know."
+        "One run a side: by how much two runs of an unchanged system differ (other users, where the data came to lie) "
+        f"can't be known from them. Assumed: a standard deviation of {100 * BETWEEN_RUNS:.0f} %. Measure each side at "
+        f"least {LEAST_RUNS} times to know."
     )
 
 
@@ -455,7 +493,10 @@ def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, between: float
             _tested(change, float(y.mean() - x.mean()), *_with_between(vx + vy, own, between), alpha)
         changes.append(change)
     _holm([change for change in changes if change.p is not None])
-    sentence = f"Repeats within the runs are compared ({len(a.phases)} and {len(b.phases)}): Welch's t on logarithms, Holm's correction. {_unknown(between)}"
+    sentence = (
+        f"Repeats within the runs are compared ({len(a.phases)} and {len(b.phases)}): Welch's t on logarithms, Holm's "
+        f"correction. {_unknown(between)}"
+    )
     return Method("repeats", sentence, changes, BETWEEN_RUNS if between else None)
 
 
@@ -544,8 +585,8 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, b
         changes.append(change)
     _holm([change for change in changes if change.p is not None])
     sentence = (
-        f"Intervals within the runs are compared (blocks of {samples[0].block} and {samples[1].block} intervals): block bootstrap for rates and means, order statistics for quantiles, "
-        f"Holm's correction. {_unknown(between)}"
+        f"Intervals within the runs are compared (blocks of {samples[0].block} and {samples[1].block} intervals): "
+        f"block bootstrap for rates and means, order statistics for quantiles, Holm's correction. {_unknown(between)}"
     )
     return Method("intervals", sentence, changes, BETWEEN_RUNS if between else None)
 

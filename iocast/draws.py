@@ -50,9 +50,16 @@ class Draws:
 
 
 def ask(
-    simulations: Simulations, draws: Sequence[Document], best: Path, best_document: Document, best_values: Values, first: Any,
-    question: tuple[str, dict[str, str], int, int], seed: int, solver: Callable[[], Solve],
-) -> Draws:  # fmt: skip
+    simulations: Simulations,
+    draws: Sequence[Document],
+    best: Path,
+    best_document: Document,
+    best_values: Values,
+    first: Any,
+    question: tuple[str, dict[str, str], int, int],
+    seed: int,
+    solver: Callable[[], Solve],
+) -> Draws:
     """@param best, best_values the best platform's file, and what it says of the whole question (pattern, settings,
     nodes, ranks a node)
     @param first its run of the whole question, as iocast-sim prints it

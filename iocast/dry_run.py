@@ -316,7 +316,8 @@ def dry_run_text(answer: dict[str, Any]) -> str:
         f"place:   {answer['place']}",
         f"ranks:   at most {peak['ranks']}{processes} on {peak['nodes']} node{'s' * (peak['nodes'] != 1)}",
         f"files:   at most {most['files']:,} at a time, {most['inodes']:,} inodes{in_table}",
-        f"bytes:   at most {quantity('bytes', most['bytes'])} at a time; {written} written and {read} read in all{in_all}",
+        f"bytes:   at most {quantity('bytes', most['bytes'])} at a time; {written} written and {read} read in "
+        f"all{in_all}",
     ]
     if "drop_caches" in answer:
         lines.append(f"caches:  {CACHES_DROPPED if answer['drop_caches'] else CACHES_STAY}")

@@ -46,7 +46,8 @@ class Earlier:
             or "made_at" not in document
         ):
             raise InputError(
-                f"{found.name} was written by an earlier version of iocast: it carries no question, platform hash or time, so that nothing can be checked. Forecast again with iocast predict."
+                f"{found.name} was written by an earlier version of iocast: it carries no question, platform hash or "
+                "time, so that nothing can be checked. Forecast again with iocast predict."
             )
         check_forecast(document, found.name)
         try:
@@ -69,12 +70,15 @@ class Earlier:
             edits = self.document["platform"].get("edits")
             because = f" with the edits {', '.join(edits)}" if edits else ""
             raise InputError(
-                f"{self.name} is of another platform than the one to validate: {self.document['platform'].get('file', '')}{because}, content "
-                f"{self.document['platform']['content_hash'][:16]}, not {platform_hash[:16]}. Name the platform that it was made with."
+                f"{self.name} is of another platform than the one to validate: "
+                f"{self.document['platform'].get('file', '')}{because}, content "
+                f"{self.document['platform']['content_hash'][:16]}, not {platform_hash[:16]}. Name the platform that "
+                "it was made with."
             )
         if abs(self.document["level"] - level) > 1e-9:
             raise InputError(
-                f"{self.name} has intervals of level {self.document['level']:g}, not {level:g}; validate with --level {self.document['level']:g}."
+                f"{self.name} has intervals of level {self.document['level']:g}, not {level:g}; validate with --level "
+                f"{self.document['level']:g}."
             )
 
     def phases(self) -> list[tuple[Question, dict[str, Any]]]:
@@ -99,7 +103,8 @@ class Earlier:
         if not found:
             nearest, own = min(measured, key=lambda one: len(self.question.differences(one[1])))
             raise InputError(
-                f"{self.name} answers another question than any measurement given. It differs from the nearest, {nearest.name}, in: {'; '.join(self.question.differences(own))}."
+                f"{self.name} answers another question than any measurement given. It differs from the nearest, "
+                f"{nearest.name}, in: {'; '.join(self.question.differences(own))}."
             )
         return found
 

@@ -99,14 +99,15 @@ class Beside:
         """What a reader must know of the comparison."""
         if not self.systems:
             return [
-                f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value may be off.",
+                f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value "
+                "may be off.",
                 *self.refused,
             ]
         others = sorted({one.by for one, _ in self.systems} - {workload})
         entries = [
-            f"Beside it stand the catalogue's measured systems of the family {self.family}, as models that were set to their measurements: "
-            f"{', '.join(one.name for one, _ in self.systems)}. "
-            f"The range from the least favourable of them to this platform's value is a {LABEL}."
+            f"Beside it stand the catalogue's measured systems of the family {self.family}, as models that were set to "
+            f"their measurements: {', '.join(one.name for one, _ in self.systems)}. The range from the least "
+            f"favourable of them to this platform's value is a {LABEL}."
         ]
         if others:
             entries.append(f"They were set to measurements of {' and '.join(others)}, not of {workload}.")

@@ -104,7 +104,8 @@ def read_json(path: Path, kind: str | None = None) -> dict[str, Any]:
     require_version(content, path)
     if kind is not None and content.get("kind") != kind:
         raise InputError(
-            f"The file '{path}' is a {strict.shown(content['kind'])[1:-1] if 'kind' in content else 'nameless thing'}, not a {kind}."
+            f"The file '{path}' is a {strict.shown(content['kind'])[1:-1] if 'kind' in content else 'nameless thing'}, "
+            f"not a {kind}."
         )
     require_whole(content, path)
     return dict(content)
@@ -121,7 +122,8 @@ def require_version(content: Any, path: Path) -> None:
         )
     if version > SCHEMA_VERSION:
         raise InputError(
-            f"The file '{path}' has schema version {version}; this program reads up to {SCHEMA_VERSION}. Use a newer iocast."
+            f"The file '{path}' has schema version {version}; this program reads up to {SCHEMA_VERSION}. Use a newer "
+            "iocast."
         )
 
 
@@ -351,7 +353,8 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
         for key, n in content.get("attempts", {}).items()
     ):
         raise InputError(
-            f"The file '{path}', attempts: {strict.shown(content['attempts'])} can't be; the file is damaged, or was edited."
+            f"The file '{path}', attempts: {strict.shown(content['attempts'])} can't be; the file is damaged, or was "
+            "edited."
         )
 
 
@@ -371,7 +374,8 @@ def duration(text: str, option: str, low: float, high: float) -> float:
     value = float(found[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}[found[2]] if found else -1.0
     if not low <= value <= high:
         raise InputError(
-            f"{option} can't be '{text}'; write a number with a unit (ms, s, min, h), from {low:g} s to {high / 3600:g} h."
+            f"{option} can't be '{text}'; write a number with a unit (ms, s, min, h), from {low:g} s to "
+            f"{high / 3600:g} h."
         )
     return value
 

@@ -170,7 +170,8 @@ def _require_fitted(document: Document, file: Path) -> None:
     ):
         if wrong:
             raise InputError(
-                f"The fitted platform '{file}' has no {part} as iocast calibrate writes it; the file is damaged, or was edited."
+                f"The fitted platform '{file}' has no {part} as iocast calibrate writes it; the file is damaged, or "
+                "was edited."
             )
 
 
@@ -186,7 +187,8 @@ def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int =
     @raises InputError for a kind that was not fitted"""
     if kind not in fitted["discrepancy"]:
         raise InputError(
-            f"The platform was fitted to rates alone and says nothing of a {kind}; judge rates, or calibrate a platform with measured latencies."
+            f"The platform was fitted to rates alone and says nothing of a {kind}; judge rates, or calibrate a "
+            "platform with measured latencies."
         )
     scales = fitted["campaign"]["ranks"]
     growth = fitted.get("discrepancy_growth") or {"step": scales[-1] / scales[-2] if len(scales) > 1 else 2, "power": 1}

@@ -116,9 +116,19 @@ def forecast(
 
 
 def _whole_way(
-    sources: Sequence[Path], targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None, phase: str | None,
-    stated: dict[str, Any], level: float, seed: int, report: Report, workers: Workers | None, command: str,
-) -> Answer:  # fmt: skip
+    sources: Sequence[Path],
+    targets: Sequence[int],
+    out: Path,
+    ranks_per_node: int | None,
+    platform: str | None,
+    phase: str | None,
+    stated: dict[str, Any],
+    level: float,
+    seed: int,
+    report: Report,
+    workers: Workers | None,
+    command: str,
+) -> Answer:
     if platform is not None:
         find_platform(platform)  # before anything is imported, and once for all phases
     runs = runs_of(sources, out, stated)
@@ -170,7 +180,8 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
         return list(sources)
     if ready:
         raise InputError(
-            f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with iocast import."
+            f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with "
+            "iocast import."
         )
     target = out / "runs"
     stated = stated | {OPTION: "--{}-measured"}
@@ -226,9 +237,17 @@ def phases_of(runs: Sequence[Path]) -> dict[str, dict[str, Any]]:
 
 
 def _of_phase(
-    sources: Sequence[Path], phase: str, targets: Sequence[int], out: Path, ranks_per_node: int | None, platform: str | None,
-    level: float, seed: int, workers: Workers | None, report: Report,
-) -> PhaseForecast:  # fmt: skip
+    sources: Sequence[Path],
+    phase: str,
+    targets: Sequence[int],
+    out: Path,
+    ranks_per_node: int | None,
+    platform: str | None,
+    level: float,
+    seed: int,
+    workers: Workers | None,
+    report: Report,
+) -> PhaseForecast:
     answer = PhaseForecast(phase)
     try:
         runs = [run for path in sources for run in _with_phase(path, phase)]
@@ -356,7 +375,8 @@ def forecasts_text(answer: Answer) -> str:
                 [
                     one.phase,
                     f"{where['nodes']} x {where['ranks_per_node']}",
-                    f"{quantity(kind, one.largest.value('rate'))} at {'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
+                    f"{quantity(kind, one.largest.value('rate'))} at "
+                    f"{'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
                     value,
                     between,
                     rule_beside(made, partial(quantity, kind)) or "-",

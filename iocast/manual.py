@@ -161,11 +161,13 @@ def _verbs(app: Any, version: str) -> Iterator[Page]:
     main.heading("Environment")
     main.item(
         "IOCAST_BUILD",
-        "Directory whose bin/ has iocast-bench and iocast-sim; else they are looked for beside the package, then in PATH.",
+        "Directory whose bin/ has iocast-bench and iocast-sim; else they are looked for beside the package, then in "
+        "PATH.",
     )
     main.item(
         "IOCAST_HOME",
-        "Directory that has platforms/, campaigns/ and workload/catalogue/, when they are not where they were installed.",
+        "Directory that has platforms/, campaigns/ and workload/catalogue/, when they are not where they were "
+        "installed.",
     )
     main.see_also(
         "iocast-bench.1",
@@ -267,7 +269,8 @@ def _primitive(page: Page, described: Mapping[str, Any]) -> None:
 def _campaign(page: Page, described: Mapping[str, Any]) -> None:
     _source(page, described)
     page.paragraph(
-        f"Workload: {described['workload']}. Points (ranks, nodes, waiting factor, settings): {', '.join(described['points'])}. Repeats of each: {described['repeats']}."
+        f"Workload: {described['workload']}. Points (ranks, nodes, waiting factor, settings): "
+        f"{', '.join(described['points'])}. Repeats of each: {described['repeats']}."
     )
     if described["steps"]:
         page.paragraph(f"Steps of each point: {', '.join(described['steps'])}.")

@@ -114,10 +114,17 @@ class Sampler:
         memory = psutil.virtual_memory()
         links = {name: link.speed for name, link in psutil.net_if_stats().items() if link.speed > 0}
         return {
-            "schema_version": SCHEMA_VERSION, "kind": "observation", "host": socket.gethostname(), "cores": psutil.cpu_count() or 1,
-            "every_seconds": every, "processes": [named.name for named in self.named], "memory_bytes": memory.total,
-            "link_megabits": links, "monotonic": time.monotonic(), "wall": time.time(),
-        }  # fmt: skip
+            "schema_version": SCHEMA_VERSION,
+            "kind": "observation",
+            "host": socket.gethostname(),
+            "cores": psutil.cpu_count() or 1,
+            "every_seconds": every,
+            "processes": [named.name for named in self.named],
+            "memory_bytes": memory.total,
+            "link_megabits": links,
+            "monotonic": time.monotonic(),
+            "wall": time.time(),
+        }
 
     def sample(self) -> dict[str, Any]:
         at, wall = time.monotonic(), time.time()
@@ -135,15 +142,21 @@ class Sampler:
             "memory": {"available": memory.available, "cached": getattr(memory, "cached", 0)},
             "disks": {
                 name: {
-                    "reads": d.read_count, "writes": d.write_count, "read_bytes": d.read_bytes, "write_bytes": d.write_bytes,
+                    "reads": d.read_count,
+                    "writes": d.write_count,
+                    "read_bytes": d.read_bytes,
+                    "write_bytes": d.write_bytes,
                     "busy": getattr(d, "busy_time", 0) * 1e-3,
                 }
                 for name, d in disks.items()
                 if d.read_count or d.write_count
             },
-            "links": {name: {"sent": n.bytes_sent, "received": n.bytes_recv, "packets": n.packets_sent + n.packets_recv} for name, n in links.items()},
+            "links": {
+                name: {"sent": n.bytes_sent, "received": n.bytes_recv, "packets": n.packets_sent + n.packets_recv}
+                for name, n in links.items()
+            },
             "processes": {named.name: named.sample() for named in self.named},
-        }  # fmt: skip
+        }
 
     def _find(self) -> None:
         """New processes of the requested names. Only pids that were not there before are looked at, and those a few

@@ -10,8 +10,8 @@ from iocast.errors import InputError
 from iocast.strict_yaml import allowed_sentence
 
 SET_UP_AND_CLEAN_UP = frozenset(
-    "precreate precreate-directories cleanup cleanup-directories setup teardown make-directories make-files clean remove-files "
-    "remove-directories tree-create tree-remove".split()
+    "precreate precreate-directories cleanup cleanup-directories setup teardown make-directories make-files clean "
+    "remove-files remove-directories tree-create tree-remove".split()
 )
 """Phases of the patterns that only make a data set or take it away. A mix of workloads joins the names of phases with
 '+'."""

@@ -276,7 +276,8 @@ def of_fitted(simulations: Simulations, platform: Fitted, seed: int = 0) -> Ense
     documents = platform.draws()
     if not documents:
         raise InputError(
-            f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family with --platform to plan its first campaign."
+            f"The platform '{platform.file}' was never calibrated, so that nothing tells what is open; name its family "
+            "with --platform to plan its first campaign."
         )
     requested = workload_of(platform, None, {})
     return Ensemble(
@@ -305,11 +306,13 @@ def of_family(
     recipe = read_recipe(family)
     if recipe.method == "rates":
         raise InputError(
-            f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to (iocast list platforms)."
+            f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to "
+            "(iocast list platforms)."
         )
     if "iterations" not in units_of(workload):
         raise InputError(
-            f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't have; plan one that has it, such as md-workbench."
+            f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't "
+            "have; plan one that has it, such as md-workbench."
         )
     generator = np.random.default_rng(seed)
     documents = [believed(recipe, generator) for _ in range(BELIEFS)]
@@ -364,7 +367,8 @@ class Planner:
     def __post_init__(self) -> None:
         if self.target.ranks > MAX_RANKS:
             raise InputError(
-                f"{self.target.ranks} ranks are too many to plan for, since all platforms are simulated there (at most {MAX_RANKS}); what tells of fewer tells of them too."
+                f"{self.target.ranks} ranks are too many to plan for, since all platforms are simulated there (at most "
+                f"{MAX_RANKS}); what tells of fewer tells of them too."
             )
 
     def within(self, measured: Sequence[Place]) -> float:
@@ -404,7 +408,8 @@ class Planner:
         self.ensemble.ask(needed)  # alone, so that a refusal costs few simulations
         if time_of(needed) > budget:
             raise InputError(
-                f"The least that a calibration needs takes some {time_of(needed):.0f} s ({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s."
+                f"The least that a calibration needs takes some {time_of(needed):.0f} s "
+                f"({', '.join(p.text for p in needed)}, each twice); the budget is {budget:.0f} s."
             )
         self.ensemble.ask([ALONE, self.target, *candidates])
         for length in LENGTHS:
@@ -577,6 +582,7 @@ def _needed(candidates: Sequence[Place]) -> list[Place]:
     )
     if len(by_ranks) < 3:
         raise InputError(
-            "A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks in all."
+            "A calibration needs at least three numbers of ranks; allow more with --nodes or --ppn, at least 3 ranks "
+            "in all."
         )
     return [by_ranks[0], by_ranks[-1], by_ranks[len(by_ranks) // 2]]

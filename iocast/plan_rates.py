@@ -31,7 +31,7 @@ def growth_place(place: Place) -> growth.Placement:
 
 
 def judged(platform: Fitted, target: Place, places: Sequence[Place], more: Place) -> Proposed:
-    """The target's interval with measurements at `places`, and with `more` beside them, over the OUTCOMES of the latter.
+    """The target's interval with measurements at `places`, and with `more` beside them, over the OUTCOMES of `more`.
 
     Rates at `places` are taken at the median of their forecast."""
     operations = platform.fitted["campaign"].get("unit", "operations") == "operations"

@@ -99,7 +99,8 @@ def set_path(document: Document, path: str, value: Any) -> None:
             here, parts = _entry(here, parts[0]), parts[1:]
             if not isinstance(here, dict) or not parts:
                 raise InputError(
-                    f"The path '{path}' leads into a list; it goes on with the number of one of its entries, from 0, and a key there."
+                    f"The path '{path}' leads into a list; it goes on with the number of one of its entries, from 0, "
+                    "and a key there."
                 )
         taken = next((n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in here), 1)
         key = ".".join(parts[:taken])
@@ -165,7 +166,8 @@ def parse_edit(text: str) -> tuple[str, Any]:
         ) from error
 
 
-class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # the one in C, where it is: platforms are written for every simulation
+# The dumper in C, where there is one: platforms are written for every simulation.
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

@@ -112,7 +112,10 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
 
 def unused(path: str, platform: str) -> str:
     """The sentence that refuses such an edit."""
-    return f"no operation of the platform '{platform}' uses '{path}', so that no value there changes an answer. Edit what its routes use, or the routes under 'operations'."
+    return (
+        f"no operation of the platform '{platform}' uses '{path}', so that no value there changes an answer. Edit what "
+        "its routes use, or the routes under 'operations'."
+    )
 
 
 def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str | None:

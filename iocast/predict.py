@@ -39,8 +39,8 @@ from iocast.workers import Workers
 SEEDS = 3
 """Replications of the best platform; their geometric mean is the forecast's value."""
 PILED_UP = (
-    "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure can do; the forecast is of those "
-    "structures whose server can."
+    "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure "
+    "can do; the forecast is of those structures whose server can."
 )
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
@@ -114,8 +114,9 @@ def predict(
     as_measured = platform.rates_alone and _is_its_workload(platform, workload)
     if platform.rates_alone and not as_measured:
         raise InputError(
-            f"The platform was fitted to rates alone, of {platform.fitted['campaign']['workload']['name']} in its phase {platform.phase}; what operations of {workload} take is not "
-            f"known. Calibrate with results of {workload}, or a family with latencies (iocast list platforms)."
+            f"The platform was fitted to rates alone, of {platform.fitted['campaign']['workload']['name']} in its "
+            f"phase {platform.phase}; what operations of {workload} take is not known. Calibrate with results of "
+            f"{workload}, or a family with latencies (iocast list platforms)."
         )
     if as_measured:
         requested = _measured(platform, settings, solver, phase)
@@ -279,15 +280,31 @@ BEYOND = 1.05
 """Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
 by."""
 OF_A_PHASE = (
-    "phase", "question", "quantities", "parts", "operations", "seconds", "baselines", "rule", "distributions", "stations", "bottleneck", "links",
-    "left_out", "timeline", "balance", "growth", "blend", "bounded",
-)  # fmt: skip
+    "phase",
+    "question",
+    "quantities",
+    "parts",
+    "operations",
+    "seconds",
+    "baselines",
+    "rule",
+    "distributions",
+    "stations",
+    "bottleneck",
+    "links",
+    "left_out",
+    "timeline",
+    "balance",
+    "growth",
+    "blend",
+    "bounded",
+)
 """Keys of a forecast that are of its phase."""
 
 
 def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
-    """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of the
-    basis that not all of them have name their phase."""
+    """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of
+    the basis that not all of them have name their phase."""
     joined = answers[0] | {
         "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]
     }
@@ -383,7 +400,8 @@ class Request:
         present = [name for name in self.phases if operations.get(name)]
         if not present:
             raise InputError(
-                f"The phase{'s' if len(self.phases) > 1 else ''} {', '.join(self.phases)} of the workload {self.pattern} {'have' if len(self.phases) > 1 else 'has'} no operations with these settings."
+                f"The phase{'s' if len(self.phases) > 1 else ''} {', '.join(self.phases)} of the workload "
+                f"{self.pattern} {'have' if len(self.phases) > 1 else 'has'} no operations with these settings."
             )
         return present
 
@@ -430,11 +448,13 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: st
     """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
     if solver == "simulate":
         raise InputError(
-            "The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or calibrate a family with latencies."
+            "The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or "
+            "calibrate a family with latencies."
         )
     if phase not in (None, platform.phase):
         raise InputError(
-            f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; calibrate with --phase {phase}."
+            f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; "
+            f"calibrate with --phase {phase}."
         )
     unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
     if unknown:
@@ -552,11 +572,13 @@ def _beyond_the_machine(
     cores, most = machine.get("cpus_per_node"), max(p["ranks"] for p in points)
     if cores is None and ranks_per_node > most:
         unknown.append(
-            "How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds less often than it says."
+            "How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds "
+            "less often than it says."
         )
     elif cores is not None and ranks_per_node > cores >= most:
         unmeasured.append(
-            f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval is known."
+            f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval "
+            "is known."
         )
     memory = machine.get("memory_bytes")
     sets = [(p["working_set"], p["ranks"]) for p in points if p.get("working_set")]
@@ -567,8 +589,8 @@ def _beyond_the_machine(
     )
     if memory is not None and target is not None and target > memory and all(size <= memory for size, _ in sets):
         unmeasured.append(
-            f"A working set of {target / 2**30:.3g} GiB with {memory / 2**30:.3g} GiB of memory: no measurement had more than the memory holds, "
-            "so that no interval is known."
+            f"A working set of {target / 2**30:.3g} GiB with {memory / 2**30:.3g} GiB of memory: no measurement had "
+            "more than the memory holds, so that no interval is known."
         )
     return unmeasured, unknown
 
@@ -584,7 +606,10 @@ def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks:
     if found.falls is None:
         return "Growth was not measured: the forecast follows other systems whose operations take as long."
     most = measured[growth.largest(measured)]
-    return f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % of the rate at {most.nodes} nodes until {ranks} ranks."
+    return (
+        f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % "
+        f"of the rate at {most.nodes} nodes until {ranks} ranks."
+    )
 
 
 def _operations(shares: Shares, rate: dict[str, Any]) -> dict[str, Any]:
@@ -1109,12 +1134,15 @@ def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[
         return []
     if nodes > 1 and all(p["nodes"] == 1 for p in points):
         return [
-            f"All measurements ran on one node, and the forecast is of {nodes}: what nodes have in common and what each has of its own was not measured apart. Measure on two nodes."
+            f"All measurements ran on one node, and the forecast is of {nodes}: what nodes have in common and what "
+            "each has of its own was not measured apart. Measure on two nodes."
         ]
     each = sorted({p["ranks"] // p["nodes"] for p in points})
     if any(p["nodes"] > 1 for p in points) and not each[0] <= ranks_per_node <= each[-1]:
         return [
-            f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node {'were' if ranks_per_node > 1 else 'was'} not measured; {', '.join(map(str, each))} {'were' if len(each) > 1 or each[0] > 1 else 'was'}."
+            f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node "
+            f"{'were' if ranks_per_node > 1 else 'was'} not measured; {', '.join(map(str, each))} "
+            f"{'were' if len(each) > 1 or each[0] > 1 else 'was'}."
         ]
     return []
 
@@ -1125,7 +1153,8 @@ def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str])
     if not other or not _is_its_workload(platform, workload):
         return []
     return [
-        f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a forecast is known."
+        f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a "
+        "forecast is known."
     ]
 
 
@@ -1151,7 +1180,8 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
                 else "each rank does more than one of the smallest measurement"
             )
             entries.append(
-                f"The forecast rate of {one['phase']}, {quantity(kind, rate)}, is {side} the asymptotic bounds of {quantity(kind, bounds['low'])} to {quantity(kind, bounds['high'])}: {why}, in the model."
+                f"The forecast rate of {one['phase']}, {quantity(kind, rate)}, is {side} the asymptotic bounds of "
+                f"{quantity(kind, bounds['low'])} to {quantity(kind, bounds['high'])}: {why}, in the model."
             )
     return entries
 
@@ -1194,8 +1224,9 @@ def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
         most = known["servers"] / known["demand"] * (nodes / known["nodes"] if known["per_node"] else 1)
         if rate > 1.05 * most:
             entries.append(
-                f"The forecast rate of {rate:.3g}/s is above the {most:.3g}/s that {name} allows: it was {100 * known['utilisation']:.0f} % in use at "
-                f"{known['ranks']} ranks, {known['demand'] * 1e6:.3g} us an operation."
+                f"The forecast rate of {rate:.3g}/s is above the {most:.3g}/s that {name} allows: it was "
+                f"{100 * known['utilisation']:.0f} % in use at {known['ranks']} ranks, {known['demand'] * 1e6:.3g} us "
+                "an operation."
             )
     return entries
 
@@ -1211,8 +1242,10 @@ def _more_objects(platform: Fitted, objects: float | None) -> list[str]:
     if objects is None or not measured or objects <= MORE_OBJECTS * max(measured):
         return []
     return [
-        f"The workload keeps {objects:.0f} objects, {objects / max(measured):.0f} times as many as any that was fitted ({max(measured)}). What they fill, such as a journal or a cache of inodes, may have "
-        "had room in those measurements; measure few ranks with as many in all (in a campaign: 'scaling: strong', and 'seconds' so long that one rank makes as many)."
+        f"The workload keeps {objects:.0f} objects, {objects / max(measured):.0f} times as many as any that was fitted "
+        f"({max(measured)}). What they fill, such as a journal or a cache of inodes, may have had room in those "
+        "measurements; measure few ranks with as many in all (in a campaign: 'scaling: strong', and 'seconds' so long "
+        "that one rank makes as many)."
     ]
 
 
@@ -1230,7 +1263,8 @@ def _far_off_where_checked(fitted: dict[str, Any], rule: dict[str, Any] | None) 
     closer = ", and a simple rule was closer" if rule and abs(rule["error"]) < abs(errors[0]) else ""
     return [
         f"At the held-out scale the forecast{of} was more than {100 * FAR_OFF:.0f} % too "
-        f"{'high' if errors[0] > 0 else 'low'}{closer}: plan with the interval, not with its middle, and measure one more scale."
+        f"{'high' if errors[0] > 0 else 'low'}{closer}: plan with the interval, not with its middle, and measure one "
+        "more scale."
     ]
 
 
@@ -1241,11 +1275,13 @@ def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list
     warnings = list(fitted.get("notes", []))
     if ranks > 8 * largest:
         warnings.append(
-            f"{ranks} ranks are {ranks / largest:.0f} times what was measured ({largest:g}). The intervals assume that nothing new happens in "
-            "between, such as throughput that falls with more clients; a measurement at a larger scale would narrow them most."
+            f"{ranks} ranks are {ranks / largest:.0f} times what was measured ({largest:g}). The intervals assume that "
+            "nothing new happens in between, such as throughput that falls with more clients; a measurement at a "
+            "larger scale would narrow them most."
         )
     if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:
         warnings.append(
-            f"The waiting factor {factor:g} was not measured; T = {', '.join(f'{x:g}' for x in fitted['campaign']['waiting_factors'])} were."
+            f"The waiting factor {factor:g} was not measured; T = "
+            f"{', '.join(f'{x:g}' for x in fitted['campaign']['waiting_factors'])} were."
         )
     return warnings

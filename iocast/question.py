@@ -178,7 +178,8 @@ class Question:
                 own_value, other_value = own_settings.get(name), other_settings.get(name)
                 if own_value != other_value:
                     found.append(
-                        f"{name} {'not set' if own_value is None else own_value}, not {'unset' if other_value is None else other_value}"
+                        f"{name} {'not set' if own_value is None else own_value}, not "
+                        f"{'unset' if other_value is None else other_value}"
                     )
         return found
 

@@ -51,13 +51,18 @@ class Residuals:
         # Of the mean of the measurement's runs, and of the one simulation beside it.
         chance = {kind: noise.get(kind, 0.0) ** 2 * (float(np.mean(shares)) + 1) for kind, shares in runs.items()}
         kept = {kind: _beyond_noise(float(np.mean(logs)), chance[kind]) for kind, logs in squares.items()}
-        return cls({
-            quantity: {
-                factor: ([math.log(n) for n in sorted(by_ranks)], [kept[kind_of(quantity)] * float(np.mean(by_ranks[n])) for n in sorted(by_ranks)])
-                for factor, by_ranks in by_factor.items()
+        return cls(
+            {
+                quantity: {
+                    factor: (
+                        [math.log(n) for n in sorted(by_ranks)],
+                        [kept[kind_of(quantity)] * float(np.mean(by_ranks[n])) for n in sorted(by_ranks)],
+                    )
+                    for factor, by_ranks in by_factor.items()
+                }
+                for quantity, by_factor in known.items()
             }
-            for quantity, by_factor in known.items()
-        })  # fmt: skip
+        )
 
     @classmethod
     def of_fitted(cls, fitted: dict[str, Any], settings: dict[str, str] | None = None) -> Residuals:

@@ -129,7 +129,8 @@ class Run:
         content: dict[str, Any] = read_json(path / "run.json", "run")
         if content["status"] != "complete":
             raise InputError(
-                f"The run '{path}' is {'interrupted' if content['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
+                f"The run '{path}' is "
+                f"{'interrupted' if content['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
                 "only complete runs can be used. Measure it again."
             )
         check_agreement(content, path)
@@ -292,7 +293,8 @@ def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
             ) from error
         if not 0 <= at < 1e12 or not all(is_file_name(part) for part in tag.split(".")):
             raise InputError(
-                f"{path}:{number}: the tag {strict.shown(tag)} at {strict.shown(start)[1:-1]} s is no interval of a run."
+                f"{path}:{number}: the tag {strict.shown(tag)} at {strict.shown(start)[1:-1]} s is no interval of a "
+                "run."
             )
         tags.add(tag)
         if len(tags) > MAX_TAGS:
@@ -338,8 +340,8 @@ def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark"
     values = [p["latency"][op][which] for p in phases if op in p["latency"]]
     if not values:
         raise TooRare(
-            f"A simulated run has no operation '{op}' in its phase '{phase}', where another has: it is too rare in a run "
-            "of this length. Make the run longer."
+            f"A simulated run has no operation '{op}' in its phase '{phase}', where another has: it is too rare in a "
+            "run of this length. Make the run longer."
         )
     return math.exp(sum(math.log(max(v, NS)) for v in values) / len(values))
 
@@ -440,7 +442,8 @@ def group(runs: list[Run]) -> list[Point]:
     systems = {system for run in runs if (system := _system(run))}
     if len(systems) > 1:
         raise InputError(
-            f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each by itself."
+            f"These runs come from different file systems or services ({', '.join(sorted(systems))}); calibrate each "
+            "by itself."
         )
     found = [points[key] for key in sorted(points)]
     _tell_apart(found)
@@ -543,7 +546,8 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
     if not common:
         names = sorted({name for one in by_run for name in one})
         raise InputError(
-            f"No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have {', '.join(names)}."
+            "No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have "
+            f"{', '.join(names)}."
         )
     return {name: sum(one.get(name, 0) for one in by_run) for name in main_phases(common)}
 

@@ -35,7 +35,8 @@ class JobOptions:
         """@raises InputError"""
         if _minutes(self.time) is None:
             raise InputError(
-                f"'{self.time}' is no time limit that Slurm knows; write minutes, [hours:]minutes:seconds, or days-hours[:minutes[:seconds]]."
+                f"'{self.time}' is no time limit that Slurm knows; write minutes, [hours:]minutes:seconds, or "
+                "days-hours[:minutes[:seconds]]."
             )
         for line in self.lines:
             if not line.isprintable() or not line.startswith("-"):
@@ -70,7 +71,8 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
     for nodes in sorted({point.nodes for point in plan.points}):
         lines = [
             "#!/bin/bash",
-            f"# Measures the campaign {name} on {nodes} node{'s' if nodes > 1 else ''}. Submitted again, it goes on with what is missing.",
+            f"# Measures the campaign {name} on {nodes} node{'s' if nodes > 1 else ''}. Submitted again, it goes on "
+            "with what is missing.",
             f"#SBATCH --job-name=iocast-{name}-{nodes}",
             f"#SBATCH --nodes={nodes}",
             # Whole nodes: a neighbour would be measured as well. How many ranks there are is srun's matter, for each
@@ -83,7 +85,8 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
             *(f"#SBATCH {line}" for line in options.lines),
             "",
             f"cd {shlex.quote(os.getcwd())}",
-            f"export PYTHONPATH={shlex.quote(str(Path(__file__).resolve().parent.parent))}${{PYTHONPATH:+:$PYTHONPATH}}",
+            "export "
+            f"PYTHONPATH={shlex.quote(str(Path(__file__).resolve().parent.parent))}${{PYTHONPATH:+:$PYTHONPATH}}",
             *(
                 [f"export IOCAST_BUILD={shlex.quote(os.path.abspath(os.environ['IOCAST_BUILD']))}"]
                 if "IOCAST_BUILD" in os.environ
@@ -115,7 +118,8 @@ def submit(scripts: Sequence[Path]) -> list[str]:
     @return their job numbers"""
     if shutil.which("sbatch") is None:
         raise RunError(
-            "The program sbatch is not installed here; write the scripts with --slurm-only-write and submit them where it is."
+            "The program sbatch is not installed here; write the scripts with --slurm-only-write and submit them where "
+            "it is."
         )
     jobs: list[str] = []
     for script in scripts:
@@ -126,7 +130,8 @@ def submit(scripts: Sequence[Path]) -> list[str]:
         if done.returncode:
             submitted = f" (submitted before it: {', '.join(jobs)})" if jobs else ""
             raise RunError(
-                f"Slurm did not take the job script '{script}': {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}{submitted}."
+                f"Slurm did not take the job script '{script}': "
+                f"{done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}{submitted}."
             )
         jobs.append(done.stdout.strip().partition(";")[0])
     return jobs
@@ -143,7 +148,8 @@ def require_taken(script: str) -> None:
     done = subprocess.run(["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RunError(
-            f"Slurm does not take the workers' jobs: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}."
+            "Slurm does not take the workers' jobs: "
+            f"{done.stderr.strip().splitlines()[-1] if done.stderr.strip() else 'sbatch failed'}."
         )
 
 

@@ -85,7 +85,8 @@ def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{path}:{line}: this is no text in UTF-8 (byte {content[error.start]:#04x}); the file is damaged, or of another kind."
+            f"{path}:{line}: this is no text in UTF-8 (byte {content[error.start]:#04x}); the file is damaged, or of "
+            "another kind."
         ) from error
 
 
@@ -100,7 +101,8 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> Any:
         content = json.loads(text, **options)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"{path}:{first_line + error.lineno - 1}: this is not valid JSON ({error.msg}); the file may have been cut off."
+            f"{path}:{first_line + error.lineno - 1}: this is not valid JSON ({error.msg}); the file may have been cut "
+            "off."
         ) from error
     except RecursionError as error:
         raise InputError(
@@ -109,7 +111,8 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> Any:
     except _Bound as error:
         line = first_line + text.count("\n", 0, max(text.find(error.number), 0))
         raise InputError(
-            f"{path}:{line}: the number {shown(error.number)[1:-1]} can't be; it must be finite, with at most {MAX_DIGITS} digits."
+            f"{path}:{line}: the number {shown(error.number)[1:-1]} can't be; it must be finite, with at most "
+            f"{MAX_DIGITS} digits."
         ) from error
     if _depth(content) > MAX_DEPTH:
         raise InputError(f"{path}:{first_line}: lists and maps within each other are deeper than {MAX_DEPTH} here.")
@@ -166,7 +169,8 @@ def construct(node: yaml.Node, path: Path, loader: Any = None) -> Any:
                 and scalar.tag != "tag:yaml.org,2002:str"
             ):
                 raise InputError(
-                    f"{path}:{scalar.start_mark.line + 1}: the number {scalar.value[:20]}... has more than {MAX_DIGITS} digits."
+                    f"{path}:{scalar.start_mark.line + 1}: the number {scalar.value[:20]}... has more than "
+                    f"{MAX_DIGITS} digits."
                 )
         return (loader or yaml.SafeLoader("")).construct_document(node)
 
@@ -240,7 +244,8 @@ def require_small(root: yaml.Node, path: Path) -> None:
         plain = sum(1 + sum(isinstance(part, yaml.ScalarNode) for part in _parts(node)) for node in _collections(root))
         if whole - plain > MAX_ALIASED:
             raise InputError(
-                f"{path}:{root.start_mark.line + 1}: aliases (*name) repeat more than {MAX_ALIASED} values; write them out where they are needed."
+                f"{path}:{root.start_mark.line + 1}: aliases (*name) repeat more than {MAX_ALIASED} values; write them "
+                "out where they are needed."
             )
 
 

@@ -106,7 +106,10 @@ def one_sided(errors: Sequence[float]) -> str:
         return ""
     rarely = f"{100 * chance:.1g} %" if chance >= RAREST else f"less than {100 * RAREST:g} %"
     side, tends = ("above", "high") if 2 * sum(signs) > len(signs) else ("below", "low")
-    return f"{more} of {len(signs)} forecasts were {side} the measurement (by chance: {rarely}): they tend to be too {tends}."
+    return (
+        f"{more} of {len(signs)} forecasts were {side} the measurement (by chance: {rarely}): they tend to be too "
+        f"{tends}."
+    )
 
 
 def percent(error: float | None) -> str:
@@ -149,7 +152,8 @@ def calibration_text(fitted: dict[str, Any]) -> str:
         ]
         lines += [
             "",
-            f"Held out: {' and '.join(map(str, holdout.get('scales') or [holdout['ranks']]))} ranks, forecast by a fit to at most {holdout['fitted_up_to']}",
+            f"Held out: {' and '.join(map(str, holdout.get('scales') or [holdout['ranks']]))} ranks, forecast by a fit "
+            f"to at most {holdout['fitted_up_to']}",
         ]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
     shown = [one for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
@@ -178,8 +182,8 @@ def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: 
     @param out the campaign file; None where iocast measure can't make the runs"""
     if not proposed:
         return (
-            f"No measurement within these nodes, ranks and time would narrow a forecast of {requested.text}; nothing is "
-            "written. Allow more of them."
+            f"No measurement within these nodes, ranks and time would narrow a forecast of {requested.text}; nothing "
+            "is written. Allow more of them."
         )
     rows = [
         [one.place.text, "-" if one.seconds is None else f"{one.seconds:.0f} s", one.width, PURPOSES[one.purpose]]
@@ -270,13 +274,15 @@ def forecast_text(forecast: dict[str, Any]) -> str:
     )
     level = "" if "family" in forecast else f", {100 * forecast['level']:.0f} % intervals"
     lines = [
-        f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = {forecast['waiting_factor']:g}{level}"
+        f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "
+        f"{forecast['waiting_factor']:g}{level}"
     ]
     for one in (forecast, *forecast.get("further_phases", [])):
         lines += _phase_lines(one)
     if (draws := forecast.get("draws")) and draws["of"]:
         lines.append(
-            f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, {draws['how']}."
+            f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, "
+            f"{draws['how']}."
         )
     return "\n".join([*lines, *forecast.get("basis", []), *forecast["warnings"]])
 
@@ -368,7 +374,8 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
     lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]
     if balance := one.get("balance"):
         lines.append(
-            f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. {balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}."
+            f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. "
+            f"{balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}."
         )
     return [*lines, one["bottleneck"], *([one["growth"]["text"]] if "growth" in one else [])]
 
@@ -398,8 +405,8 @@ def validation_text(validation: dict[str, Any]) -> str:
     summary = validation["summary"]
     if validation["verdict"] == "nothing held out":
         lines.append(
-            "Nothing held out: the platform was fitted to all these measurements, so that they can't test it. Measure a point that is kept from "
-            "the calibration (role: check in a campaign), at a larger scale if possible."
+            "Nothing held out: the platform was fitted to all these measurements, so that they can't test it. Measure "
+            "a point that is kept from the calibration (role: check in a campaign), at a larger scale if possible."
         )
         return "\n".join(lines)
     rows = [["iocast", _error(summary["rate_error_median"]), _error(summary["quantile_error_median"])]]
@@ -418,16 +425,19 @@ def validation_text(validation: dict[str, Any]) -> str:
     lines.append(f"Errors are {validation['error']}.")
     if summary["wasserstein_median"] is not None:
         lines.append(
-            f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the measured ones, in the median (Wasserstein distance)."
+            f"Whole latency distributions are {_error(summary['wasserstein_median'])} of the mean away from the "
+            "measured ones, in the median (Wasserstein distance)."
         )
     if summary["coverage"] is not None:
         lines.append(
-            f"{100 * summary['coverage']:.0f} % of the measured values lie inside their {100 * validation['level']:.0f} % intervals."
+            f"{100 * summary['coverage']:.0f} % of the measured values lie inside their "
+            f"{100 * validation['level']:.0f} % intervals."
         )
     for one in summary.get("beaten_by", []):
         what = "throughput" if one["what"] == "rate" else "quantiles"
         lines.append(
-            f"The simple rule '{one['rule']}' forecasts the {what} better by more than noise: {_error(one['rule_error'])} off in the median, iocast {_error(one['forecast_error'])}."
+            f"The simple rule '{one['rule']}' forecasts the {what} better by more than noise: "
+            f"{_error(one['rule_error'])} off in the median, iocast {_error(one['forecast_error'])}."
         )
     lines.append(f"{'Passed' if validation['passed'] else 'FELL SHORT'}: {validation['criterion']}.")
     return "\n".join(lines)
@@ -446,7 +456,8 @@ def comparison_text(comparison: dict[str, Any]) -> str:
     for point in comparison["points"]:
         runs, repeats = (" and ".join(str(n) for n in point[key]) for key in ("runs", "repeats"))
         lines.append(
-            f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {runs} runs, {repeats} repeats in them"
+            f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {runs} "
+            f"runs, {repeats} repeats in them"
         )
         rows = []
         for row in point["rows"]:

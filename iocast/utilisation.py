@@ -69,7 +69,8 @@ class Observation:
         self.samples: list[dict[str, Any]] = [d for d in documents[1:] if isinstance(d, dict) and "monotonic" in d]
         if len(self.samples) < 2:
             raise InputError(
-                f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with --every."
+                f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with "
+                "--every."
             )
         self.host = str(self.header["host"])
 
@@ -146,12 +147,14 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
         times = observation.times
         if times[-1] < begin - slack or times[0] > end + slack:
             raise InputError(
-                f"The observation '{observation.path}' ({_clock_text(times[0])} to {_clock_text(times[-1])}) and the run '{run}' ({_clock_text(begin)} to {_clock_text(end)}) "
-                "don't overlap; they are not of the same time, or the clocks of their machines differ."
+                f"The observation '{observation.path}' ({_clock_text(times[0])} to {_clock_text(times[-1])}) and the "
+                f"run '{run}' ({_clock_text(begin)} to {_clock_text(end)}) don't overlap; they are not of the same "
+                "time, or the clocks of their machines differ."
             )
         if observation.clock_was_set:
             notes.append(
-                f"The wall clock of {observation.host} was set while it was observed; the times after that rest on the clock before."
+                f"The wall clock of {observation.host} was set while it was observed; the times after that rest on the "
+                "clock before."
             )
         if times[0] > begin + 1 or times[-1] < end - 1:
             notes.append(f"The observation of {observation.host} does not cover the whole run.")
@@ -258,7 +261,8 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
         entry["waits"] = waits
     if all(r["busy"] is None for r in resources.values()):
         entry["note"] = (
-            f"Fewer than {LEAST_SAMPLES} samples lie in this phase, or it was not observed whole; observe more often with --every."
+            f"Fewer than {LEAST_SAMPLES} samples lie in this phase, or it was not observed whole; observe more often "
+            "with --every."
         )
     return entry
 
@@ -339,7 +343,10 @@ def bounds(run: Path, phase: str = "benchmark") -> dict[str, dict[str, Any]]:
             continue
         servers = entries[0][1]["servers"]
         found[name] = {
-            "kind": entries[0][1]["kind"], "servers": servers, "utilisation": busy / sum(p["seconds"] for p, _ in entries) / servers,
-            "demand": busy / operations, "rate_at_most": servers * operations / busy,
-        }  # fmt: skip
+            "kind": entries[0][1]["kind"],
+            "servers": servers,
+            "utilisation": busy / sum(p["seconds"] for p, _ in entries) / servers,
+            "demand": busy / operations,
+            "rate_at_most": servers * operations / busy,
+        }
     return found

@@ -86,8 +86,8 @@ def validate(
     answer["error"] = ERROR
     answer["summary"] = summary = _summary(judged, platform.fitted)
     answer["criterion"] = (
-        f"median error of the throughput at most {100 * most_rate_error:g} %, and at least {100 * least_coverage:g} % of the measured values inside "
-        f"their {100 * level:g} % intervals, and no simple rule better by more than noise"
+        f"median error of the throughput at most {100 * most_rate_error:g} %, and at least {100 * least_coverage:g} % "
+        f"of the measured values inside their {100 * level:g} % intervals, and no simple rule better by more than noise"
     )
     close = (
         bool(judged)

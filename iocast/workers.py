@@ -31,15 +31,24 @@ class Workers:
     """Use as a context manager. Nothing is started before there is something to compute."""
 
     def __init__(
-        self, count: int = 0, scheduler: str = "", slurm: bool = False, slurm_options: tuple[str, ...] = (), logs: Path | None = None, *,
-        secret: Path | None = None, interface: str = "", apart: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        count: int = 0,
+        scheduler: str = "",
+        slurm: bool = False,
+        slurm_options: tuple[str, ...] = (),
+        logs: Path | None = None,
+        *,
+        secret: Path | None = None,
+        interface: str = "",
+        apart: bool = False,
+    ) -> None:
         """`scheduler`: address of a Dask scheduler, with the file of its `secret`. `logs`: directory for what workers
         inside Slurm write; left out: the present one. `interface`: network interface of the scheduler that is started
         for them. `apart`: another process even when `count` is 1."""
         if scheduler and slurm:
             raise InputError(
-                "Workers come from a scheduler that runs already, or from Slurm, not from both; give --scheduler or --slurm."
+                "Workers come from a scheduler that runs already, or from Slurm, not from both; give --scheduler or "
+                "--slurm."
             )
         if secret is not None and not scheduler:
             raise InputError("--scheduler-secret belongs to --scheduler; name its address, or leave the secret out.")
@@ -109,7 +118,8 @@ class Workers:
                 losses = losses + 1 if len(left) == before else 0
                 if losses == MAX_LOSSES:
                     raise RunError(
-                        f"Worker processes died {losses} times without finishing one of {len(left)} tasks. Memory is the usual reason (look for 'Out of memory' in dmesg); use fewer with --workers."
+                        f"Worker processes died {losses} times without finishing one of {len(left)} tasks. Memory is "
+                        "the usual reason (look for 'Out of memory' in dmesg); use fewer with --workers."
                     )
 
     def _started(self) -> ProcessPoolExecutor:

@@ -32,8 +32,8 @@ template <class DoIt> void for_each_page(const Op& op, uint64_t page_size, DoIt 
     if (size == 0)
       return;
     for (uint64_t page = begin / page_size; page <= (begin + size - 1) / page_size; ++page)
-      do_it(page,
-                   static_cast<uint32_t>(whole_object ? std::min(page_size, begin + size - page * page_size) : page_size));
+      do_it(page, whole_object ? static_cast<uint32_t>(std::min(page_size, begin + size - page * page_size))
+                                      : static_cast<uint32_t>(page_size));
   };
   if (op.count <= 1 || op.stride == op.size)
     piece(op.offset, op.bytes());

@@ -23,7 +23,8 @@ constexpr const char* examples = R"(
 Examples:
   iocast-sim --platform mistral --workload md-workbench --set iterations=100 --nodes 10 --ppn 10
   iocast-sim --platform fitted.yaml --set waiting_factor=4 --nodes 1000 --ppn 24 --seed 7 --out runs/t4
-  iocast-sim --platform lustre --nodes 500 --set phases=benchmark --set objects=100000 --set iterations=100000 --until 'q99:5%'
+  iocast-sim --platform lustre --nodes 500 --set phases=benchmark --set objects=100000 --set iterations=100000 \
+             --until 'q99:5%'
   iocast-sim --platform lustre --print-platform          the platform as it was understood, as JSON
   iocast-sim --list platforms;  iocast-sim --describe station
 

@@ -7,8 +7,9 @@
     tests/words.py --pages         sentence lengths of each page
     tests/words.py --lower         writes counts that have fallen to tests/words.json; no count is ever raised
 
-Counted are: words of `DICTION`, constants of `CONSTANTS`, lines of more than `WIDEST` characters, and on pages sentences of more than
-`LONGEST_SENTENCE` words, and pages whose mean sentence is longer than `LONGEST_MEAN`. The target of every count is 0.
+Counted are: words of `DICTION`, constants of `CONSTANTS`, lines of more than `WIDEST` characters, and on pages
+sentences of more than `LONGEST_SENTENCE` words, and pages whose mean sentence is longer than `LONGEST_MEAN`. The target
+of every count is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ CONSTANTS = re.compile(r"\b(?:MOST_[A-Z_]+|PILES_UP)\b")
 ALLOWED = re.compile(
     r"\bthink_asked(?:_seconds)?\b|\bconfidence_asked\b"  # keys of run.json and study.json, which every version reads
     r"|--asked"  # an old option, which is refused with the new one's name
-    r"|\b(?:if|when|unless) asked\b|\bthat said\b|\bfrequently asked\b|\bnot so many\b|\bregardless of what\b|\b(?:list|copy|part|summary) of what\b"
+    r"|\b(?:if|when|unless) asked\b|\bthat said\b|\bfrequently asked\b|\bnot so many\b|\bregardless of "
+    r"what\b|\b(?:list|copy|part|summary) of what\b"
     r"|\bthink_asked_\b|\bpage\.said\b|\bself\.said\b|\bsays?=",  # members of that name, and of the tests' helpers
     re.IGNORECASE,
 )
@@ -64,10 +66,31 @@ LEFT_OUT = (
     ".git",
 )
 ROOMS = (
-    "docs", "examples", "platforms", "campaigns", "workload/catalogue", "iocast/report", "iocast/study", "iocast/calibrate", "iocast/importers", "iocast/knee",
-    "iocast/analytic", "iocast/export", "iocast", "input", "workload", "profile", "real", "models", "sim", "selftest", "tests", "validation", "packaging",
-)  # fmt: skip
-"""Folders with counts of their own; a file belongs to the first that it lies in, or else to ".", the files of the root."""
+    "docs",
+    "examples",
+    "platforms",
+    "campaigns",
+    "workload/catalogue",
+    "iocast/report",
+    "iocast/study",
+    "iocast/calibrate",
+    "iocast/importers",
+    "iocast/knee",
+    "iocast/analytic",
+    "iocast/export",
+    "iocast",
+    "input",
+    "workload",
+    "profile",
+    "real",
+    "models",
+    "sim",
+    "selftest",
+    "tests",
+    "validation",
+    "packaging",
+)
+"""Folders with counts of their own; a file belongs to the first that it lies in, or else to ".", the root's files."""
 
 
 def files() -> list[str]:
@@ -167,7 +190,8 @@ def kept() -> dict[str, dict[str, int]]:
 def risen(now: dict[str, dict[str, int]], before: dict[str, dict[str, int]]) -> list[str]:
     """A sentence for each count that is higher than it was."""
     return [
-        f"{room}: {kind} rose from {before.get(room, {}).get(kind, 0)} to {count}; tests/words.py --show {room} lists them"
+        f"{room}: {kind} rose from {before.get(room, {}).get(kind, 0)} to {count}; tests/words.py --show {room} lists "
+        "them"
         for room, here in now.items()
         for kind, count in here.items()
         if count > before.get(room, {}).get(kind, 0)

@@ -19,7 +19,7 @@ from iocast.analytic import response
 from iocast.analytic.bounds import Bounds
 from iocast.analytic.left_out import left_out
 from iocast.analytic.network import Network, Used
-from iocast.analytic.routes import read_routes
+from iocast.analytic.routes import Visit, read_routes
 from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow, stall_effects
 from iocast.errors import InputError, RunError
 
@@ -88,8 +88,8 @@ def solve(
         raise InputError(f"The think time is {think_time} s; it must be zero or more.")
     if platform.get("failures"):
         raise InputError(
-            f"The platform {platform.get('name', '')} has failures ({', '.join(platform['failures'])}), which happen at times of their own; the "
-            "analytic solver knows only what settles; use the simulator."
+            f"The platform {platform.get('name', '')} has failures ({', '.join(platform['failures'])}), which happen "
+            "at times of their own; the analytic solver knows only what settles; use the simulator."
         )
     thinks = waiting_factor > 0 or think_time > 0
     slowdown = float(platform["clients"].get("wake_slowdown", 1)) if thinks else 1.0
@@ -116,7 +116,8 @@ def solve(
     cycles = after_stalls(flow.cycles, effects, floor * network.ranks / kinds)
 
     crowds, waits = _crowds(network, flow, points), response.slot_waits(network, flow, routes, points)
-    stations = {r.steps[i].station for r in routes for i in (0, -1) if r.visits and r.steps[i] in r.visits}  # type: ignore[union-attr]
+    ends = [r.steps[i] for r in routes for i in (0, -1) if r.visits and r.steps[i] in r.visits]
+    stations = {visit.station for visit in ends if isinstance(visit, Visit)}
     continuous = waiting_factor == 0 and len(stations) == 1 and all(len(r.visits) == len(r.steps) for r in routes)
     stalls = [
         (e, set(platform["stalls"][e.name]["operations"]), platform["stalls"][e.name]["station"]) for e in effects

@@ -174,7 +174,8 @@ def _check_one_class(
     coming = [*operations, *(["background"] if _background(platform, name, 1) else [])]
     if len({place.get(work, place["rest"]) for work in coming}) > 1:
         raise InputError(
-            f"The station {name} serves some of its work ({', '.join(dict.fromkeys(coming))}) before other; the analytic solver knows only one queue a station; use the simulator."
+            f"The station {name} serves some of its work ({', '.join(dict.fromkeys(coming))}) before other; the "
+            "analytic solver knows only one queue a station; use the simulator."
         )
 
 

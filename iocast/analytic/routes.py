@@ -135,8 +135,9 @@ def _drop_shared_locks(routes: list[Route]) -> None:
                 continue
             if step.lock in alone:
                 raise InputError(
-                    f"The route of {route.operation} shares the lock '{step.lock}', which {alone[step.lock]} takes alone; how long readers and writers wait for "
-                    "each other the analytic solver can't know; use the simulator."
+                    f"The route of {route.operation} shares the lock '{step.lock}', which {alone[step.lock]} takes "
+                    "alone; how long readers and writers wait for each other the analytic solver can't know; use the "
+                    "simulator."
                 )
             route.steps[i] = replace(step, lock="", lock_share=0.0)
 
@@ -163,15 +164,15 @@ def _read_steps(
                 continue
             name = step.get("buffer") or step["flush"]
             raise InputError(
-                f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the analytic solver can't know; "
-                "use the simulator."
+                f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the "
+                "analytic solver can't know; use the simulator."
             )
         elif "take" in step:
             if not transfers:
                 continue
             raise InputError(
-                f"The route of {route.operation} takes from the pool '{step['take']}', which fills in the background as it is emptied; the analytic solver "
-                "can't know when it is empty; use the simulator."
+                f"The route of {route.operation} takes from the pool '{step['take']}', which fills in the background "
+                "as it is emptied; the analytic solver can't know when it is empty; use the simulator."
             )
         elif "cache" in step or "forget" in step:
             waits = (
@@ -182,8 +183,8 @@ def _read_steps(
             if "forget" in step or ("hit" not in step and "miss" not in step and not waits):
                 continue  # it takes no time
             raise InputError(
-                f"The route of {route.operation} looks into the cache '{step['cache']}'; how often it hits hangs on what was used before, which the "
-                "analytic solver can't know; use the simulator."
+                f"The route of {route.operation} looks into the cache '{step['cache']}'; how often it hits hangs on "
+                "what was used before, which the analytic solver can't know; use the simulator."
             )
         elif "delay" in step:
             route.steps.append(Delay(read_law(step["delay"]), limits))
@@ -205,8 +206,8 @@ def _read_steps(
             if step.get("per") == "entry":
                 if not knows_entries:
                     raise InputError(
-                        f"The route of {route.operation} has a demand for each entry that is listed, which the analytic solver can't know; "
-                        "use the simulator."
+                        f"The route of {route.operation} has a demand for each entry that is listed, which the "
+                        "analytic solver can't know; use the simulator."
                     )
                 demand = demand.times(size)
             elif step.get("per") == "block":
@@ -217,15 +218,16 @@ def _read_steps(
             shares = bool(lock) and share > 0 and step.get("lock_mode") == "shared"
             if lock and "extent" in platform["locks"][lock]:
                 raise InputError(
-                    f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them nodes keep depends on the order of earlier requests, "
-                    "which the analytic solver can't know; use the simulator."
+                    f"The route of {route.operation} takes the lock '{lock}' on ranges of an object; which of them "
+                    "nodes keep depends on the order of earlier requests, which the analytic solver can't know; use "
+                    "the simulator."
                 )
             if lock and (
                 (platform["locks"][lock]["per"] == "object" and not shares) or "hand_over" in platform["locks"][lock]
             ):
                 raise InputError(
-                    f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by nodes; the analytic solver "
-                    "can't know who asks for it in turn; use the simulator."
+                    f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by "
+                    "nodes; the analytic solver can't know who asks for it in turn; use the simulator."
                 )
             route.steps.append(
                 Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes)
@@ -250,5 +252,6 @@ def _spanned(station: Mapping[str, Any], step: Mapping[str, Any], size: float, o
     if operation in FROM_THE_START and (parts == 1 or (size % (stripe * parts) == 0 and "transfer" not in step)):
         return parts
     raise InputError(
-        f"The route of {operation} goes to the stripes that an access of {size:g} bytes spans, which are not equal parts for the analytic solver; use the simulator."
+        f"The route of {operation} goes to the stripes that an access of {size:g} bytes spans, which are not equal "
+        "parts for the analytic solver; use the simulator."
     )

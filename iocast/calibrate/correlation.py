@@ -28,7 +28,8 @@ def correlations(names: Sequence[str], covariance: NDArray[np.float64]) -> dict[
 def tied(found: dict[str, dict[str, float]]) -> list[str]:
     """Sentences about the pairs of which the measurements tell little more than one number."""
     return [
-        f"The measurements hardly tell {one} and {other} apart (correlation {r:+.2f}): they fix the {'ratio' if r > 0 else 'product'} of the two better than either."
+        f"The measurements hardly tell {one} and {other} apart (correlation {r:+.2f}): they fix the "
+        f"{'ratio' if r > 0 else 'product'} of the two better than either."
         for one, others in found.items()
         for other, r in others.items()
         if abs(r) >= TIED

@@ -90,8 +90,10 @@ def ageing(points: list[Point]) -> Finding | None:
     slower = change < 0
     return Finding(
         "ageing",
-        f"Ageing: at {worst.name} the throughput {'falls' if slower else 'rises'} by {_share(change)} from the first to the last of a run's {len(worst.first.phases)} phases. "
-        f"The system gets {'slower' if slower else 'faster'} as it is used, which no model here follows: forecasts are for the age that was measured, and their intervals allow for as much again.",
+        f"Ageing: at {worst.name} the throughput {'falls' if slower else 'rises'} by {_share(change)} from the first "
+        f"to the last of a run's {len(worst.first.phases)} phases. The system gets {'slower' if slower else 'faster'} "
+        "as it is used, which no model here follows: forecasts are for the age that was measured, and their intervals "
+        "allow for as much again.",
         {"point": worst.name, "ranks": worst.ranks, "log_ratio": change},
     )
 
@@ -116,8 +118,9 @@ def drift(points: list[Point]) -> Finding | None:
         return None
     return Finding(
         "drift",
-        f"Drift: over the campaign the throughput {'fell' if mean < 0 else 'rose'} by {_share(mean)} from the first visit of each point to the last. Something changed meanwhile (others' load, "
-        "a file system that fills); measure at another time as well before the forecast is believed.",
+        f"Drift: over the campaign the throughput {'fell' if mean < 0 else 'rose'} by {_share(mean)} from the first "
+        "visit of each point to the last. Something changed meanwhile (others' load, a file system that fills); "
+        "measure at another time as well before the forecast is believed.",
         {"log_ratio": mean},
     )
 
@@ -147,8 +150,11 @@ def nodes(points: list[Point]) -> list[Finding]:
     if abs(log_ratios[host]) < MATTERS / 2:
         return []
     text = (
-        f"Nodes differ: ranks on {host} took {_share(-abs(log_ratios[host])) if log_ratios[host] < 0 else f'{100 * math.expm1(log_ratios[host]):.0f} %'} {'longer' if log_ratios[host] > 0 else 'less time'} than those of the node in the "
-        f"middle ({significant} of {tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for speed_sigma."
+        f"Nodes differ: ranks on {host} took "
+        f"{_share(-abs(log_ratios[host])) if log_ratios[host] < 0 else f'{100 * math.expm1(log_ratios[host]):.0f} %'} "
+        f"{'longer' if log_ratios[host] > 0 else 'less time'} than those of the node in the middle ({significant} of "
+        f"{tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for "
+        "speed_sigma."
     )
     return [
         Finding(
@@ -188,8 +194,9 @@ def lone_ranks(points: list[Point]) -> Finding | None:
             more = f"{100 * math.expm1(off):.0f} % longer" if off > 0 else f"{_share(off)} less time"
             return Finding(
                 "nodes",
-                f"At {point.name} the rank on {name} took {more} than the one in the middle, in all repeats. With one rank a node nothing shows whether that is "
-                "the node or the rank's share of the work; measure two ranks or more on each. A forecast takes all nodes for alike but for speed_sigma.",
+                f"At {point.name} the rank on {name} took {more} than the one in the middle, in all repeats. With one "
+                "rank a node nothing shows whether that is the node or the rank's share of the work; measure two "
+                "ranks or more on each. A forecast takes all nodes for alike but for speed_sigma.",
                 {"point": point.name, "node": name, "log_ratio": off},
             )
     balance, point = min(once, key=lambda one: one[0], default=(1.0, points[0]))
@@ -197,8 +204,8 @@ def lone_ranks(points: list[Point]) -> Finding | None:
         return None
     return Finding(
         "nodes",
-        f"At {point.name} the first rank was done after {100 * balance:.0f} % of the phase. With one rank a node and one run, nothing tells a slow node from chance; repeat the run, or "
-        "measure two ranks or more a node.",
+        f"At {point.name} the first rank was done after {100 * balance:.0f} % of the phase. With one rank a node and "
+        "one run, nothing tells a slow node from chance; repeat the run, or measure two ranks or more a node.",
         {"point": point.name, "balance": balance},
     )
 
@@ -217,7 +224,8 @@ def outside(points: list[Point]) -> Finding | None:
     crowded = cpus and worst.first.placement[1] > cpus
     return Finding(
         "outside",
-        f"At {worst.name} ranks spent {100 * share:.0f} % of their time neither in an operation nor thinking: the benchmark's own work"
+        f"At {worst.name} ranks spent {100 * share:.0f} % of their time neither in an operation nor thinking: the "
+        "benchmark's own work"
         + (f", and waiting for one of {cpus} processors" if crowded else "")
         + ". So fewer requests were under way than N / (1 + T).",
         {"point": worst.name, "share": share},
@@ -245,8 +253,10 @@ def ramps(points: list[Point]) -> Finding | None:
     begin = [p["steady_state"]["begin"] / p["seconds"] for p in phases if p.get("steady_state")]
     return Finding(
         "ramps",
-        f"At {worst.name} the throughput of the whole phase is {_share(loss)} below that of its steady part: it starts {100 * np.mean(begin):.0f} % into the phase, and the first rank is done after "
-        f"{100 * np.mean(balance or [1.0]):.0f} %. Throughput counts until the last answer, here and in a forecast; longer phases show more of the steady rate.",
+        f"At {worst.name} the throughput of the whole phase is {_share(loss)} below that of its steady part: it starts "
+        f"{100 * np.mean(begin):.0f} % into the phase, and the first rank is done after "
+        f"{100 * np.mean(balance or [1.0]):.0f} %. Throughput counts until the last answer, here and in a forecast; "
+        "longer phases show more of the steady rate.",
         {"point": worst.name, "log_ratio": loss},
     )
 
@@ -279,8 +289,10 @@ def others(points: list[Point]) -> Finding | None:
         if swing > MATTERS and statistic > 4 * float(gammaincinv(degrees / 2, 1 - FALSE_ALARM)):
             return Finding(
                 "others",
-                f"A lone rank's pace swings by {100 * swing:.0f} % from moment to moment, {math.sqrt(statistic / degrees):.1f} times what its own latencies explain: somebody else works on this system, or it stalls. "
-                "The work of others that calibration finds is that of the time of the measurement.",
+                f"A lone rank's pace swings by {100 * swing:.0f} % from moment to moment, "
+                f"{math.sqrt(statistic / degrees):.1f} times what its own latencies explain: somebody else works on "
+                "this system, or it stalls. The work of others that calibration finds is that of the time of the "
+                "measurement.",
                 {"swing": swing, "dispersion": statistic / degrees},
             )
     return None
@@ -316,7 +328,8 @@ def clock(points: list[Point]) -> Finding | None:
             op = min(medians, key=lambda name: medians[name])
             return Finding(
                 "clock",
-                f"The clock of the run '{run.path.name}' tells {resolution:.0f} ns apart, and half of its {op} took less than {quantity('', medians[op])}: quantiles of such operations are steps of the clock.",
+                f"The clock of the run '{run.path.name}' tells {resolution:.0f} ns apart, and half of its {op} took "
+                f"less than {quantity('', medians[op])}: quantiles of such operations are steps of the clock.",
                 {"resolution_ns": resolution, "operation": op},
             )
     return None

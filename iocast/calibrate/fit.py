@@ -168,7 +168,8 @@ class _Search:
         )
         self.wholes = parts.wholes(self.single, recipe.laws, self.family)
         self.notes += [
-            f"The measurements tell {op} as a whole only; its parts are split as in '{recipe.family}', so which station serves them is a guess."
+            f"The measurements tell {op} as a whole only; its parts are split as in '{recipe.family}', so which "
+            "station serves them is a guess."
             for op, whole in self.wholes.items()
             if not whole.at
         ]
@@ -212,7 +213,8 @@ class _Search:
         laws |= self._laws_of_parts()
         if not laws:
             raise InputError(
-                f"The runs hold none of the operations that the platform '{self.recipe.family}' takes its service times from."
+                f"The runs hold none of the operations that the platform '{self.recipe.family}' takes its service "
+                "times from."
             )
         return laws
 
@@ -434,7 +436,8 @@ class _Search:
         entries = [point for point in self.points if point.ranks >= below and answer[point.name] in known_before]
         if not entries:
             self.notes.append(
-                "No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals rest on assumed discrepancies."
+                "No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals "
+                "rest on assumed discrepancies."
             )
             return {}
         scales = sorted({point.ranks for point in entries})
@@ -739,14 +742,16 @@ def _fitted(
             fitted["notes"].append(f"The data fit nearly as well with {_say(structure)}; the intervals include it.")
     if alarm:
         fitted["notes"].append(
-            f"Alarm: the largest measured scale, held out, was missed by a factor of {math.exp(missed):.1f} in throughput. Either the "
-            "measurements do not repeat (look at their spread), or the system does something at scale that the model has no place for."
+            f"Alarm: the largest measured scale, held out, was missed by a factor of {math.exp(missed):.1f} in "
+            "throughput. Either the measurements do not repeat (look at their spread), or the system does something "
+            "at scale that the model has no place for."
         )
     if misfit:
         fitted["notes"].append(
-            f"Misfit: the best structure is further from the measurements than their noise explains (mean square of standardised residuals {best.cost:.2f}, at most "
-            f"{usual:.2g} is usual){_worst(rows)}. Something in this system has no place in the model: intervals are wider and grow faster for it, and forecasts "
-            "far beyond the measured scales deserve less trust than even those say."
+            "Misfit: the best structure is further from the measurements than their noise explains (mean square of "
+            f"standardised residuals {best.cost:.2f}, at most {usual:.2g} is usual){_worst(rows)}. Something in this "
+            "system has no place in the model: intervals are wider and grow faster for it, and forecasts far beyond "
+            "the measured scales deserve less trust than even those say."
         )
     return fitted
 
@@ -757,7 +762,10 @@ def _worst(rows: list[dict[str, Any]]) -> str:
     if not steady:
         return ""
     worst = max(steady, key=lambda row: abs(math.log(max(1 + row["error"], 1e-9))))
-    return f", most in {worst['quantity']} at {worst['point']}, {abs(100 * worst['error']):.0f} % too {'high' if worst['error'] > 0 else 'low'}"
+    return (
+        f", most in {worst['quantity']} at {worst['point']}, {abs(100 * worst['error']):.0f} % too "
+        f"{'high' if worst['error'] > 0 else 'low'}"
+    )
 
 
 def _ruled(point: Point) -> tuple[baselines.Point, int]:

@@ -345,7 +345,8 @@ def _hold_out(points: list[Point], measured: list[growth.Measured], unit: str) -
 def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
     """What the rates leave open, in finished sentences."""
     notes = [
-        "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems grow.",
+        "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems "
+        "grow.",
         *_unused_latencies(points),
     ]
     if growth.one_scale(measured):
@@ -359,8 +360,8 @@ def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
     )
     if differing:
         notes.append(
-            f"The measurements differ in {', '.join(differing)}, of which the model knows nothing: it takes them for one workload. "
-            "If they are not, calibrate each by itself."
+            f"The measurements differ in {', '.join(differing)}, of which the model knows nothing: it takes them for "
+            "one workload. If they are not, calibrate each by itself."
         )
     return notes + alarm_notes(points, growth.residuals(measured))
 
@@ -399,8 +400,9 @@ def alarm_notes(points: list[Point], residuals: Sequence[tuple[float, bool]]) ->
         if alarm
     )
     return [
-        f"Misfit: no curve of growth follows these rates (measured against fitted: {listed}). The system may have changed between the runs, "
-        "the rates may be of different things, or the system collapses there; intervals are widened by the residuals. Measure these placements again."
+        f"Misfit: no curve of growth follows these rates (measured against fitted: {listed}). The system may have "
+        "changed between the runs, the rates may be of different things, or the system collapses there; intervals are "
+        "widened by the residuals. Measure these placements again."
     ]
 
 
@@ -412,5 +414,6 @@ def check_platform(document: Document, platform: str) -> None:
             here = here.get(key) if isinstance(here, dict) else None
             if here is None:
                 raise InputError(
-                    f"The platform '{platform}' has no {parameter.path}, which a calibration of rates fits; extend the platform queue."
+                    f"The platform '{platform}' has no {parameter.path}, which a calibration of rates fits; extend the "
+                    "platform queue."
                 )

@@ -68,8 +68,9 @@ def lacking_scales(points: Sequence[Point]) -> str:
         return "A run of one rank without waiting factor is missing; it gives the service times. Measure N = 1, T = 0."
     if len(counts) < 3:
         return (
-            f"There are too few measurements to calibrate: only N = {', '.join(map(str, counts))} without waiting factor. "
-            f"Measure at least three numbers of ranks, e.g. N = {', '.join(str(n) for n in (2, 4, 8) if n not in counts)} as well."
+            f"There are too few measurements to calibrate: only N = {', '.join(map(str, counts))} without waiting "
+            "factor. Measure at least three numbers of ranks, e.g. N = "
+            f"{', '.join(str(n) for n in (2, 4, 8) if n not in counts)} as well."
         )
     return ""
 
@@ -86,7 +87,8 @@ def check_runs(points: list[Point]) -> None:
             )
             if run.errors:
                 raise InputError(
-                    f"The run '{run.path}' has {run.errors} failed operations; a model of a failing system would mislead. Measure it again."
+                    f"The run '{run.path}' has {run.errors} failed operations; a model of a failing system would "
+                    "mislead. Measure it again."
                 )
             if run.rate <= 0:
                 raise InputError(f"The run '{run.path}' has no throughput; measure it again.")

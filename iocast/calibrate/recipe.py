@@ -110,7 +110,8 @@ def read_recipe(platform: str) -> Recipe:
     )
     if file is None:
         raise InputError(
-            f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' section."
+            f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' "
+            "section."
         )
     yaml_section = Section.load(file).section("calibration")
     yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/family.py)

@@ -40,7 +40,10 @@ NOTHING_LEFT = "no-demand-left"
 HARDLY_ANYTHING = 0.05
 """Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what
 is left, such requests would have to come by the million."""
-COME_BY_THE_MILLION = "Next to nothing is left of the demand of others' work, so that their requests would come by the million; leave them more, or give them a rate instead of a share."
+COME_BY_THE_MILLION = (
+    "Next to nothing is left of the demand of others' work, so that their requests would come by the million; leave "
+    "them more, or give them a rate instead of a share."
+)
 FAR = 5.0
 """Logarithms that such candidates are off."""
 Job = tuple[Path, str, dict[str, str], int, int, int]

@@ -33,7 +33,8 @@ TARGETS = "Targets"
 
 
 @verb(
-    epilog="Examples: iocast validate fitted.yaml campaigns/scratch --role check\n\niocast validate --published hpcs2012"
+    epilog="Examples: iocast validate fitted.yaml campaigns/scratch --role check\n\niocast validate --published "
+    "hpcs2012"
 )
 def validate(
     platform: Annotated[Optional[str], typer.Argument(help="Fitted platform.")] = None,
@@ -44,7 +45,8 @@ def validate(
         bool,
         typer.Option(
             "--published",
-            help="No measurements: simulate and judge published statements. Arguments are names of sources, all without.",
+            help="No measurements: simulate and judge published statements. Arguments are names of sources, all "
+            "without.",
             rich_help_panel=MEASUREMENTS,
         ),
     ] = False,

@@ -88,9 +88,15 @@ def _line(phase: dict[str, Any], answer: dict[str, Any], seconds: float, share: 
         )
     if name == "precreate":
         sets = count("mkdir")
-        return f"{name} {seconds:.6f}s {operations:.1f} iops/s {sets} dset {objects} obj {sets / seconds:.3f} dset/s {rate:.1f} obj/s {moved:.1f} Mib/s {errors}"
+        return (
+            f"{name} {seconds:.6f}s {operations:.1f} iops/s {sets} dset {objects} obj {sets / seconds:.3f} dset/s "
+            f"{rate:.1f} obj/s {moved:.1f} Mib/s {errors}"
+        )
     sets = count("rmdir")
-    return f"{name} {seconds:.6f}s {operations:.1f} iops/s {objects} obj {sets} dset {rate:.1f} obj/s {sets / seconds:.3f} dset/s {errors}"
+    return (
+        f"{name} {seconds:.6f}s {operations:.1f} iops/s {objects} obj {sets} dset {rate:.1f} obj/s "
+        f"{sets / seconds:.3f} dset/s {errors}"
+    )
 
 
 def _quantiles(phase: dict[str, Any], histograms: dict[str, list[tuple[float, int]]]) -> str:

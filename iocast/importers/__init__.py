@@ -157,6 +157,7 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
         recognised[found[0].name] = source
     if len(recognised) > 1:
         raise InputError(
-            f"These files come from different tools ({', '.join(f'{s.path} from {n}' for n, s in recognised.items())}); import each by itself."
+            "These files come from different tools "
+            f"({', '.join(f'{s.path} from {n}' for n, s in recognised.items())}); import each by itself."
         )
     return [importers[next(iter(recognised))]]

@@ -36,12 +36,13 @@ MISSING = {
     "placement.nodes": "COSBench's files do not say how many drivers there were.",
     "command": "COSBench takes a workload file, which its results do not name.",
     "workload.parameters": "COSBench's results do not repeat the workload's settings.",
-    "phases[].latency.*.quantiles": "COSBench's CSV files have mean response times; percentiles are in its histogram files.",
+    "phases[].latency.*.quantiles": "COSBench's CSV files have mean response times; percentiles are in its histogram "
+    "files.",
     "phases[].rank_seconds": "COSBench's files have no times of single workers.",
     "phases[].slowest": "COSBench records no single operations.",
     "environment": "COSBench does not say what store it measured.",
     "seed": "COSBench does not name it.",
-}  # fmt: skip
+}
 
 
 def recognises(source: Source) -> bool:
@@ -137,7 +138,8 @@ def _read_workers(source: Source) -> Record:
 def _of_stages(source: Source, number: int) -> Exception:
     return source.refuse(
         number,
-        "this is a summary of several stages, whose numbers of workers it does not tell; name the stages' own files ('s3-main-worker.csv') instead",
+        "this is a summary of several stages, whose numbers of workers it does not tell; name the stages' own files "
+        "('s3-main-worker.csv') instead",
     )
 
 

@@ -43,9 +43,19 @@ KINDS = (
 )
 """The codes of the trace's column `kind`."""
 COLUMNS: tuple[tuple[str, Any], ...] = (
-    ("rank", "<u4"), ("kind", "u1"), ("flags", "u1"), ("count", "<u4"), ("dataset", "<u8"), ("object", "<u8"), ("size", "<u8"),
-    ("offset", "<u8"), ("stride", "<u8"), ("start_ns", "<i8"), ("duration_ns", "<i8"), ("error", "<i4"),
-)  # fmt: skip
+    ("rank", "<u4"),
+    ("kind", "u1"),
+    ("flags", "u1"),
+    ("count", "<u4"),
+    ("dataset", "<u8"),
+    ("object", "<u8"),
+    ("size", "<u8"),
+    ("offset", "<u8"),
+    ("stride", "<u8"),
+    ("start_ns", "<i8"),
+    ("duration_ns", "<i8"),
+    ("error", "<i4"),
+)
 CHUNK = 16384
 FOR_WRITING, MAKE_IT = 1, 2
 PHASES = ("setup", "precreate", "benchmark", "cleanup", "teardown")
@@ -226,7 +236,8 @@ def _read(path: Path) -> Log:
     for module, records in (("DXT_POSIX", traced), ("POSIX", counted)):
         if module in modules and not records:
             raise InputError(
-                f"The Darshan log '{path}' can't be read (it announces records of {module} but has none); it may have been cut off."
+                f"The Darshan log '{path}' can't be read (it announces records of {module} but has none); it may have "
+                "been cut off."
             )
     hosts = {record["hostname"] for record in traced}
     log = Log(
@@ -261,8 +272,9 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
             else "its memory was full, or it was set to leave files out"
         )
         log.notes.append(
-            f"DXT recorded {done} of {all_} reads and writes ({why}): those of {len(incomplete)} files are made up from counters, as many and of"
-            " as many bytes in all, equally large, in sequence, and evenly spread over the time between the first and the last."
+            f"DXT recorded {done} of {all_} reads and writes ({why}): those of {len(incomplete)} files are made up "
+            "from counters, as many and of as many bytes in all, equally large, in sequence, and evenly spread over "
+            "the time between the first and the last."
         )
         traced = [r for r in traced if r["id"] not in incomplete]
         for record in counted:
@@ -286,8 +298,8 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
         log.notes.append("Reads and writes are those of DXT, each with its time; opens and closes are put around them.")
     elif counted and not incomplete:
         log.notes.append(
-            "The log has no DXT traces: reads and writes are made up from counters, as many and of as many bytes in all, equally large, in sequence, "
-            "and evenly spread over the time between the first and the last."
+            "The log has no DXT traces: reads and writes are made up from counters, as many and of as many bytes in "
+            "all, equally large, in sequence, and evenly spread over the time between the first and the last."
         )
         for record in counted:
             log.accesses += _made_up(log, record)
@@ -302,7 +314,8 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
                     max(0, int(record["counters"][counter]))
                 )
     log.notes.append(
-        "Stats and syncs are counted by Darshan, not timed: stats are put before, syncs after the accesses to their file."
+        "Stats and syncs are counted by Darshan, not timed: stats are put before, syncs after the accesses to their "
+        "file."
     )
     if shared:
         log.notes.append("What is counted for all ranks of a shared file together is shared out evenly among them.")

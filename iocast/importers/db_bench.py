@@ -14,7 +14,8 @@ from iocast.importers.record import Latency, Phase, Record, place_one_after_the_
 from iocast.importers.source import Source
 
 RESULT = re.compile(
-    r"^(\w+)\s+:\s+([\d.]+) micros/op(?:\s+(\d+) ops/sec)?(?:\s+([\d.]+) seconds (\d+) operations)?;?(?:\s+([\d.]+) MB/s)?(?:\s*\(.*\))?\s*;?\s*$"
+    r"^(\w+)\s+:\s+([\d.]+) micros/op(?:\s+(\d+) ops/sec)?(?:\s+([\d.]+) seconds (\d+) operations)?;?(?:\s+([\d.]+) "
+    r"MB/s)?(?:\s*\(.*\))?\s*;?\s*$"
 )
 OPTION = re.compile(r"^(Keys|Values|Entries|Prefix|Compression|Compression sampling rate|Memtablerep):\s+(\S+)")
 VERSION = re.compile(r"^(RocksDB|LevelDB):\s+version (\S+)")
@@ -50,12 +51,17 @@ def _read_one(source: Source) -> Record:
     if not record.phases:
         raise source.refuse_cut("the first benchmark's line with 'micros/op'")
     record.missing |= {
-        "command": "db_bench does not print it.", "started": "db_bench prints its date without a zone.",
+        "command": "db_bench does not print it.",
+        "started": "db_bench prints its date without a zone.",
         "phases[].operations": "Versions of db_bench before RocksDB 7 do not print how many operations there were.",
-        "phases[].latency.*": "db_bench prints percentiles with --histogram only.", "phases[].errors": "db_bench ends at the first failed operation.",
-        "phases[].rank_seconds": "db_bench prints no times of single threads.", "phases[].timeline": "db_bench prints no time line.",
-        "phases[].slowest": "db_bench prints no single operations.", "environment": "db_bench does not say where it ran.", "seed": "db_bench does not print it.",
-    }  # fmt: skip
+        "phases[].latency.*": "db_bench prints percentiles with --histogram only.",
+        "phases[].errors": "db_bench ends at the first failed operation.",
+        "phases[].rank_seconds": "db_bench prints no times of single threads.",
+        "phases[].timeline": "db_bench prints no time line.",
+        "phases[].slowest": "db_bench prints no single operations.",
+        "environment": "db_bench does not say where it ran.",
+        "seed": "db_bench does not print it.",
+    }
     place_one_after_the_other(record.phases)
     return record
 

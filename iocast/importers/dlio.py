@@ -61,7 +61,8 @@ def _read_one(source: Source) -> Record:
             phase.bytes_per_second = rate * size
             reported = source.at(_line(source, "train_io_mean_MB_per_second"))
             phase.origin["bytes_per_second"] = (
-                f"{source.at(at + epoch)} x {reported} / {source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
+                f"{source.at(at + epoch)} x {reported} / "
+                f"{source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
             )
         if epoch <= len(shares):
             phase.more["accelerator_utilisation"] = shares[epoch - 1] / 100
@@ -84,7 +85,8 @@ def _read_one(source: Source) -> Record:
     record.missing |= {
         "command": "DLIO's summary does not name the command, nor the model that was trained.",
         "phases[].operations": "DLIO's summary has rates; how many samples an epoch took is not in it.",
-        "phases[].seconds": "DLIO's summary has the start and the end of the whole run; per_epoch_stats.json has times of epochs.",
+        "phases[].seconds": "DLIO's summary has the start and the end of the whole run; per_epoch_stats.json has times "
+        "of epochs.",
         "phases[].latency.*": "DLIO's summary has no latencies.",
         "phases[].errors": "DLIO ends at the first failed operation.",
         "phases[].rank_seconds": "DLIO's summary has no times of single accelerators.",

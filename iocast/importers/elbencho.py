@@ -22,9 +22,18 @@ from iocast.importers.record import Latency, Phase, Record, place_one_after_the_
 from iocast.importers.source import Source
 
 OPERATIONS = {  # phase: operation on an entry, its part or operation on a block
-    "MKDIRS": ("mkdir", ""), "WRITE": ("create", "pwrite"), "READ": ("read", "pread"), "STAT": ("stat", ""), "RMFILES": ("unlink", ""), "RMDIRS": ("rmdir", ""),
-    "RMOBJECTS": ("unlink", ""), "HEADOBJ": ("stat", ""), "LISTOBJ": ("readdir", ""), "MKBUCKETS": ("mkdir", ""), "RMBUCKETS": ("rmdir", ""),
-}  # fmt: skip
+    "MKDIRS": ("mkdir", ""),
+    "WRITE": ("create", "pwrite"),
+    "READ": ("read", "pread"),
+    "STAT": ("stat", ""),
+    "RMFILES": ("unlink", ""),
+    "RMDIRS": ("rmdir", ""),
+    "RMOBJECTS": ("unlink", ""),
+    "HEADOBJ": ("stat", ""),
+    "LISTOBJ": ("readdir", ""),
+    "MKBUCKETS": ("mkdir", ""),
+    "RMBUCKETS": ("rmdir", ""),
+}
 PARTS = {"pwrite": "create.write", "pread": "read.read"}
 NOT_MEASURED = ("SYNC", "DROPCACHE", "DROPCACHES")
 PLACEMENT = ("hosts", "threads")
@@ -42,7 +51,8 @@ CONFIG = (
     "IO depth",
 )
 NOT_PRINTED = {
-    "phases[].latency.*.quantiles": "elbencho's CSV has minimum, mean and maximum only; its JSON has a histogram with --lathisto.",
+    "phases[].latency.*.quantiles": "elbencho's CSV has minimum, mean and maximum only; its JSON has a histogram with "
+    "--lathisto.",
     "phases[].errors": "elbencho ends at the first failed operation and does not count them.",
     "phases[].rank_seconds": "elbencho tells the first and the last thread's end only.",
     "phases[].timeline": "elbencho's result file has no time line.",
@@ -141,11 +151,18 @@ def _row(source: Source, line: int, cells: Mapping[str, str]) -> _Found:
         for kind in ("Ent", "IO")
     }
     facts = {
-        "first": number("time ms [first]"), "last": number("time ms [last]"), "entries/s": number("entries/s [last]"), "iops": number("IOPS [last]"),
-        "entries": number("entries [last]"), "blocks": round(total * 2**20 / size) if total and size else None, "mebibytes": total,
+        "first": number("time ms [first]"),
+        "last": number("time ms [last]"),
+        "entries/s": number("entries/s [last]"),
+        "iops": number("IOPS [last]"),
+        "entries": number("entries [last]"),
+        "blocks": round(total * 2**20 / size) if total and size else None,
+        "mebibytes": total,
         "bytes/s": mebibytes * 2**20 if mebibytes is not None else None,
-        "entry times": times["Ent"], "block times": times["IO"], "start": cells.get("ISO DATE", cells.get("ISO date")),
-    }  # fmt: skip
+        "entry times": times["Ent"],
+        "block times": times["IO"],
+        "start": cells.get("ISO DATE", cells.get("ISO date")),
+    }
     config = {name: cells[name] for name in CONFIG if cells.get(name)}
     return line, cells["operation"], config, facts, cells.get("version"), cells.get("command"), cells.get("label")
 
@@ -166,7 +183,8 @@ def _read_text(source: Source) -> list[Record]:
                 if not text.startswith("---"):
                     raise source.refuse(
                         number,
-                        "a phase begins within another: several processes wrote here at once; name one process's output",
+                        "a phase begins within another: several processes wrote here at once; name one process's "
+                        "output",
                     )
                 found.append(_text_row(source, line, name, block, command, start, label))
                 name = ""
@@ -175,7 +193,8 @@ def _read_text(source: Source) -> list[Record]:
             if command is None and name in seen and name not in NOT_MEASURED:
                 raise source.refuse(
                     number,
-                    f"the phase {name} is there twice in one call: several processes wrote here; name one process's output",
+                    f"the phase {name} is there twice in one call: several processes wrote here; name one process's "
+                    "output",
                 )
             seen.add(name)
             block = {
@@ -264,11 +283,19 @@ def _text_row(
     config |= {ours: "1" for theirs, ours in (("direct", "direct IO"), ("rand", "random")) if theirs in options}
     total, size = block.get("mebibytes"), float(config.get("block size") or 2**20 if command else 0)
     facts = {
-        "first": block["first"], "last": block["last"], "entries/s": block.get("entries/s"), "iops": block.get("iops"), "entries": block.get("entries"),
-        "blocks": block.get("blocks") or (round(total * 2**20 / size) if total and size else None), "mebibytes": total,
-        "bytes/s": block["mebibytes/s"] * 2**20 if "mebibytes/s" in block else None, "entry times": block.get("entry times", {}),
-        "block times": block.get("block times", {}), "start": start, "lines": block.get("lines", {}),
-    }  # fmt: skip
+        "first": block["first"],
+        "last": block["last"],
+        "entries/s": block.get("entries/s"),
+        "iops": block.get("iops"),
+        "entries": block.get("entries"),
+        "blocks": block.get("blocks") or (round(total * 2**20 / size) if total and size else None),
+        "mebibytes": total,
+        "bytes/s": block["mebibytes/s"] * 2**20 if "mebibytes/s" in block else None,
+        "entry times": block.get("entry times", {}),
+        "block times": block.get("block times", {}),
+        "start": start,
+        "lines": block.get("lines", {}),
+    }
     return line, operation, config, facts, None, command, label
 
 
@@ -326,9 +353,12 @@ def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: 
         f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])}
     )
     record.missing |= NOT_PRINTED | {
-        "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.", "command": "elbencho's live file does not name it.", "workload.parameters": "elbencho's live file has no options.",
-        "phases[].latency.*": "elbencho's live file has no latencies.", "started": "elbencho's live file has no time of day.",
-    }  # fmt: skip
+        "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.",
+        "command": "elbencho's live file does not name it.",
+        "workload.parameters": "elbencho's live file has no options.",
+        "phases[].latency.*": "elbencho's live file has no latencies.",
+        "started": "elbencho's live file has no time of day.",
+    }
     record.warnings.append(
         "A live file tells what was done when it was last written, not when the phase ended; the result file is exact."
     )
@@ -369,11 +399,20 @@ def _read_json(source: Source) -> list[Record]:
         size = number(config, "block_size")
         total = number(last, "bytes")
         facts = {
-            "first": number(first, "elapsed_time_ms"), "last": number(last, "elapsed_time_ms"), "entries/s": number(last, "entries/s"), "iops": number(last, "iops"),
-            "entries": number(last, "entries"), "blocks": round(total / size) if total and size else None, "mebibytes": total / 2**20 if total else None, "bytes/s": number(last, "bytes/s"),
-            "entry times": times("entries"), "block times": times("IO"), "start": value.get("iso_start_date"),
-            "entry histogram": _buckets(source, line, latency.get("entries")), "block histogram": _buckets(source, line, latency.get("IO")),
-        }  # fmt: skip
+            "first": number(first, "elapsed_time_ms"),
+            "last": number(last, "elapsed_time_ms"),
+            "entries/s": number(last, "entries/s"),
+            "iops": number(last, "iops"),
+            "entries": number(last, "entries"),
+            "blocks": round(total / size) if total and size else None,
+            "mebibytes": total / 2**20 if total else None,
+            "bytes/s": number(last, "bytes/s"),
+            "entry times": times("entries"),
+            "block times": times("IO"),
+            "start": value.get("iso_start_date"),
+            "entry histogram": _buckets(source, line, latency.get("entries")),
+            "block histogram": _buckets(source, line, latency.get("IO")),
+        }
         kept = {
             name: str(config[key])
             for name in CONFIG

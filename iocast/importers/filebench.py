@@ -20,15 +20,26 @@ PERSONALITY = re.compile(r"([A-Za-z][\w-]*) Version [\d.]+ personality successfu
 THREADS = re.compile(r"Starting (\d+) (\S+) threads")
 TOOK = re.compile(r"Run took (\d+) seconds")
 FLOWOP = re.compile(
-    r"^(\S+)\s+(\d+)ops\s+(\d+)ops/s\s+([\d.]+)mb/s\s+([\d.]+)ms/op(?:\s+\d+us/op-cpu)?(?:\s+\[\s*([\d.]+)ms\s+-\s+([\d.]+)ms\])?\s*$"
+    r"^(\S+)\s+(\d+)ops\s+(\d+)ops/s\s+([\d.]+)mb/s"
+    r"\s+([\d.]+)ms/op(?:\s+\d+us/op-cpu)?(?:\s+\[\s*([\d.]+)ms\s+-\s+([\d.]+)ms\])?\s*$"
 )
 SUMMARY = re.compile(
     r"IO Summary:\s+(\d+) ops,?\s+([\d.]+) ops/s,?\s+\(?(\d+)/(\d+)\s+(?:r/w\)|rd/wr),?\s+([\d.]+)mb/s"
 )
 KINDS = (
-    ("create", "create"), ("delete", "unlink"), ("open", "open"), ("close", "close"), ("stat", "stat"), ("fsync", "fsync"), ("append", "append"),
-    ("write", "pwrite"), ("read", "pread"), ("mkdir", "mkdir"), ("rmdir", "rmdir"), ("list", "readdir"),
-)  # fmt: skip
+    ("create", "create"),
+    ("delete", "unlink"),
+    ("open", "open"),
+    ("close", "close"),
+    ("stat", "stat"),
+    ("fsync", "fsync"),
+    ("append", "append"),
+    ("write", "pwrite"),
+    ("read", "pread"),
+    ("mkdir", "mkdir"),
+    ("rmdir", "rmdir"),
+    ("list", "readdir"),
+)
 
 
 def recognises(source: Source) -> bool:
@@ -92,11 +103,16 @@ def _read_one(source: Source, begin: int, end: int) -> Record:
     record.ranks = threads or None
     record.origin["nodes"] = f"{source.at(end)} (filebench is on one node)"
     record.missing |= {
-        "command": "filebench does not print it.", "started": "filebench prints no time of day.", "phases[].errors": "filebench does not count failed operations.",
+        "command": "filebench does not print it.",
+        "started": "filebench prints no time of day.",
+        "phases[].errors": "filebench does not count failed operations.",
         "phases[].latency.*.quantiles": "filebench prints mean and extremes of latencies, in tenths of a millisecond.",
-        "phases[].rank_seconds": "filebench prints no times of single threads.", "phases[].timeline": "filebench prints no time line.",
-        "phases[].slowest": "filebench prints no single operations.", "environment": "filebench does not say where it ran.", "seed": "filebench does not name it.",
-    }  # fmt: skip
+        "phases[].rank_seconds": "filebench prints no times of single threads.",
+        "phases[].timeline": "filebench prints no time line.",
+        "phases[].slowest": "filebench prints no single operations.",
+        "environment": "filebench does not say where it ran.",
+        "seed": "filebench does not name it.",
+    }
     return record
 
 

@@ -106,13 +106,15 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
     depth = int(str(options.get("iodepth", "1")) or 1)
     if depth > 1:
         record.warnings.append(
-            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks."
+            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than "
+            "ranks."
         )
     if any(op in ("pread", "pwrite", "trim") for phase in phases for op in phase.latency) and not any(
         phase.more["latency_of"] == "total" for phase in phases
     ):
         record.warnings.append(
-            "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total."
+            "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the "
+            "total."
         )
     if any(phase.operations is None for phase in phases):
         record.missing["phases[].operations"] = (

@@ -14,17 +14,20 @@ from iocast.importers.record import Latency, Phase, Record, place_one_after_the_
 from iocast.importers.source import Source
 
 JOB = re.compile(
-    r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$"
+    r"^(?:<(?P<host>\S+)> )?(?P<name>\S.*?): \(groupid=(?P<group>\d+), jobs=(?P<jobs>\d+)\): "
+    r"err=\s*(?P<error>\d+).*?(?:: (?P<end>\w{3} \w{3} +\d+ [\d:]+ \d{4}))?$"
 )
 JOB_LINE = re.compile(
-    r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), iodepth=(?P<iodepth>\d+)"
+    r"^(?P<name>\S.*?): \(g=\d+\): rw=(?P<rw>\w+), bs=(?P<bs>.*?),? ioengine=(?P<ioengine>\S+), "
+    r"iodepth=(?P<iodepth>\d+)"
 )
 VERSION = re.compile(r"^fio[- ](\d\S*)$")
 WAY = re.compile(r"^\s+(read|write|trim)\s*: (.*)$", re.IGNORECASE)
 BANDWIDTH = re.compile(r"\bbw=\s*([\d.]+)\s*([KMGT]?i?)B/s", re.IGNORECASE)
 RUNTIME = re.compile(r"(?:/|runt=)\s*(\d+)\s*msec")
 TIMES = re.compile(
-    r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?)\s*, max=\s*([\d.]+)([kKMG]?)\s*, avg=\s*([\d.]+)([kKMG]?)"
+    r"^\s+(slat|clat|lat|sync) \((nsec|usec|msec)\): min=\s*([\d.]+)([kKMG]?)\s*, max=\s*([\d.]+)([kKMG]?)\s*, "
+    r"avg=\s*([\d.]+)([kKMG]?)"
 )
 PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
 ISSUED = re.compile(r"^\s+issued\s*(?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
@@ -106,11 +109,13 @@ def _add_words(record: Record, options: dict[str, str], cut: bool) -> None:
     if int(options.get("iodepth", 1)) > 1:
         depth = options["iodepth"]
         record.warnings.append(
-            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than ranks."
+            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than "
+            "ranks."
         )
     if any(phase.more["latency_of"] == "completion" for phase in record.phases):
         record.warnings.append(
-            "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the total."
+            "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the "
+            "total."
         )
     if cut:
         record.warnings.append("A job that did no operation is left out.")

@@ -26,11 +26,13 @@ from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
 RESULT = re.compile(
-    r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)\s+(?P<score>[\d.]+|-?nan|inf) (?P<unit>kIOPS|kiops|GiB/s|GB/s)"
+    r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)"
+    r"\s+(?P<score>[\d.]+|-?nan|inf) (?P<unit>kIOPS|kiops|GiB/s|GB/s)"
     r"\s*: time\s+(?P<time>[\d.]+) seconds(?P<invalid>\s*\[INVALID\])?"
 )
 SCORE = re.compile(
-    r"^\[SCORE(?:-invalid| ?INVALID)?\s*\]\s+Bandwidth ([\d.]+|-?nan|inf) \S+\s*: IOPS ([\d.]+|-?nan|inf) kiops\s*: TOTAL ([\d.]+|-?nan|inf)"
+    r"^\[SCORE(?:-invalid| ?INVALID)?\s*\]\s+Bandwidth ([\d.]+|-?nan|inf) \S+\s*: IOPS ([\d.]+|-?nan|inf) kiops\s*: "
+    r"TOTAL ([\d.]+|-?nan|inf)"
 )
 OPERATIONS = {"write": "create", "stat": "stat", "read": "read", "delete": "unlink"}
 LAUNCHED = re.compile(r"was launched with (\d+) total task\(s\) on (\d+) node")
@@ -328,7 +330,8 @@ def _add_outputs(record: Record, directory: Path) -> None:
     if len({place[0] for place in votes}) > 1:
         printed = ", ".join(f"{n} in {where[n, m]}" for n, m in votes)
         record.warnings.append(
-            f"The outputs of the phases say different numbers of processes ({printed}); the most frequent one is imported."
+            f"The outputs of the phases say different numbers of processes ({printed}); the most frequent one is "
+            "imported."
         )
     if votes:
         most = max(votes, key=lambda p: votes[p])

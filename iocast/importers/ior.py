@@ -38,14 +38,24 @@ LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 OPERATIONS = {"write": "pwrite", "read": "pread"}
 PARTS = (("open", "openTime", "open"), ("transfer", "wrRdTime", "wr/rd"), ("close", "closeTime", "close"))
 KEPT = {  # options that make a measurement another one, and what they are called here
-    "api": "api", "access": "access", "type": "type", "segments": "segments", "segmentcount": "segments", "xfersize": "transfer_size",
-    "transfersize": "transfer_size", "blocksize": "block_size", "ordering in a file": "ordering_in_a_file",
-    "ordering inter file": "ordering_inter_file", "stonewallingtime": "stonewalling_time", "repetitions": "repeats",
-}  # fmt: skip
+    "api": "api",
+    "access": "access",
+    "type": "type",
+    "segments": "segments",
+    "segmentcount": "segments",
+    "xfersize": "transfer_size",
+    "transfersize": "transfer_size",
+    "blocksize": "block_size",
+    "ordering in a file": "ordering_in_a_file",
+    "ordering inter file": "ordering_inter_file",
+    "stonewallingtime": "stonewalling_time",
+    "repetitions": "repeats",
+}
 LETTERED = {"transfer_size": "t", "block_size": "b", "segments": "s"}
 """Parameters that a command line has exactly, with their letters."""
 NOT_PRINTED = {
-    "phases[].latency.*": "IOR prints no distribution of its transfers' times, and its Latency(s) is no mean (see ior_latency).",
+    "phases[].latency.*": "IOR prints no distribution of its transfers' times, and its Latency(s) is no mean (see "
+    "ior_latency).",
     "phases[].errors": "IOR does not count failed operations.",
     "phases[].rank_seconds": "IOR prints no times of single ranks.",
     "phases[].timeline": "IOR records no single operations.",

@@ -19,8 +19,17 @@ COMMAND = re.compile(r"^\s*Command line used: (.*\S)\s*$")
 EACH = re.compile(r"^\s*Each process writes a (\d+) k[Bb]yte file in (\d+) k[Bb]yte records")
 VERSION = re.compile(r"Version \$Revision: ([\d.]+) \$")
 SIZES = {"kB": 2**10, "KB": 2**10, "MB": 2**20}
-WORDS = {"initial writers": "write", "rewriters": "rewrite", "readers": "read", "re-readers": "reread", "random readers": "random-read",
-         "random writers": "random-write", "mixed workload": "mixed", "reverse readers": "reverse-read", "stride readers": "stride-read"}  # fmt: skip
+WORDS = {
+    "initial writers": "write",
+    "rewriters": "rewrite",
+    "readers": "read",
+    "re-readers": "reread",
+    "random readers": "random-read",
+    "random writers": "random-write",
+    "mixed workload": "mixed",
+    "reverse readers": "reverse-read",
+    "stride readers": "stride-read",
+}
 
 
 def recognises(source: Source) -> bool:
@@ -74,12 +83,16 @@ def _read_one(source: Source) -> Record:
         raise source.refuse_cut("the first 'Children see throughput for'")
     record.missing |= {
         "phases[].operations": "iozone prints throughputs of its processes together, which end at different times.",
-        "phases[].seconds": "iozone's throughput mode prints no times.", "phases[].latency.*": "iozone's throughput mode prints no latencies.",
-        "phases[].errors": "iozone ends at the first failed operation.", "phases[].rank_seconds": "iozone prints extremes of its processes' throughputs.",
-        "phases[].timeline": "iozone records no single operations.", "phases[].slowest": "iozone records no single operations.",
-        "started": "iozone prints its start as words without a zone.", "environment": "iozone does not say what file system it measured.",
+        "phases[].seconds": "iozone's throughput mode prints no times.",
+        "phases[].latency.*": "iozone's throughput mode prints no latencies.",
+        "phases[].errors": "iozone ends at the first failed operation.",
+        "phases[].rank_seconds": "iozone prints extremes of its processes' throughputs.",
+        "phases[].timeline": "iozone records no single operations.",
+        "phases[].slowest": "iozone records no single operations.",
+        "started": "iozone prints its start as words without a zone.",
+        "environment": "iozone does not say what file system it measured.",
         "seed": "iozone does not print it.",
-    }  # fmt: skip
+    }
     place_one_after_the_other(record.phases)
     return record
 

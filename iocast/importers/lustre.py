@@ -23,8 +23,18 @@ JOB = re.compile(r"^- job_id:\s+(\S+)\s*$")
 JOB_STAT = re.compile(
     r"^\s+(\w+):\s+\{ samples:\s*(\d+), unit:\s*(\w+)(?:, min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+))?.*\}\s*$"
 )
-OPERATIONS = {"getattr": "stat", "mknod": "create", "create": "create", "unlink": "unlink", "mkdir": "mkdir", "rmdir": "rmdir", "sync": "fsync", "read": "pread",
-              "write": "pwrite", "readdir": "readdir"}  # fmt: skip
+OPERATIONS = {
+    "getattr": "stat",
+    "mknod": "create",
+    "create": "create",
+    "unlink": "unlink",
+    "mkdir": "mkdir",
+    "rmdir": "rmdir",
+    "sync": "fsync",
+    "read": "pread",
+    "write": "pwrite",
+    "readdir": "readdir",
+}
 
 
 @dataclass
@@ -58,7 +68,8 @@ def _read_one(source: Source) -> list[Record]:
     if not records:
         raise source.refuse(
             1,
-            "no rate follows from these counts: there is no elapsed_time, and one snapshot alone; append a later snapshot to the file",
+            "no rate follows from these counts: there is no elapsed_time, and one snapshot alone; append a later "
+            "snapshot to the file",
         )
     return records
 
@@ -123,12 +134,17 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
         "This is the load that a server saw, of any program; it is no benchmark of the server's capacity."
     )
     record.missing |= {
-        "command": "A server's statistics know no command.", "started": "A server's statistics count from when they were cleared.",
-        "workload.parameters": "A server's statistics know no options.", "phases[].errors": "Lustre does not count failed operations.",
+        "command": "A server's statistics know no command.",
+        "started": "A server's statistics count from when they were cleared.",
+        "workload.parameters": "A server's statistics know no options.",
+        "phases[].errors": "Lustre does not count failed operations.",
         "phases[].latency.*": "Lustre prints sums and extremes of service times, and those with usecs only.",
-        "phases[].rank_seconds": "A server does not know ranks.", "phases[].timeline": "Statistics have no time line.",
-        "phases[].slowest": "Statistics have no single operations.", "environment": "Statistics do not name the file system.", "seed": "Nothing is drawn at random.",
-    }  # fmt: skip
+        "phases[].rank_seconds": "A server does not know ranks.",
+        "phases[].timeline": "Statistics have no time line.",
+        "phases[].slowest": "Statistics have no single operations.",
+        "environment": "Statistics do not name the file system.",
+        "seed": "Nothing is drawn at random.",
+    }
     if phase.operations is None:
         record.missing["phases[].operations"] = "Only bytes were counted."
     return record

@@ -27,7 +27,8 @@ ERRORS = re.compile(r"\((\d+) errs(!!!)?\)")
 QUANTILES = re.compile(r"(read|stat|create|delete)\(([^)]*)\)")
 QUANTILE_NAMES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
 HEADER = re.compile(
-    r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+).*?\(version: (?P<version>[^)]*)\) time: (?P<time>\S+ \S+)"
+    r"^(MD-Workbench|MD-REAL-IO) total objects: (?P<objects>\d+).*?\(version: (?P<version>[^)]*)\) time: (?P<time>\S+ "
+    r"\S+)"
 )
 BLOCK = re.compile(r"^MD-REAL-IO total files: (?P<files>\S+) \(version: (?P<version>[^)]*)\)", re.MULTILINE)
 BLOCK_TIMES = re.compile(
@@ -43,16 +44,31 @@ BLOCK_RATES = re.compile(
 BLOCK_RANK = re.compile(r"^(\d+)\s+([\d.]+)s\s+([\d.]+)s\s+([\d.]+)s\s+(.*)$", re.MULTILINE)
 OPTION = re.compile(r"^[ \t]+([a-z][a-z-]*?)(?:=(.*))?$")
 LATENCY_FILE = re.compile(
-    r"^(?P<prefix>.*?)(?:-(?P<factor>\d+\.\d+))?(?:-(?P<iteration>\d+))?-(?P<op>precreate|cleanup|create|read|stat|delete)(?P<all>-all)?(?:-(?P<rank>\d+))?\.csv$"
+    r"^(?P<prefix>.*?)(?:-(?P<factor>\d+\.\d+))?(?:-(?P<iteration>\d+))?"
+    r"-(?P<op>precreate|cleanup|create|read|stat|delete)(?P<all>-all)?(?:-(?P<rank>\d+))?\.csv$"
 )
 
 NAMES = {  # the tool's options and iocast's parameters of the same pattern
-    "data-sets": "datasets", "precreate-per-set": "objects", "obj-per-proc": "iterations", "object-size": "object_size",
-    "offset": "offset", "iterations": "repeats", "waiting-time": "waiting_factor", "start-item": "start_index", "start-index": "start_index",
-}  # fmt: skip
+    "data-sets": "datasets",
+    "precreate-per-set": "objects",
+    "obj-per-proc": "iterations",
+    "object-size": "object_size",
+    "offset": "offset",
+    "iterations": "repeats",
+    "waiting-time": "waiting_factor",
+    "start-item": "start_index",
+    "start-index": "start_index",
+}
 SHORT = {
-    "D": "data-sets", "P": "precreate-per-set", "I": "obj-per-proc", "S": "object-size", "O": "offset", "R": "iterations", "t": "waiting-time", "q": "quiet",
-}  # fmt: skip
+    "D": "data-sets",
+    "P": "precreate-per-set",
+    "I": "obj-per-proc",
+    "S": "object-size",
+    "O": "offset",
+    "R": "iterations",
+    "t": "waiting-time",
+    "q": "quiet",
+}
 OPERATIONS = {
     "create": "create",
     "read": "read",
@@ -202,7 +218,8 @@ def _read_text(source: Source) -> Record:
         )
     if any((phase.errors or 0) > 0 for phase in record.phases):
         record.warnings.append(
-            "Operations failed. md-workbench counts only iterations whose read succeeded in its rate, and its latency quantiles may hold values that were never measured."
+            "Operations failed. md-workbench counts only iterations whose read succeeded in its rate, and its latency "
+            "quantiles may hold values that were never measured."
         )
     if int(options.get("stonewall-timer") or 0) > 0:
         record.warnings.append(
@@ -238,9 +255,10 @@ def _read_blocks(source: Source) -> list[Record]:
         dirs, files, created, accessed, cleaned, removed = map(int, counts.groups())
         timed, counted = source.at(source.line_at(times.start())), source.at(source.line_at(counts.start()))
         parts = (
-            ("precreate", "Precreate", {"mkdir": dirs, "create": files}), ("cleanup", "Delete", {"unlink": cleaned, "rmdir": removed}),
+            ("precreate", "Precreate", {"mkdir": dirs, "create": files}),
+            ("cleanup", "Delete", {"unlink": cleaned, "rmdir": removed}),
             ("benchmark", "Benchmark", {"create": created, "stat": accessed, "read": accessed, "unlink": created}),
-        )  # fmt: skip
+        )
         for name, title, of_ops in sorted(parts, key=lambda p: ("precreate", "benchmark", "cleanup").index(p[0])):
             column = ("precreate", "benchmark", "cleanup").index(name)
             seconds = float(times[1 + column])
@@ -277,7 +295,8 @@ def _read_blocks(source: Source) -> list[Record]:
     if not records:
         raise source.refuse(
             cut[0] if cut else 1,
-            "the run lacks 'Total runtime', 'Operations', or ranks in its table; the file was cut off, or it did not finish",
+            "the run lacks 'Total runtime', 'Operations', or ranks in its table; the file was cut off, or it did not "
+            "finish",
         )
     records[0].warnings += [f"{source.at(line)}: the run that ends here has no result; it is left out." for line in cut]
     return records
@@ -372,10 +391,16 @@ def _values(source: Source, line: int, rest: str) -> dict[str, float]:
     """Every value of a phase line by its name or unit, whatever the version's way of writing."""
     found: dict[str, float] = {}
     ways = [
-        ("seconds", r"^(?:process max:)?([\d.]+)s\b"), ("first", r"\bmin: ?([\d.]+)s"), ("dsets", r"dsets: ?(\d+)|(\d+) dset\b(?!/s)"),
-        ("objects", r"(?:objects: ?(\d+)|(\d+) obj\b(?!/s))"), ("iops", r"([\d.]+) iops/s"), ("objects per second", r"([\d.]+) obj/s"),
-        ("MiB/s", r"([\d.]+) M[iI]?[Bb]/s"), ("factor", r"waiting_factor:([\d.]+)"), ("op-max", r"op-max:([\d.e+-]+)s"),
-    ]  # fmt: skip
+        ("seconds", r"^(?:process max:)?([\d.]+)s\b"),
+        ("first", r"\bmin: ?([\d.]+)s"),
+        ("dsets", r"dsets: ?(\d+)|(\d+) dset\b(?!/s)"),
+        ("objects", r"(?:objects: ?(\d+)|(\d+) obj\b(?!/s))"),
+        ("iops", r"([\d.]+) iops/s"),
+        ("objects per second", r"([\d.]+) obj/s"),
+        ("MiB/s", r"([\d.]+) M[iI]?[Bb]/s"),
+        ("factor", r"waiting_factor:([\d.]+)"),
+        ("op-max", r"op-max:([\d.e+-]+)s"),
+    ]
     for name, pattern in ways:
         if match := re.search(pattern, rest):
             found[name] = source.number(next(g for g in match.groups() if g is not None), line, name)
@@ -469,7 +494,8 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
         if name is None:
             raise source.refuse(
                 1,
-                "the name of a latency file says which operation it holds ('PREFIX-0.00-0-create-all.csv'), and this one does not",
+                "the name of a latency file says which operation it holds ('PREFIX-0.00-0-create-all.csv'), and this "
+                "one does not",
             )
         kind = name["op"] if name["op"] in ("precreate", "cleanup") else "benchmark"
         key = (
@@ -490,7 +516,8 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
                 source = any_file.of_all or next(iter(any_file.of_rank.values()))
                 raise source.refuse(
                     1,
-                    f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these latencies could belong to",
+                    f"the text output has no {kind} phase {iteration} with waiting factor {factor:g} that these "
+                    "latencies could belong to",
                 )
         else:
             phase = Phase(
@@ -513,7 +540,10 @@ def _add_traces(record: Record, sources: list[Source], whole: bool) -> None:
             phase.more["latency_of_ranks"] = ranks
             if of_all:
                 phase.more["latency_of_all_ranks"] = of_all
-            text = "The latency files hold the operations of some ranks only (latency_of_ranks); distributions, time lines and slowest operations are theirs."
+            text = (
+                "The latency files hold the operations of some ranks only (latency_of_ranks); distributions, time "
+                "lines and slowest operations are theirs."
+            )
             if text not in record.warnings:
                 record.warnings.append(text)
 

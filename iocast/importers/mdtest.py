@@ -32,22 +32,44 @@ ROW = re.compile(
 STONEWALL = re.compile(r"^Continue stonewall hit min: (\d+) max: (\d+)")
 NO_STATUS = re.compile(r"could not read stonewall status file", re.IGNORECASE)
 SINGLE = re.compile(
-    r"^(?:V-1: )?(?:main:)?\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?\s+([\d.]+) sec,\s+([\d.]+) ops/sec"
+    r"^(?:V-1: )?(?:main:)?\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?\s+([\d.]+) "
+    r"sec,\s+([\d.]+) ops/sec"
 )
 
 OPERATIONS = {
-    "File creation": "create", "File stat": "stat", "File read": "read", "File removal": "unlink", "Directory creation": "mkdir",
-    "Directory stat": "stat", "Directory read": "readdir", "Directory rename": "rename", "Directory removal": "rmdir", "Tree creation": "mkdir",
+    "File creation": "create",
+    "File stat": "stat",
+    "File read": "read",
+    "File removal": "unlink",
+    "Directory creation": "mkdir",
+    "Directory stat": "stat",
+    "Directory read": "readdir",
+    "Directory rename": "rename",
+    "Directory removal": "rmdir",
+    "Tree creation": "mkdir",
     "Tree removal": "rmdir",
-}  # fmt: skip
+}
 # The tool's options and iocast's parameters of the same pattern (workload/patterns/mdtest.cpp).
 NUMBERS = {
-    "n": "items", "I": "items_per_directory", "b": "branching", "z": "depth", "N": "stride", "w": "write_size", "e": "read_size", "W": "most_seconds",
+    "n": "items",
+    "I": "items_per_directory",
+    "b": "branching",
+    "z": "depth",
+    "N": "stride",
+    "w": "write_size",
+    "e": "read_size",
+    "W": "most_seconds",
     "i": "iterations",
-}  # fmt: skip
+}
 FLAGS = {
-    "u": "unique_directory", "L": "leaf_only", "F": "files_only", "D": "directories_only", "S": "shared_files", "y": "sync", "R": "random_order",
-}  # fmt: skip
+    "u": "unique_directory",
+    "L": "leaf_only",
+    "F": "files_only",
+    "D": "directories_only",
+    "S": "shared_files",
+    "y": "sync",
+    "R": "random_order",
+}
 PHASES = {"C": "create", "T": "stat", "E": "read", "r": "remove"}
 TITLES = {"creation": "create", "stat": "stat", "read": "read", "removal": "remove", "rename": "rename"}
 HALF_DIGIT = 0.0005
@@ -151,13 +173,15 @@ def _records(launch: _Launch) -> list[Record]:
             record.missing["phases[].operations"] = "mdtest does not say how many operations a shared file (-S) got."
         elif any(phase.operations is None for phase in record.phases):
             record.missing["phases[].operations"] = (
-                "mdtest prints how many files were requested; after a stonewall, or over several iterations, not how many there were."
+                "mdtest prints how many files were requested; after a stonewall, or over several iterations, not how "
+                "many there were."
             )
         if any(phase.seconds is None for phase in record.phases):
             record.missing["phases[].seconds"] = "This version of mdtest prints no times."
         if table.iterations > 1 and not table.singles:
             record.missing["phases[] of single iterations"] = (
-                "mdtest prints single iterations with -v only; a phase here is the mean over them, with rate_over_repeats."
+                "mdtest prints single iterations with -v only; a phase here is the mean over them, with "
+                "rate_over_repeats."
             )
         place_one_after_the_other(record.phases)
         records.append(record)
@@ -192,7 +216,8 @@ def _tables(launch: _Launch) -> list[_Table]:
             if len(values) < 4:
                 raise source.refuse(
                     number,
-                    f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was cut off",
+                    f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was "
+                    "cut off",
                 )
             rows[name] = (values[-4:], number)  # versions with per-rank columns have those first
     return tables

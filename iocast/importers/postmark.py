@@ -14,10 +14,13 @@ from iocast.importers.source import Source
 FIRST = re.compile(r"PostMark v([\d.]+)")
 # What `show` prints, and iocast's parameters of the same pattern (workload/patterns/postmark.cpp).
 PARAMETERS = {
-    r"The base number of files is (\d+)": ("number",), r"Transactions: (\d+)": ("transactions",), r"Files range between (\d+) bytes and (\d+) bytes": ("size_low", "size_high"),
-    r"Block sizes are: read=(\d+) bytes, write=(\d+) bytes": ("read", "write"), r"Biases are: read/append=(-?\d+), create/delete=(-?\d+)": ("bias_read", "bias_create"),
+    r"The base number of files is (\d+)": ("number",),
+    r"Transactions: (\d+)": ("transactions",),
+    r"Files range between (\d+) bytes and (\d+) bytes": ("size_low", "size_high"),
+    r"Block sizes are: read=(\d+) bytes, write=(\d+) bytes": ("read", "write"),
+    r"Biases are: read/append=(-?\d+), create/delete=(-?\d+)": ("bias_read", "bias_create"),
     r"Random number generator seed is (\d+)": ("seed",),
-}  # fmt: skip
+}
 
 
 def recognises(source: Source) -> bool:
@@ -117,7 +120,8 @@ def _read_one(source: Source) -> Record:
     }
     if float(total[1]) < 20:
         record.warnings.append(
-            f"PostMark counts whole seconds, at least one; this run took {total[1]} in all, so its rates may be wrong by a multiple."
+            f"PostMark counts whole seconds, at least one; this run took {total[1]} in all, so its rates may be wrong "
+            "by a multiple."
         )
     place_one_after_the_other(phases)
     return record

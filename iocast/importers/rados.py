@@ -85,12 +85,16 @@ def _read_one(source: Source) -> Record:
         record.origin |= {"ranks": source.at(line), "parameters": source.at(line)}
         record.parameters = {"transfer_size": int(concurrent[3]), "object_size": int(concurrent[4])}
     record.missing |= {
-        "command": "rados bench does not print it.", "started": "rados bench prints no start.", "phases[].errors": "rados bench ends at the first failed operation.",
+        "command": "rados bench does not print it.",
+        "started": "rados bench prints no start.",
+        "phases[].errors": "rados bench ends at the first failed operation.",
         "phases[].latency.*.quantiles": "rados bench prints mean, extremes and deviation of latencies.",
-        "phases[].rank_seconds": "rados bench prints no times of single operations in flight.", "phases[].timeline": "rados bench prints means of seconds, no maximum.",
-        "phases[].slowest": "rados bench prints no single operations.", "environment": "rados bench does not say what cluster it measured.",
+        "phases[].rank_seconds": "rados bench prints no times of single operations in flight.",
+        "phases[].timeline": "rados bench prints means of seconds, no maximum.",
+        "phases[].slowest": "rados bench prints no single operations.",
+        "environment": "rados bench does not say what cluster it measured.",
         "seed": "rados bench does not name it.",
-    }  # fmt: skip
+    }
     return record
 
 

@@ -118,11 +118,15 @@ class Phase:
             rank = ranks[op] if ranks and op in ranks else None
             slow += [
                 {
-                    "op": op, "rank": int(rank[i]) if rank is not None else None, "start": float(start[i]), "seconds": float(seconds[i]),
-                    "dataset": None, "object": None,
+                    "op": op,
+                    "rank": int(rank[i]) if rank is not None else None,
+                    "start": float(start[i]),
+                    "seconds": float(seconds[i]),
+                    "dataset": None,
+                    "object": None,
                 }
                 for i in longest
-            ]  # fmt: skip
+            ]
         self.slowest = sorted(slow, key=lambda s: -s["seconds"])[:MAX_SLOW]
 
     def _by_operation(self, latency: Mapping[str, Any]) -> dict[str, Any]:
@@ -268,9 +272,14 @@ class Record:
             "label": self.label,
             "started": self.started,
             "seed": None,
-            "workload": {"name": self.pattern or self.tool, "pattern": self.pattern or self.tool, "parameters": self.parameters},
+            "workload": {
+                "name": self.pattern or self.tool,
+                "pattern": self.pattern or self.tool,
+                "parameters": self.parameters,
+            },
             "placement": {
-                "ranks": self.ranks, "nodes": self.nodes,
+                "ranks": self.ranks,
+                "nodes": self.nodes,
                 "ranks_per_node": _even(self.ranks, self.nodes) if self.ranks and self.nodes else None,
             },
             "environment": self.environment,
@@ -278,7 +287,7 @@ class Record:
             "warnings": self.warnings,
             "status": "complete",
             "phases": [phase.as_json() for phase in self.phases],
-        }  # fmt: skip
+        }
 
 
 OPTION = "option"
@@ -375,7 +384,8 @@ def write_record(record: Record, out: Path) -> None:
             if latency.counts:
                 largest, encoded = latency.encoded()
                 log.append(
-                    f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},{largest:.3f},{encoded}"
+                    f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},"
+                    f"{largest:.3f},{encoded}"
                 )
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

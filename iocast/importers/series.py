@@ -30,9 +30,24 @@ from iocast.names import as_file_name
 from iocast.phases import BYTES
 
 SIZING = (
-    "items", "iterations", "objects", "segments", "block_size", "repeats", "start_index", "phases", "stonewalling_time", "most_seconds", "files",
-    "file_size", "num_files_train", "data_size_per_host_GB", "recordcount", "operationcount", "dirs",
-)  # fmt: skip
+    "items",
+    "iterations",
+    "objects",
+    "segments",
+    "block_size",
+    "repeats",
+    "start_index",
+    "phases",
+    "stonewalling_time",
+    "most_seconds",
+    "files",
+    "file_size",
+    "num_files_train",
+    "data_size_per_host_GB",
+    "recordcount",
+    "operationcount",
+    "dirs",
+)
 """Parameters that say how much a run does, not what."""
 STEEPEST_RISE, STEEPEST_FALL = 1.1, 0.5
 """Exponents by which a rate may rise or fall with ranks or nodes before two placements contradict each other."""
@@ -89,8 +104,8 @@ def import_series(
                 raise InputError(f"No result in {named} can be imported: {series.left_out[0]}{more}")
             if series.logs:
                 raise InputError(
-                    f"{named} has {series.logs} Darshan logs and no result of a benchmark. A log becomes a trace by itself: "
-                    "iocast import LOG --out ops.h5."
+                    f"{named} has {series.logs} Darshan logs and no result of a benchmark. A log becomes a trace by "
+                    "itself: iocast import LOG --out ops.h5."
                 )
             raise InputError(
                 f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats."
@@ -150,7 +165,8 @@ def _unpack(archive: Path, inside: Path) -> None:
         left -= size
         if left < 0:
             raise InputError(
-                f"The archive '{archive}' holds more than {MAX_UNPACKED // 2**30} GiB; unpack it and name what is to be imported."
+                f"The archive '{archive}' holds more than {MAX_UNPACKED // 2**30} GiB; unpack it and name what is to "
+                "be imported."
             )
         if not parts or any(part.startswith("._") for part in parts):
             continue
@@ -173,7 +189,9 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Any]]:
         with tarfile.open(fileobj=io.BytesIO(unpacked(archive))) as tape:
             for member in tape:
                 if member.isfile():
-                    yield member.name, member.size, lambda member=member: tape.extractfile(member).read()  # type: ignore[union-attr]
+                    content = tape.extractfile(member)
+                    assert content is not None  # as it is of every plain file
+                    yield member.name, member.size, content.read
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise InputError(f"The archive '{archive}' can't be unpacked ({error}); it may have been cut off.") from error
 
@@ -208,8 +226,8 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], re
             _add(series, importers[name], group, shown, answer)
         used = [source for group, _ in groups for source in group]
         series.left_out += [
-            f"{shown}: it could belong to any of {len(groups)} runs in this directory; import it with the output of its "
-            "own run."
+            f"{shown}: it could belong to any of {len(groups)} runs in this directory; import it with the output of "
+            "its own run."
             for source, shown in sources
             if source not in used
         ]
@@ -318,11 +336,15 @@ def describe(series: Series) -> dict[str, Any]:
     """series.json: runs, scaling, contradictions, what was left out."""
     runs = [
         {
-            "name": name, "tool": record.tool, "ranks": record.ranks, "nodes": record.nodes,
-            "phases": sorted({phase.name for phase in record.phases}), "files": [f["name"] for f in record.imported["files"]],
+            "name": name,
+            "tool": record.tool,
+            "ranks": record.ranks,
+            "nodes": record.nodes,
+            "phases": sorted({phase.name for phase in record.phases}),
+            "files": [f["name"] for f in record.imported["files"]],
         }
         for name, record in series.runs
-    ]  # fmt: skip
+    ]
     curves = _curves(series)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -475,8 +497,9 @@ def contradictions(curve: str, points: Sequence[Placed]) -> list[dict[str, Any]]
                     for p in (a, b)
                 ],
                 "factor": factor,
-                "sentence": f"{curve}: {a.shown} ({a.run}) and {b.shown} ({b.run}) contradict each other by a factor {factor:.2g}; "
-                f"no law of nodes and ranks explains both. Residuals: {by_run[id(a)]:+.0%} and {by_run[id(b)]:+.0%}.",
+                "sentence": f"{curve}: {a.shown} ({a.run}) and {b.shown} ({b.run}) contradict each other by a factor "
+                f"{factor:.2g}; no law of nodes and ranks explains both. Residuals: {by_run[id(a)]:+.0%} and "
+                f"{by_run[id(b)]:+.0%}.",
             }
         )
     return shown

@@ -16,10 +16,25 @@ THREAD = re.compile(
 )
 TOTAL = re.compile(r"^(total threads|total files|total IOPS|elapsed time|files/sec|IOPS|MiB/sec)\s*=\s*([\d.]+)\s*$")
 OPTION = re.compile(
-    r"^\s*(operation|files/thread|threads|file size \(KB\)|record size \(KB, 0 = maximum\)|fsync after modify\?)\s*: (\S+)\s*$"
+    r"^\s*(operation|files/thread|threads|file size \(KB\)|record size \(KB, 0 = maximum\)|fsync after modify\?)\s*: "
+    r"(\S+)\s*$"
 )
-OPERATIONS = {"create": "create", "append": "append", "read": "read", "stat": "stat", "chmod": "chmod", "rename": "rename", "delete": "unlink", "mkdir": "mkdir",
-              "rmdir": "rmdir", "readdir": "readdir", "delete-renamed": "unlink", "overwrite": "pwrite", "swift-get": "read", "swift-put": "create"}  # fmt: skip
+OPERATIONS = {
+    "create": "create",
+    "append": "append",
+    "read": "read",
+    "stat": "stat",
+    "chmod": "chmod",
+    "rename": "rename",
+    "delete": "unlink",
+    "mkdir": "mkdir",
+    "rmdir": "rmdir",
+    "readdir": "readdir",
+    "delete-renamed": "unlink",
+    "overwrite": "pwrite",
+    "swift-get": "read",
+    "swift-put": "create",
+}
 
 
 def recognises(source: Source) -> bool:
@@ -96,11 +111,15 @@ def _read_one(source: Source) -> Record:
         if status != "ok":
             record.warnings.append(f"{source.at(at)}: a thread of {host} ended with '{status}'.")
     record.missing |= {
-        "command": "smallfile prints its options, not its command line.", "started": "smallfile prints no time of day.",
-        "phases[].latency.*": "smallfile writes response times into files of their own.", "phases[].errors": "smallfile does not count failed operations.",
-        "phases[].timeline": "smallfile's report has no time line.", "phases[].slowest": "smallfile's report has no single operations.",
-        "environment": "smallfile does not say what file system it measured.", "seed": "smallfile does not print it.",
-    }  # fmt: skip
+        "command": "smallfile prints its options, not its command line.",
+        "started": "smallfile prints no time of day.",
+        "phases[].latency.*": "smallfile writes response times into files of their own.",
+        "phases[].errors": "smallfile does not count failed operations.",
+        "phases[].timeline": "smallfile's report has no time line.",
+        "phases[].slowest": "smallfile's report has no single operations.",
+        "environment": "smallfile does not say what file system it measured.",
+        "seed": "smallfile does not print it.",
+    }
     return record
 
 

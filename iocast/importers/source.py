@@ -187,7 +187,8 @@ def unpacked(path: Path) -> bytes:
         done = subprocess.run(["zstd", "-dcq", "--", str(path)], capture_output=True, check=False)
         if done.returncode:
             raise InputError(
-                f"'{path}' can't be unpacked by zstd ({done.stderr.decode(errors='replace').strip()}); it may have been cut off."
+                f"'{path}' can't be unpacked by zstd ({done.stderr.decode(errors='replace').strip()}); it may have "
+                "been cut off."
             )
         return done.stdout
     return data

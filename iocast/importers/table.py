@@ -185,7 +185,8 @@ def _bytes(source: Source, text: str, number: int, name: str) -> float:
         pass
     raise source.refuse(
         number,
-        f"{name} is '{text.removeprefix('1') if name == 'unit' else text}'; allowed are {'operations, ' if name == 'unit' else ''}bytes and units such as MiB",
+        f"{name} is '{text.removeprefix('1') if name == 'unit' else text}'; allowed are "
+        f"{'operations, ' if name == 'unit' else ''}bytes and units such as MiB",
     )
 
 

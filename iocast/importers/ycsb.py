@@ -26,8 +26,17 @@ OPERATIONS = {
     "SCAN": "scan",
     "READ-MODIFY-WRITE": "read-modify-write",
 }
-LATENCIES = {"AverageLatency": "mean", "MinLatency": "min", "MaxLatency": "max", "50thPercentileLatency": "q50", "75thPercentileLatency": "q75",
-             "90thPercentileLatency": "q90", "95thPercentileLatency": "q95", "99thPercentileLatency": "q99", "99.9PercentileLatency": "q999"}  # fmt: skip
+LATENCIES = {
+    "AverageLatency": "mean",
+    "MinLatency": "min",
+    "MaxLatency": "max",
+    "50thPercentileLatency": "q50",
+    "75thPercentileLatency": "q75",
+    "90thPercentileLatency": "q90",
+    "95thPercentileLatency": "q95",
+    "99thPercentileLatency": "q99",
+    "99.9PercentileLatency": "q999",
+}
 UNITS = {"us": 1e-6, "ms": 1e-3}
 
 
@@ -107,11 +116,15 @@ def _read_one(source: Source) -> Record:
     else:
         record.missing["command"] = "The report does not name the command; YCSB prints it before."
     record.missing |= {
-        "started": "YCSB's report has no time of day.", "phases[].bytes": "YCSB does not count bytes.", "environment": "YCSB does not say what it measured.",
-        "phases[].rank_seconds": "YCSB prints no times of single threads.", "phases[].timeline": "YCSB's report has no time line.",
-        "phases[].slowest": "YCSB's report has no single operations.", "seed": "YCSB's report does not name it.",
+        "started": "YCSB's report has no time of day.",
+        "phases[].bytes": "YCSB does not count bytes.",
+        "environment": "YCSB does not say what it measured.",
+        "phases[].rank_seconds": "YCSB prints no times of single threads.",
+        "phases[].timeline": "YCSB's report has no time line.",
+        "phases[].slowest": "YCSB's report has no single operations.",
+        "seed": "YCSB's report does not name it.",
         "latency.hlog": "YCSB's report has mean, extremes and some percentiles.",
-    }  # fmt: skip
+    }
     return record
 
 

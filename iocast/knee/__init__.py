@@ -45,7 +45,7 @@ class Search:
         self.before = probes.seconds  # of an earlier process
         self._looks: dict[str, Seen] = {}
 
-    # ---- loads and settings --------------------------------------------------------------------------------------------
+    # ---- loads and settings -------------------------------------------------------------------------------------
 
     @property
     def cap(self) -> float:
@@ -86,7 +86,7 @@ class Search:
             self._looks[run.name] = look(self.probes.path(run), self.search.phase, self.levels)
         return self._looks[run.name]
 
-    # ---- the search ----------------------------------------------------------------------------------------------------
+    # ---- the search ---------------------------------------------------------------------------------------------
 
     def run(self, report: Report) -> dict[str, Any]:
         """The content of knee.json, which is also written after every run."""
@@ -248,7 +248,7 @@ class Search:
                 seen.append(Observation(centre, self.power(high) > self.power(low)))
         return seen + [Observation(self.load(r), True, *_purpose(r)) for r in self.probes.made("confirm")]
 
-    # ---- the answer ----------------------------------------------------------------------------------------------------
+    # ---- the answer ---------------------------------------------------------------------------------------------
 
     def answer(self, done: Done) -> dict[str, Any]:
         a = self.search
@@ -280,15 +280,33 @@ class Search:
                 level.text: _interval([s.values[level.text] for s in seen], self.confidence) for level in self.levels
             }
         content: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION, "kind": "knee", "workload": a.workload, "phase": a.phase, "backend": a.backend, "over": a.over,
-            "placement": {"ranks": a.ranks, "nodes": a.nodes, "ranks_per_node": a.ranks_per_node, "threads_per_rank": a.threads_per_rank},
+            "schema_version": SCHEMA_VERSION,
+            "kind": "knee",
+            "workload": a.workload,
+            "phase": a.phase,
+            "backend": a.backend,
+            "over": a.over,
+            "placement": {
+                "ranks": a.ranks,
+                "nodes": a.nodes,
+                "ranks_per_node": a.ranks_per_node,
+                "threads_per_rank": a.threads_per_rank,
+            },
             "levels": [{"text": level.text, "quantity": level.quantity, "limit": level.limit} for level in self.levels],
-            "confidence": self.confidence, "precision": self.precision, "length_seconds": a.length, "budget_seconds": self.budget,
-            "reason": reason, "answer": shown,
-            "knee": {"estimate": done.estimate, "low": low, "high": high}, "limited_by": limit,
-            "unloaded": by_load.get(loads[0]["load"]) if loads else None, "bounds": self._bounds(loads), "loads": loads,
-            "runs": len(self.probes.runs), "seconds": self._spent(),
-        }  # fmt: skip
+            "confidence": self.confidence,
+            "precision": self.precision,
+            "length_seconds": a.length,
+            "budget_seconds": self.budget,
+            "reason": reason,
+            "answer": shown,
+            "knee": {"estimate": done.estimate, "low": low, "high": high},
+            "limited_by": limit,
+            "unloaded": by_load.get(loads[0]["load"]) if loads else None,
+            "bounds": self._bounds(loads),
+            "loads": loads,
+            "runs": len(self.probes.runs),
+            "seconds": self._spent(),
+        }
         content["notes"] = self._notes(content)
         return content
 
@@ -356,10 +374,17 @@ class Search:
         if content["limited_by"] == "ranks":
             notes.append(
                 f"Not the server but the number of ranks ({ranks}) ends the search: "
-                + (("the levels hold as fast as they can ask." if self.levels else "power still rises as fast as they can ask.")
-                   if content["reason"] == "always met" else "beyond this load they are never idle, and operations take no longer than without load.")
+                + (
+                    (
+                        "the levels hold as fast as they can ask."
+                        if self.levels
+                        else "power still rises as fast as they can ask."
+                    )
+                    if content["reason"] == "always met"
+                    else "beyond this load they are never idle, and operations take no longer than without load."
+                )
                 + " Ask with more ranks to learn what the server can do."
-            )  # fmt: skip
+            )
         elif content["limited_by"] == "max_rate":
             notes.append(
                 f"The limit --max-rate {self.probes.use.max_rate} ends the search: "
@@ -367,37 +392,44 @@ class Search:
             )
         elif content["limited_by"] == "server":
             notes.append(
-                "No level was missed up to the load that the system can't keep up with; the answer is where its throughput ends."
+                "No level was missed up to the load that the system can't keep up with; the answer is where its "
+                "throughput ends."
             )
         if self.search.over == "rate" and answer and known and content["limited_by"] is None:
             here = min(known, key=lambda e: abs(e["load"] - answer["load"]))
             waits, above = here["response"] - here["service"], here["response"] - known[0]["response"]
             if above > 0.1 * here["response"] and waits > 0.5 * above and here["service"] < RISEN * known[0]["service"]:
                 notes.append(
-                    f"At the answer an operation waits {100 * waits / here['response']:.0f} % of its response time for its own rank, which does one at a time, and takes no longer "
-                    "than without load: this is the limit of the ranks rather than of the server. With more ranks, the same load may keep the levels."
+                    f"At the answer an operation waits {100 * waits / here['response']:.0f} % of its response time for "
+                    "its own rank, which does one at a time, and takes no longer than without load: this is the limit "
+                    "of the ranks rather than of the server. With more ranks, the same load may keep the levels."
                 )
         few = sorted({text for entry in content["loads"] for text in entry["few"]})
         if few:
             notes.append(
-                f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs (--length) know it better."
+                f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs "
+                "(--length) know it better."
             )
         short = [entry["seconds"] for entry in known if entry["seconds"] < 0.5 * self.search.length]
         if short and self.probes.size:
             notes.append(
-                f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest was busy for {min(short):.2g} s. More objects make longer runs."
+                f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest "
+                f"was busy for {min(short):.2g} s. More objects make longer runs."
             )
         if not self.probes.reuses:
             notes.append(
-                f"This workload's phase '{self.search.phase}' can't be run on a data set by itself: every run was the whole workload, as long as its own parameters say."
+                f"This workload's phase '{self.search.phase}' can't be run on a data set by itself: every run was the "
+                "whole workload, as long as its own parameters say."
             )
         elif not self.probes.size:
             notes.append(
-                "The amount of work of a run was the workload's own, as its parameters say, and so their length changed with the load."
+                "The amount of work of a run was the workload's own, as its parameters say, and so their length "
+                "changed with the load."
             )
         if cut := sum(entry["cut_off"] for entry in content["loads"]):
             notes.append(
-                f"{cut} run{'s were' if cut > 1 else ' was'} ended because of taking far longer than planned; this counts as missed."
+                f"{cut} run{'s were' if cut > 1 else ' was'} ended because of taking far longer than planned; this "
+                "counts as missed."
             )
         return notes
 

@@ -56,11 +56,13 @@ def check_levels(levels: list[Level], operations: list[str]) -> None:
         subject, _, what = level.quantity.rpartition(".")
         if what not in STATISTICS.values():
             raise InputError(
-                f"The level '{level.text}' is not about response times. A knee search judges levels such as 'p99(create) < 50 ms', of {', '.join(STATISTICS)}."
+                f"The level '{level.text}' is not about response times. A knee search judges levels such as "
+                f"'p99(create) < 50 ms', of {', '.join(STATISTICS)}."
             )
         if subject not in subjects:
             raise InputError(
-                f"The level '{level.text}' asks for '{subject}', which this workload does not do in the phase that is searched. {allowed_sentence(subject, subjects)}"
+                f"The level '{level.text}' asks for '{subject}', which this workload does not do in the phase that is "
+                f"searched. {allowed_sentence(subject, subjects)}"
             )
 
 
@@ -79,7 +81,8 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
         chosen = [op for op in operations if subject in (op, ANY)]
         if not chosen:
             raise InputError(
-                f"The level '{level.text}' asks for '{subject}', which the run '{path}' did not do in its phase '{phase}'. {allowed_sentence(subject, [*operations, ANY])}"
+                f"The level '{level.text}' asks for '{subject}', which the run '{path}' did not do in its phase "
+                f"'{phase}'. {allowed_sentence(subject, [*operations, ANY])}"
             )
         worst = [run.quantity(f"{op}.response" if opened else op, what) for op in chosen]
         values[level.text] = max(v for v in worst if v is not None)

@@ -87,7 +87,8 @@ class KneeSearch:
             raise InputError(f"A knee search can't be over '{self.over}'. Allowed: rate, waiting_factor.")
         if self.ranks_per_node % self.threads_per_rank:
             raise InputError(
-                f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; take a multiple."
+                f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; "
+                "take a multiple."
             )
         forbidden = ("rate", "waiting_factor", "think_time") if self.over == "rate" else ("rate", "waiting_factor")
         for name in forbidden:
@@ -127,7 +128,8 @@ class Probes:
             and not all(claim.NAME in p.name for p in request.out.iterdir())
         ):
             raise InputError(
-                f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing is overwritten."
+                f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing "
+                "is overwritten."
             )
         self.scratch = None if request.directory is None else request.directory.resolve() / "iocast-campaign"
         self._owned = Owned(request.out, self.scratch, use.take_over)
@@ -174,14 +176,15 @@ class Probes:
             was = self.json.get("search") or {}
             differs = [key for key in was | identity if was.get(key) != identity.get(key)]
             raise InputError(
-                f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its options, or choose another --out."
+                f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its "
+                "options, or choose another --out."
             )
         earlier: dict[str, Any] = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False}
         self.json = earlier | self.json  # of before searches had them
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         end_orphans(self.json["id"])
 
-    # ---- what the workload is ------------------------------------------------------------------------------------------
+    # ---- what the workload is -----------------------------------------------------------------------------------
 
     def _inspect(self) -> None:
         """Operations of the phase, whether it can be run by itself on one data set, and how to size it."""
@@ -286,7 +289,7 @@ class Probes:
             {"repeats": repeats} if repeats > 1 else {}
         )
 
-    # ---- runs ----------------------------------------------------------------------------------------------------------
+    # ---- runs ---------------------------------------------------------------------------------------------------
 
     def made(self, *steps: str) -> list[PlannedRun]:
         """Runs of these steps that say something: complete ones, and ("failed") those that were ended because they took
@@ -388,7 +391,8 @@ class Probes:
             remove_if_empty(self._place())
         if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.search.ranks:
             raise RunError(
-                f"The launcher started {found} ranks in place of {self.search.ranks}; its MPI support does not fit the benchmark's MPI library."
+                f"The launcher started {found} ranks in place of {self.search.ranks}; its MPI support does not fit the "
+                "benchmark's MPI library."
             )
         self._owned.require_held()
         out.rename(final)

@@ -10,7 +10,8 @@ from iocast.text import quantity, table
 
 REASONS = {
     "narrow": "The interval is as narrow as requested.",
-    "time": "The time budget is spent: the interval is as wide as it is; the same command with a larger --budget goes on.",
+    "time": "The time budget is spent: the interval is as wide as it is; the same command with a larger --budget goes "
+    "on.",
     "never met": "Not even the unloaded system keeps the levels.",
     "greatest power": "Runs at the lowest load agree that power does not rise there.",
     "always met": "No load that these ranks, or the limit on their rate, allow misses.",
@@ -65,13 +66,15 @@ def knee_text(knee: dict[str, Any]) -> str:
         elif unloaded:
             printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
             lines.append(
-                f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, {load_text(over, unloaded['load'], ranks)}, {printed} (median)."
+                f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, "
+                f"{load_text(over, unloaded['load'], ranks)}, {printed} (median)."
             )
     else:
         rate, response = answer["rate"], answer["response"]
         title = "Highest load that meets the levels" if levels else "Load of the greatest power"
         lines.append(
-            f"{title}: {load_text(over, answer['load'], ranks)}: {_span('rate', rate)} in all, mean response {_span('', response)}."
+            f"{title}: {load_text(over, answer['load'], ranks)}: {_span('rate', rate)} in all, mean response "
+            f"{_span('', response)}."
         )
         for text, value in answer["values"].items():
             lines.append(f"  {text}: {_span('', value)}, limit {quantity('', parse_level(text).limit)}")
@@ -92,13 +95,15 @@ def knee_text(knee: dict[str, Any]) -> str:
                 f", estimate {load_text(over, where['estimate'], ranks)}" if where["estimate"] is not None else ""
             )
             lines.append(
-                f"The knee is between {load_text(over, low, ranks)} and {load_text(over, high, ranks)} ({sure}){estimate}."
+                f"The knee is between {load_text(over, low, ranks)} and {load_text(over, high, ranks)} "
+                f"({sure}){estimate}."
             )
     if knee["bounds"]:
         bounds = knee["bounds"]
         lines.append(
-            f"Bounds: an operation takes {quantity('', bounds['demand'])} without load, the most was {quantity('rate', bounds['saturated_rate'])}: "
-            f"from N* = D / D_max = {bounds['ranks']:.3g} ranks asking all the time on, some must wait."
+            f"Bounds: an operation takes {quantity('', bounds['demand'])} without load, the most was "
+            f"{quantity('rate', bounds['saturated_rate'])}: from N* = D / D_max = {bounds['ranks']:.3g} ranks asking "
+            "all the time on, some must wait."
         )
     return "\n".join([*lines, f"{why_ended(knee)} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]])
 

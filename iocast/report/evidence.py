@@ -154,10 +154,16 @@ def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Compa
     placement = point.get("placement") or {}
     runs = point.get("runs")
     return Comparison(
-        phase_of_point(point, validation), ranks_of(placement), placement.get("nodes"), float(point.get("waiting_factor") or 0),
-        str(point.get("role") or "check"), "validation", len(runs) if isinstance(runs, list) else runs, float(validation.get("level", 0.9)),
+        phase_of_point(point, validation),
+        ranks_of(placement),
+        placement.get("nodes"),
+        float(point.get("waiting_factor") or 0),
+        str(point.get("role") or "check"),
+        "validation",
+        len(runs) if isinstance(runs, list) else runs,
+        float(validation.get("level", 0.9)),
         _rows(point["rows"]),
-    )  # fmt: skip
+    )
 
 
 def _rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -35,8 +35,8 @@ def write_report(sources: list[Path], out: Path, title: str | None = None, comma
     """Write the report on `sources` to the HTML file `out`.
 
     Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix,
-    recognised by their content; `command` is the one that the page names as its own. Raises InputError for a source that can't be used, RunError when the file can't be
-    written.
+    recognised by their content; `command` is the one that the page names as its own. Raises InputError for a source
+    that can't be used, RunError when the file can't be written.
     """
     read = read_sources(sources)
     title = title or _title(read)
@@ -263,9 +263,15 @@ def swatch(mark: Mark) -> Markup:
     dash = f' stroke-dasharray="{" ".join(map(str, mark.dash))}"' if mark.dash else ""
     line = f'<path d="M1 7H31" stroke="{mark.colour}" stroke-width="2"{dash}/>'
     filled = mark.kind == "point" and mark.label in ("measured", "simulated") or mark.label == "forecast"
-    point = f'<g fill="{mark.colour if filled else "#fff"}" stroke="{mark.colour}" stroke-width="1.6">{_SHAPES[mark.shape]}</g>'
+    point = (
+        f'<g fill="{mark.colour if filled else "#fff"}" stroke="{mark.colour}" '
+        f'stroke-width="1.6">{_SHAPES[mark.shape]}</g>'
+    )
     if mark.kind in ("band", "bar"):
-        inside = f'<rect x="2" y="2" width="28" height="10" fill="{mark.colour}" opacity="{0.6 if mark.kind == "band" else 1}"/>'
+        inside = (
+            f'<rect x="2" y="2" width="28" height="10" fill="{mark.colour}" '
+            f'opacity="{0.6 if mark.kind == "band" else 1}"/>'
+        )
     else:
         inside = (line if mark.kind in ("line", "both") else "") + (point if mark.kind in ("point", "both") else "")
     return Markup(f'<svg width="32" height="14" viewBox="0 0 32 14" aria-hidden="true">{inside}</svg>')

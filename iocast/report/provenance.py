@@ -91,7 +91,8 @@ def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     prices = [
         (
             name,
-            f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} rack units; source: {part.get('source') or 'none'}",
+            f"{part.get('price', 0):,g} {study['currency']}, {part.get('watts', 0):g} W, {part.get('rack_units', 0):g} "
+            f"rack units; source: {part.get('source') or 'none'}",
         )
         for name, part in (requested.get("parts") or {}).items()
     ]
@@ -105,7 +106,8 @@ def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
     unknown = [
         (
             name,
-            f"90 % within a factor of {one.get('factor')}: {', '.join(_as_list(one.get('paths')))}; source: {one.get('source')}",
+            f"90 % within a factor of {one.get('factor')}: {', '.join(_as_list(one.get('paths')))}; source: "
+            f"{one.get('source')}",
         )
         for name, one in (requested.get("uncertainty") or {}).items()
     ]

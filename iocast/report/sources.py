@@ -26,9 +26,9 @@ from iocast.run_directory import read_log, runs_in
 
 SCHEMA_VERSION = 1
 ALLOWED = (
-    "A report is made of run directories (with run.json), directories of them, campaign directories (with campaign.json), "
-    "forecasts and validations (JSON with that kind), fitted platforms (YAML with a part fitted) "
-    "and one study (a directory or JSON that iocast study wrote)."
+    "A report is made of run directories (with run.json), directories of them, campaign directories (with "
+    "campaign.json), forecasts and validations (JSON with that kind), fitted platforms (YAML with a part fitted) and "
+    "one study (a directory or JSON that iocast study wrote)."
 )
 LONGEST = 3600 * 10**9  # ns, the largest latency that a histogram here can hold
 
@@ -270,7 +270,8 @@ def _read(path: Path, sources: Sources) -> None:
             raise InputError(f"{path} is a study without designs or headline; write it again with iocast study.")
         if sources.study is not None:
             raise InputError(
-                f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each other."
+                f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each "
+                "other."
             )
         sources.study = document
     elif kind == "series":
@@ -344,7 +345,8 @@ def _document(path: Path) -> dict[str, Any]:
     version = document.get("schema_version", SCHEMA_VERSION)
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         raise InputError(
-            f"{path} has schema version {strict.shown(version)}, but this iocast reads up to {SCHEMA_VERSION}; use the iocast that wrote it."
+            f"{path} has schema version {strict.shown(version)}, but this iocast reads up to {SCHEMA_VERSION}; use the "
+            "iocast that wrote it."
         )
     require_whole(document, path, partial=True)
     return document

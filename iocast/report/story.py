@@ -325,7 +325,10 @@ def _ran(run: Run) -> str:
         longest = sorted(seconds, key=lambda name: -seconds[name])[:MAX_PHASES]
         listed = ", ".join(f"{name} {units.seconds(seconds[name])}" for name in seconds if name in longest)
         more = f" and {len(seconds) - len(longest)} more" if len(seconds) > len(longest) else ""
-        return f"{who} {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))} for the {len(seconds)} phases of {run.workload}: {listed}{more}."
+        return (
+            f"{who} {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))} for the "
+            f"{len(seconds)} phases of {run.workload}: {listed}{more}."
+        )
     about = run.phase()
     rate = rate_of(about) if about else None
     return f"{who} {did} {units.rate(rate, about.get('rate_unit'))} in {about['name']}." if about and rate else ""
@@ -422,7 +425,8 @@ def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
         worst = max(errors, key=lambda e: abs(e))
         middle = units.error(scored.rate_error).removeprefix("+")
         texts.append(
-            f"{where}, the median error of throughput was {middle} over {len(errors)} points, the worst {units.error(worst)}."
+            f"{where}, the median error of throughput was {middle} over {len(errors)} points, the worst "
+            f"{units.error(worst)}."
         )
     texts += [sentence] if (sentence := one_sided(errors)) else []
     if scored.quantile_error is not None:

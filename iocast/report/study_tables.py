@@ -35,23 +35,55 @@ def _designs(study: dict[str, Any]) -> Table:
     for d in study["designs"]:
         ends, failing = d["breaks_at"] or {}, d["first_failing"] or {}
         what = "the decision" if d["id"] == decision else d["basis"]
-        rows.append({
-            "chosen": d["id"] == decision, **{k: d[k] for k in ("id", "name", "cost", "price", "watts", "rack_units", "probability", "meets", "rate", "tail", "front")}, "what": what,
-            "breaks": ends.get("ranks"), "failing": failing and f"{failing['level']} at {failing['ranks']:,} clients" or None, "why": why(failing.get("why")),
-        })  # fmt: skip
+        rows.append(
+            {
+                "chosen": d["id"] == decision,
+                **{
+                    k: d[k]
+                    for k in (
+                        "id",
+                        "name",
+                        "cost",
+                        "price",
+                        "watts",
+                        "rack_units",
+                        "probability",
+                        "meets",
+                        "rate",
+                        "tail",
+                        "front",
+                    )
+                },
+                "what": what,
+                "breaks": ends.get("ranks"),
+                "failing": failing and f"{failing['level']} at {failing['ranks']:,} clients" or None,
+                "why": why(failing.get("why")),
+            }
+        )
     columns = [
-        Column("id", "id"), Column("name", "design"), Column("what", "basis"), Column("cost", _money(study, "cost"), "money"),
-        Column("probability", "keeps all levels", "chance"), Column("rate", "rate", "rate"), Column("tail", "q99", "seconds"),
-        Column("breaks", "breaks at clients", "count"), Column("failing", "fails first"), Column("why", "because"), Column("price", _money(study, "price"), "money"), Column("watts", "watts", "count"),
+        Column("id", "id"),
+        Column("name", "design"),
+        Column("what", "basis"),
+        Column("cost", _money(study, "cost"), "money"),
+        Column("probability", "keeps all levels", "chance"),
+        Column("rate", "rate", "rate"),
+        Column("tail", "q99", "seconds"),
+        Column("breaks", "breaks at clients", "count"),
+        Column("failing", "fails first"),
+        Column("why", "because"),
+        Column("price", _money(study, "price"), "money"),
+        Column("watts", "watts", "count"),
         Column("rack_units", "rack units", "number"),
-    ]  # fmt: skip
+    ]
     columns = [
         c for c in columns if c.key not in ("price", "watts", "rack_units", "cost") or any(r[c.key] for r in rows)
     ]
     note = (
-        "Every design looked at, cheapest first; a click on a heading, or Enter on it, sorts by that column. Rate (of all operations) and q99 (of the slowest operation) are at the largest scale"
-        f"{', means over the workloads' if len(study['workloads']) > 1 else ''}; the levels themselves are in their own table. A design that was only screened has "
-        "an upper estimate of its chance. Breaks at: best estimate of the clients from which on a level is missed."
+        "Every design looked at, cheapest first; a click on a heading, or Enter on it, sorts by that column. Rate (of "
+        "all operations) and q99 (of the slowest operation) are at the largest "
+        f"scale{', means over the workloads' if len(study['workloads']) > 1 else ''}; the levels themselves are in "
+        "their own table. A design that was only screened has an upper estimate of its chance. Breaks at: best "
+        "estimate of the clients from which on a level is missed."
     )
     return Table("designs", "The designs", note, columns, rows, leads=True)
 
@@ -83,9 +115,14 @@ def _levels(study: dict[str, Any]) -> Table:
         for level in study["levels"]
     ]
     columns = [
-        Column("level", "level"), Column("workloads", "workload"), Column("at", "at scale"), Column("under", "when"),
-        Column("rules_out", "rules out designs", "share"), Column("alone", "by itself alone", "share"), Column("why", "reason"),
-    ]  # fmt: skip
+        Column("level", "level"),
+        Column("workloads", "workload"),
+        Column("at", "at scale"),
+        Column("under", "when"),
+        Column("rules_out", "rules out designs", "share"),
+        Column("alone", "by itself alone", "share"),
+        Column("why", "reason"),
+    ]
     columns = [c for c in columns if c.key != "why" or any(r["why"] for r in rows)]
     return Table(
         "levels",
@@ -101,10 +138,15 @@ def _conditions(study: dict[str, Any]) -> Table:
     design = next((d for d in study["designs"] if d["id"] == chosen), None)
     rows = list(design["levels"]) if design else []
     columns = [
-        Column("level", "level"), Column("workload", "workload"), Column("scale", "scale"), Column("limit", "limit", "quantity"),
-        Column("value", "forecast", "quantity"), Column("low", "90 % interval", "quantity", "high"), Column("margin", "margin, factor", "factor"),
+        Column("level", "level"),
+        Column("workload", "workload"),
+        Column("scale", "scale"),
+        Column("limit", "limit", "quantity"),
+        Column("value", "forecast", "quantity"),
+        Column("low", "90 % interval", "quantity", "high"),
+        Column("margin", "margin, factor", "factor"),
         Column("probability", "kept with", "chance"),
-    ]  # fmt: skip
+    ]
     name = f"How \u201c{design['name']}\u201d keeps each level" if design else ""
     return Table(
         "conditions",
@@ -132,9 +174,15 @@ def _relaxations(study: dict[str, Any]) -> Table:
         if not needed["down"]
     ]
     columns = [
-        Column("design", "id"), Column("name", "design"), Column("saves", _money(study, "saves"), "money"), Column("probability", "keeps all now", "chance"),
-        Column("level", "level"), Column("limit", "limit", "quantity"), Column("needed", "would have to be", "quantity"), Column("scale", "because of scale"),
-    ]  # fmt: skip
+        Column("design", "id"),
+        Column("name", "design"),
+        Column("saves", _money(study, "saves"), "money"),
+        Column("probability", "keeps all now", "chance"),
+        Column("level", "level"),
+        Column("limit", "limit", "quantity"),
+        Column("needed", "would have to be", "quantity"),
+        Column("scale", "because of scale"),
+    ]
     note = "With these limits in place of the present ones the design keeps all levels with the required confidence."
     return Table("relaxations", "What cheaper designs would need", note, columns, rows)
 
@@ -142,9 +190,12 @@ def _relaxations(study: dict[str, Any]) -> Table:
 def _measurements(study: dict[str, Any]) -> Table:
     rows = [{**m, "tells": ", ".join(m["tells"])} for m in study["measurements"]]
     columns = [
-        Column("name", "measurement"), Column("tells", "tells"), Column("value", _money(study, "saves on average"), "money"),
-        Column("price", _money(study, "costs"), "money"), Column("net", _money(study, "is worth"), "money"),
-    ]  # fmt: skip
+        Column("name", "measurement"),
+        Column("tells", "tells"),
+        Column("value", _money(study, "saves on average"), "money"),
+        Column("price", _money(study, "costs"), "money"),
+        Column("net", _money(study, "is worth"), "money"),
+    ]
     falling = study["falling_short"]
     note = (
         "The expected value of information: what a choice made with the result costs less on average"
@@ -153,7 +204,8 @@ def _measurements(study: dict[str, Any]) -> Table:
             if falling is not None
             else ""
         )
-        + ". Rows without a price say what it would be worth to know a thing exactly: no measurement of it is worth more."
+        + ". Rows without a price say what it would be worth to know a thing exactly: no measurement of it is worth "
+        "more."
     )
     return Table("measurements", "What to measure before signing", note, columns, rows)
 
@@ -161,10 +213,17 @@ def _measurements(study: dict[str, Any]) -> Table:
 def _uncertain(study: dict[str, Any]) -> Table:
     rows = [{**u, "effect": u["effect"] - 1} for u in study["sensitivity"]["uncertain"]]
     columns = [
-        Column("name", "uncertain"), Column("factor", "known to a factor of", "number"), Column("level", "tightest level"), Column("scale", "at scale"),
-        Column("effect", "effect of one standard deviation", "error"), Column("turns_at", "turns at, times", "number"),
-    ]  # fmt: skip
-    note = "Turns at: the factor on the best estimate at which the level changes from kept to missed or back, all else being as thought."
+        Column("name", "uncertain"),
+        Column("factor", "known to a factor of", "number"),
+        Column("level", "tightest level"),
+        Column("scale", "at scale"),
+        Column("effect", "effect of one standard deviation", "error"),
+        Column("turns_at", "turns at, times", "number"),
+    ]
+    note = (
+        "Turns at: the factor on the best estimate at which the level changes from kept to missed or back, all else "
+        "being as thought."
+    )
     return Table("uncertain", "What is uncertain", note, columns, rows, folded=True)
 
 
@@ -175,9 +234,14 @@ def _axes(study: dict[str, Any]) -> Table:
         for v in a["values"]
     ]
     columns = [
-        Column("axis", "axis"), Column("value", "value"), Column("cost", _money(study, "mean cost"), "money"), Column("rate", "mean rate", "rate"),
-        Column("tail", "mean q99", "seconds"), Column("worst_margin", "mean worst margin, log", "number"), Column("share", "axis explains", "share"),
-    ]  # fmt: skip
+        Column("axis", "axis"),
+        Column("value", "value"),
+        Column("cost", _money(study, "mean cost"), "money"),
+        Column("rate", "mean rate", "rate"),
+        Column("tail", "mean q99", "seconds"),
+        Column("worst_margin", "mean worst margin, log", "number"),
+        Column("share", "axis explains", "share"),
+    ]
     return Table(
         "axes",
         "Axes and their values",

@@ -10,17 +10,23 @@ from iocast.report import units
 from iocast.text import NARROWED, ROUGHLY, kind_of_row, too_wide
 
 WRITERS = {
-    "money": units.money, "chance": units.chance, "count": units.count, "seconds": units.seconds, "error": units.error, "share": units.share,
-    "factor": units.factor, "plain": "{:g}".format,
-}  # fmt: skip
+    "money": units.money,
+    "chance": units.chance,
+    "count": units.count,
+    "seconds": units.seconds,
+    "error": units.error,
+    "share": units.share,
+    "factor": units.factor,
+    "plain": "{:g}".format,
+}
 
 
 @dataclass(frozen=True)
 class Column:
-    """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share, chance,
-    factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`). With `to`
-    the cell is an interval, from this key's value to that key's. `within` are the keys of a forecast's interval: where
-    that is too wide, the cell is not the value but ROUGHLY."""
+    """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share,
+    chance, factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`).
+    With `to` the cell is an interval, from this key's value to that key's. `within` are the keys of a forecast's
+    interval: where that is too wide, the cell is not the value but ROUGHLY."""
 
     key: str
     title: str

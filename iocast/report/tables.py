@@ -43,21 +43,39 @@ def _knees(sources: Sources) -> Table:
         seconds = {text: value["value"] for text, value in (answer.get("values") or {}).items()}
         rows.append(
             {
-                "search": knee["name"], "ranks": ranks, "what": " and ".join(level["text"] for level in knee["levels"]) or "greatest power",
-                "load": load_text(knee["over"], answer.get("load"), ranks), "low": load_text(knee["over"], ends["low"], ranks),
-                "high": load_text(knee["over"], ends["high"], ranks) if ends["high"] is not None or not answer else "not reached",
-                "confidence": knee["confidence"], "confirmed": answer.get("confirmed"), "rate": (answer.get("rate") or {}).get("value"),
+                "search": knee["name"],
+                "ranks": ranks,
+                "what": " and ".join(level["text"] for level in knee["levels"]) or "greatest power",
+                "load": load_text(knee["over"], answer.get("load"), ranks),
+                "low": load_text(knee["over"], ends["low"], ranks),
+                "high": load_text(knee["over"], ends["high"], ranks)
+                if ends["high"] is not None or not answer
+                else "not reached",
+                "confidence": knee["confidence"],
+                "confirmed": answer.get("confirmed"),
+                "rate": (answer.get("rate") or {}).get("value"),
                 "response": (answer.get("response") or {}).get("value"),
-                "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()), "why": why_ended(knee),
+                "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()),
+                "why": why_ended(knee),
             }
-        )  # fmt: skip
+        )
     columns = [
-        Column("search", "search"), Column("ranks", "ranks", "count"), Column("what", "searched"), Column("load", "load"), Column("low", "knee from"), Column("high", "to"),
-        Column("confidence", "confidence", "share"), Column("confirmed", "fresh runs there", "count"), Column("rate", "throughput", "rate"),
-        Column("response", "mean response", "seconds"), Column("values", "levels there"), Column("why", "why it ended"),
-    ]  # fmt: skip
+        Column("search", "search"),
+        Column("ranks", "ranks", "count"),
+        Column("what", "searched"),
+        Column("load", "load"),
+        Column("low", "knee from"),
+        Column("high", "to"),
+        Column("confidence", "confidence", "share"),
+        Column("confirmed", "fresh runs there", "count"),
+        Column("rate", "throughput", "rate"),
+        Column("response", "mean response", "seconds"),
+        Column("values", "levels there"),
+        Column("why", "why it ended"),
+    ]
     note = (
-        "The load is the highest that kept the levels in fresh runs, or that of the greatest power (throughput over response time); the knee itself lies in the interval. "
+        "The load is the highest that kept the levels in fresh runs, or that of the greatest power (throughput over "
+        "response time); the knee itself lies in the interval. "
         + " ".join(dict.fromkeys(n for knee in sources.knees for n in knee["notes"]))
     )
     return Table("knees", "Knee", note.strip(), columns, rows, leads=True)
@@ -67,12 +85,19 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
     names = {n for c in compared for r in c.rows for n in (r.get("baselines") or {})}
     baselines = sorted(names, key=evidence.baseline_order)
     columns = [
-        Column("phase", "phase"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("quantity", "quantity"),
-        Column("measured", "measured", "quantity"), Column("measured_low", "range of repeats", "quantity", "measured_high"),
+        Column("phase", "phase"),
+        Column("ranks", "ranks", "count"),
+        Column("waiting_factor", "waiting factor", "plain"),
+        Column("quantity", "quantity"),
+        Column("measured", "measured", "quantity"),
+        Column("measured_low", "range of repeats", "quantity", "measured_high"),
         *([Column("truth", "truth", "quantity")] if any("truth" in row for c in compared for row in c.rows) else []),
-        Column("forecast", "forecast", "quantity"), Column("low", "interval", "quantity", "high"), Column("error", "error", "error"),
-        Column("inside", "inside", "yesno"), *(Column(n, f"error of {n}", "error") for n in baselines),
-    ]  # fmt: skip
+        Column("forecast", "forecast", "quantity"),
+        Column("low", "interval", "quantity", "high"),
+        Column("error", "error", "error"),
+        Column("inside", "inside", "yesno"),
+        *(Column(n, f"error of {n}", "error") for n in baselines),
+    ]
     rows = []
     for c in compared:
         for row in c.rows:
@@ -80,8 +105,8 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
             errors = {n: (printed.get(n) or {}).get("error") for n in baselines}
             rows.append({"phase": c.phase, "ranks": c.ranks, "waiting_factor": c.waiting_factor, **row, **errors})
     note = (
-        "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the measurement. "
-        "Bounds have no error: they say only between what the answer must lie."
+        "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the "
+        "measurement. Bounds have no error: they say only between what the answer must lie."
     )
     if any("truth" in row for c in compared for row in c.rows):
         note += " Truth: the drawn server alone in a simulation, without the kernel, FUSE and the benchmark."
@@ -94,12 +119,19 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
 def _forecasts(sources: Sources) -> Table:
     tails = {n for f in sources.forecasts for n in f["quantities"] if n.endswith(".q99")}
     columns = [
-        Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("nodes", "nodes", "count"),
-        Column("waiting_factor", "waiting factor", "plain"), Column("rate", "throughput", "rate", within=("rate_low", "rate_high")),
+        Column("phase", "phase"),
+        Column("system", "system"),
+        Column("ranks", "ranks", "count"),
+        Column("nodes", "nodes", "count"),
+        Column("waiting_factor", "waiting factor", "plain"),
+        Column("rate", "throughput", "rate", within=("rate_low", "rate_high")),
         Column("rate_low", "interval", "rate", "rate_high"),
-        *(Column(n, n, "seconds", within=(f"{n}.low", f"{n}.high")) for n in sorted(tails, key=evidence.quantity_order)),
+        *(
+            Column(n, n, "seconds", within=(f"{n}.low", f"{n}.high"))
+            for n in sorted(tails, key=evidence.quantity_order)
+        ),
         Column("extrapolation", "extrapolation", "factor"),
-    ]  # fmt: skip
+    ]
     rows: list[dict[str, Any]] = []
     for label, forecasts in (
         pair for phase in evidence.forecast_phases(sources) for pair in evidence.what_if(sources, phase).items()
@@ -108,14 +140,20 @@ def _forecasts(sources: Sources) -> Table:
             rate = f["quantities"].get("rate") or {}
             rows.append(
                 {
-                    "phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "nodes": f["placement"].get("nodes"),
-                    "waiting_factor": evidence.waiting_factor(f), "rate": rate.get("value"), "rate_low": rate.get("low"),
-                    "rate_high": rate.get("high"), "unit": rate.get("unit"),
+                    "phase": evidence.phase_of(f),
+                    "system": label,
+                    "ranks": evidence.ranks_of(f["placement"]),
+                    "nodes": f["placement"].get("nodes"),
+                    "waiting_factor": evidence.waiting_factor(f),
+                    "rate": rate.get("value"),
+                    "rate_low": rate.get("low"),
+                    "rate_high": rate.get("high"),
+                    "unit": rate.get("unit"),
                     **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
                     **{f"{n}.{end}": (f["quantities"].get(n) or {}).get(end) for n in tails for end in ("low", "high")},
                     "extrapolation": f.get("extrapolation"),
                 }
-            )  # fmt: skip
+            )
     if not any(r["waiting_factor"] for r in rows):
         columns = [c for c in columns if c.key != "waiting_factor"]
     note = "q99 is exceeded by one operation in a hundred. Extrapolation is these ranks over the most that were fitted."
@@ -134,18 +172,32 @@ def _family(sources: Sources) -> Table:
     systems = list(dict.fromkeys(one["name"] for _, f in shown for one in f["family"]["systems"]))
     rows = [
         {
-            "phase": evidence.phase_of(f), "system": label, "ranks": evidence.ranks_of(f["placement"]), "quantity": name, "forecast": f["quantities"][name]["value"],
-            "low": ends["low"], "high": ends["high"], **{one["name"]: one["quantities"].get(name) for one in f["family"]["systems"]},
+            "phase": evidence.phase_of(f),
+            "system": label,
+            "ranks": evidence.ranks_of(f["placement"]),
+            "quantity": name,
+            "forecast": f["quantities"][name]["value"],
+            "low": ends["low"],
+            "high": ends["high"],
+            **{one["name"]: one["quantities"].get(name) for one in f["family"]["systems"]},
         }
         for label, f in shown
         for name, ends in f["family"]["range"].items()
         if name == "rate" or name.endswith((".q50", ".q99"))
-    ]  # fmt: skip
+    ]
     columns = [
-        Column("phase", "phase"), Column("system", "system"), Column("ranks", "ranks", "count"), Column("quantity", "quantity"), Column("forecast", "forecast", "quantity"),
-        Column("low", "range, not an interval", "quantity", "high"), *(Column(name, name, "quantity") for name in systems),
-    ]  # fmt: skip
-    note = "No measurement of these systems is known. The last columns are models that were set to measurements of other systems of the family, with the same question."
+        Column("phase", "phase"),
+        Column("system", "system"),
+        Column("ranks", "ranks", "count"),
+        Column("quantity", "quantity"),
+        Column("forecast", "forecast", "quantity"),
+        Column("low", "range, not an interval", "quantity", "high"),
+        *(Column(name, name, "quantity") for name in systems),
+    ]
+    note = (
+        "No measurement of these systems is known. The last columns are models that were set to measurements of other "
+        "systems of the family, with the same question."
+    )
     return Table(
         "family", "Forecasts without measurements beside measured systems of their family", note, columns, rows
     )
@@ -183,25 +235,41 @@ def _runs(sources: Sources) -> Table:
         tails |= set(values)
         rows.append(
             {
-                "run": run.point or run.name, "source": "simulated" if run.simulated else "measured", "role": run.role or None,
-                "ranks": run.ranks, "nodes": run.nodes, "waiting_factor": run.waiting_factor, "phase": phase.get("name"),
+                "run": run.point or run.name,
+                "source": "simulated" if run.simulated else "measured",
+                "role": run.role or None,
+                "ranks": run.ranks,
+                "nodes": run.nodes,
+                "waiting_factor": run.waiting_factor,
+                "phase": phase.get("name"),
                 "repeat": phase.get("repeat"),
-                "rate": rate_of(phase), "unit": phase.get("rate_unit"), "errors": phase.get("errors"), "balance": phase.get("balance"), "node_balance": phase.get("node_balance"),
+                "rate": rate_of(phase),
+                "unit": phase.get("rate_unit"),
+                "errors": phase.get("errors"),
+                "balance": phase.get("balance"),
+                "node_balance": phase.get("node_balance"),
                 **values,
             }
-        )  # fmt: skip
+        )
     columns = [
-        Column("run", "run"), Column("source", "source"), Column("role", "role"), Column("ranks", "ranks", "count"),
-        Column("nodes", "nodes", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"),
+        Column("run", "run"),
+        Column("source", "source"),
+        Column("role", "role"),
+        Column("ranks", "ranks", "count"),
+        Column("nodes", "nodes", "count"),
+        Column("waiting_factor", "waiting factor", "plain"),
+        Column("phase", "phase"),
         Column("repeat", "repeat", "count"),
-        Column("rate", "throughput", "rate"), Column("errors", "failed", "count"), Column("balance", "balance", "share"),
+        Column("rate", "throughput", "rate"),
+        Column("errors", "failed", "count"),
+        Column("balance", "balance", "share"),
         Column("node_balance", "balance of nodes", "share"),
         *(Column(n, n, "seconds") for n in sorted(tails, key=evidence.quantity_order)),
-    ]  # fmt: skip
+    ]
     columns = [c for c in columns if c.key not in ("repeat", "node_balance") or any(r[c.key] for r in rows)]
     note = (
-        "One line for each phase but set-up and clean-up, and each repeat of it. Balance is the first rank's end over the last rank's; "
-        "of nodes, likewise of the means of their ranks."
+        "One line for each phase but set-up and clean-up, and each repeat of it. Balance is the first rank's end over "
+        "the last rank's; of nodes, likewise of the means of their ranks."
     )
     return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
 
@@ -227,13 +295,19 @@ def _demands(sources: Sources) -> Table:
                 }
             )
     columns = [
-        Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"),
-        Column("resource", "resource"), Column("utilisation", "used", "share"), Column("demand", "an operation takes", "seconds"),
+        Column("run", "run"),
+        Column("ranks", "ranks", "count"),
+        Column("waiting_factor", "waiting factor", "plain"),
+        Column("phase", "phase"),
+        Column("resource", "resource"),
+        Column("utilisation", "used", "share"),
+        Column("demand", "an operation takes", "seconds"),
         Column("rate_at_most", "allows at most", "rate"),
-    ]  # fmt: skip
+    ]
     note = (
-        "Busy time over completed operations (utilisation law). A machine's processors also count what else ran there; the lines of processes do not. "
-        "No rate above the last column can pass the resource, whatever the number of ranks."
+        "Busy time over completed operations (utilisation law). A machine's processors also count what else ran there; "
+        "the lines of processes do not. No rate above the last column can pass the resource, whatever the number of "
+        "ranks."
     )
     return Table(
         "demands", "What an operation takes of the observed resources", note, columns, rows, folded=len(rows) > 12
@@ -258,10 +332,18 @@ def _waits(sources: Sources) -> Table:
         for where, share in shares.items()
     ]
     columns = [
-        Column("run", "run"), Column("ranks", "ranks", "count"), Column("waiting_factor", "waiting factor", "plain"), Column("phase", "phase"), Column("process", "process"),
-        Column("share", "of its time", "share"), Column("where", "asleep in"),
-    ]  # fmt: skip
-    note = "Functions of the kernel, the innermost first; the rest of the time processes worked or waited for a core. What is not there at few ranks, no forecast from few ranks can know."
+        Column("run", "run"),
+        Column("ranks", "ranks", "count"),
+        Column("waiting_factor", "waiting factor", "plain"),
+        Column("phase", "phase"),
+        Column("process", "process"),
+        Column("share", "of its time", "share"),
+        Column("where", "asleep in"),
+    ]
+    note = (
+        "Functions of the kernel, the innermost first; the rest of the time processes worked or waited for a core. "
+        "What is not there at few ranks, no forecast from few ranks can know."
+    )
     return Table("waits", "What processes waited for in the kernel", note, columns, rows, folded=len(rows) > 12)
 
 
@@ -294,7 +376,10 @@ def _structures(sources: Sources) -> Table:
         Column("platform", "platform"), Column("structure", "structure"), Column("weight", "weight", "share"),
         Column("misfit", "misfit", "number"),
     ]  # fmt: skip
-    note = "Where several structures share the weight, the measurements can't tell them apart and the intervals span them all."
+    note = (
+        "Where several structures share the weight, the measurements can't tell them apart and the intervals span them "
+        "all."
+    )
     return Table("structures", "Structures that were tried", note, columns, rows, folded=True)
 
 

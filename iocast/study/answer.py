@@ -102,10 +102,14 @@ def answer(search: Search, command: list[str]) -> Json:
     )
     result["shown"] = [c.design.id for c in shown]
     result["search"] = {
-        "explored": search.explored, "designs": study.size, "excluded": study.size - len(search.candidates) if search.explored == "full factorial" else None,
-        "looked_at": len(search.candidates), "within_limits": len(search.allowed), "simulated": len(search.tried),
+        "explored": search.explored,
+        "designs": study.size,
+        "excluded": study.size - len(search.candidates) if search.explored == "full factorial" else None,
+        "looked_at": len(search.candidates),
+        "within_limits": len(search.allowed),
+        "simulated": len(search.tried),
         "replications": max((len(c.replications) for c in search.tried), default=0),
-    }  # fmt: skip
+    }
     result["extrapolation"] = _extrapolation(search)
     result["programs"] = {"version": versions(), **programs()}
     result["study"] = document_of(study)
@@ -187,11 +191,16 @@ def _extrapolation(search: Search) -> float | None:
 def _workload(search: Search, name: str) -> Json:
     workload, profile = search.study.workloads[name], search.desk.profiles[name]
     return {
-        "name": name, "workload": workload.reference.rpartition("/")[2], "weight": workload.weight, "phase": profile["phase"],
-        "settings": workload.settings, "operations": profile["operations"], "scales": list(workload.scales),
+        "name": name,
+        "workload": workload.reference.rpartition("/")[2],
+        "weight": workload.weight,
+        "phase": profile["phase"],
+        "settings": workload.settings,
+        "operations": profile["operations"],
+        "scales": list(workload.scales),
         "screened": search.desk.can_screen(name),
         "simulated_share": min(search.desk.share(name, search.study.scales[s]) for s in workload.scales),
-    }  # fmt: skip
+    }
 
 
 def _shown(search: Search, best: Candidate | None, front: list[Candidate]) -> list[Candidate]:
@@ -403,12 +412,18 @@ def _levels(search: Search) -> list[Json]:
         failing = fails[level.name]
         rows.append(
             {
-                "level": level.name, "quantity": level.quantity, "limit": level.limit, "upper": level.upper, "at": list(level.at), "workloads": list(level.workloads),
-                "under": level.under or None, "why": level.why or None,
+                "level": level.name,
+                "quantity": level.quantity,
+                "limit": level.limit,
+                "upper": level.upper,
+                "at": list(level.at),
+                "workloads": list(level.workloads),
+                "under": level.under or None,
+                "why": level.why or None,
                 "rules_out": float(failing.mean()) if len(failing) else None,
                 "alone": float((failing & (together == 1)).mean()) if len(failing) else None,
             }
-        )  # fmt: skip
+        )
     return rows
 
 

@@ -33,9 +33,10 @@ def ladder(search: Search) -> list[int]:
 
 def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
     """By design that was simulated: {ranks, level, workload, beyond, unsolved}: `ranks` at which the first level is
-    missed, None when none is up to `beyond` ranks. By the analytic solver, set right at the simulated scales and between
-    them in proportion. `unsolved`: levels that the solver doesn't know, on a time or of a workload that it can't solve;
-    they are looked at in simulations of the study's scales alone, and so is what lies within `beyond` then."""
+    missed, None when none is up to `beyond` ranks. By the analytic solver, set right at the simulated scales and
+    between them in proportion. `unsolved`: levels that the solver doesn't know, on a time or of a
+    workload that it can't solve; they are looked at in simulations of the study's scales alone, and so is what lies
+    within `beyond` then."""
     nodes = ladder(search)
     per_node = search.study.largest.ranks_per_node
     last = search.study.largest.name
@@ -118,10 +119,20 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
         at = capacity / each if len(solved) > 1 and solved[-2][1]["bounds"]["upper"] >= 0.999 * capacity else None
         for ranks, one in solved:
             low, high = one["bounds"]["lower"] or None, one["bounds"]["upper"]
-            rows.append({
-                "workload": workload, "series": "analytic solver", "ranks": ranks, "rate": one["quantities"]["rate"], "mean": _mean(one), "rate_low": low,
-                "rate_high": high, "mean_low": None if thinks else ranks / high, "mean_high": None if thinks or not low else ranks / low, "knee": at,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "workload": workload,
+                    "series": "analytic solver",
+                    "ranks": ranks,
+                    "rate": one["quantities"]["rate"],
+                    "mean": _mean(one),
+                    "rate_low": low,
+                    "rate_high": high,
+                    "mean_low": None if thinks else ranks / high,
+                    "mean_high": None if thinks or not low else ranks / low,
+                    "knee": at,
+                }
+            )
         for name in search.study.workloads[workload].scales:
             one = c.best.get(Point(NORMAL, workload, name), {})
             if "quantities" in one:

@@ -54,7 +54,8 @@ def compare(
     rows = _rows(sides, level)
     if not rows:
         raise InputError(
-            f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs of the same workloads and scales."
+            f"'{first}' and '{second}' have no workload, scale and quantity in common; compare designs of the same "
+            "workloads and scales."
         )
     answer: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
     answer["sides"] = [
@@ -70,24 +71,28 @@ def _design(argument: str) -> Json:
     directory = Path(path) if path and (Path(path) / ANSWER).is_file() else Path(argument)
     if not (directory / ANSWER).is_file():
         raise InputError(
-            f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY for its decision."
+            f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY "
+            "for its decision."
         )
     reported, samples = read_json(directory / ANSWER, "study"), read_json(directory / SAMPLES, "samples")
     if directory == Path(argument):
         if reported["decision"] is None:
             raise InputError(
-                f"The study '{directory}' has no decision; name one of its designs: {directory}:{reported['designs'][0]['id']}."
+                f"The study '{directory}' has no decision; name one of its designs: "
+                f"{directory}:{reported['designs'][0]['id']}."
             )
         design = reported["decision"]["id"]
     known = {d["id"]: d for d in reported["designs"]} | {d["name"]: d for d in reported["designs"]}
     if design not in known:
         raise InputError(
-            f"The study '{directory}' has no design '{design}'. {allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}"
+            f"The study '{directory}' has no design '{design}'. "
+            f"{allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}"
         )
     found: dict[str, Any] = known[design]
     if found["id"] not in samples["designs"]:
         raise InputError(
-            f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: {{simulate: ...}} in the study."
+            f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: "
+            f"{{simulate: ...}} in the study."
         )
     return found | {
         "argument": argument,
@@ -184,7 +189,8 @@ def _conclusion(sides: list[Json], rows: list[Json]) -> str:
     if a["cost"] or b["cost"]:
         gap = b["cost"] - a["cost"]
         words.append(
-            f"{quoted(b['name'])} costs {money(abs(gap), b['currency'])} {'more' if gap > 0 else 'less'} than {quoted(a['name'])}."
+            f"{quoted(b['name'])} costs {money(abs(gap), b['currency'])} {'more' if gap > 0 else 'less'} than "
+            f"{quoted(a['name'])}."
             if gap
             else "Both cost the same."
         )
@@ -195,11 +201,13 @@ def _conclusion(sides: list[Json], rows: list[Json]) -> str:
         if r["ratio"]:
             sure = "" if r["clear"] else ", which may be chance" if abs(math.log(r["ratio"])) > 0.01 else ""
             words.append(
-                f"At {r['ranks']:,} clients of {r['workload']} it serves {percent(r['ratio'] - 1)} operations a second{sure}."
+                f"At {r['ranks']:,} clients of {r['workload']} it serves {percent(r['ratio'] - 1)} operations a "
+                f"second{sure}."
             )
     if a["probability"] is not None and b["probability"] is not None:
         words.append(
-            f"It keeps all levels with {100 * b['probability']:.0f} % confidence, the other with {100 * a['probability']:.0f} %."
+            f"It keeps all levels with {100 * b['probability']:.0f} % confidence, the other with "
+            f"{100 * a['probability']:.0f} %."
         )
     return " ".join(words)
 

@@ -85,7 +85,7 @@ class Desk:
         self._residuals: dict[tuple[str, str], Residuals | None] = {}
         self._changes: dict[tuple[str, str, int, int], dict[str, float]] = {}
 
-    # Questions to a platform ------------------------------------------------------------------------------------------------
+    # Questions to a platform -------------------------------------------------------------------------------------
 
     def _open_platforms(self) -> dict[str, Platform]:
         names = dict.fromkeys(
@@ -97,8 +97,9 @@ class Desk:
             fitted = Fitted.open(name)
             if fitted.rates_alone:
                 raise InputError(
-                    f"{self.study.file}: the platform '{_short(name)}' was fitted to rates alone, so that a study has nothing to simulate; iocast predict forecasts such rates, with --edit for "
-                    "what-ifs. Or calibrate a family with latencies (iocast list platforms)."
+                    f"{self.study.file}: the platform '{_short(name)}' was fitted to rates alone, so that a study has "
+                    "nothing to simulate; iocast predict forecasts such rates, with --edit for what-ifs. Or calibrate "
+                    "a family with latencies (iocast list platforms)."
                 )
             check_file(fitted)
             platform = Platform(name, fitted, [])
@@ -130,7 +131,8 @@ class Desk:
         def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
             if why := missing(path, known, document, resolve, value):
                 raise InputError(
-                    f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. {why}"
+                    f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. "
+                    f"{why}"
                 )
             if not others and not rerouted and is_unused(path, whole_document, resolved):
                 raise InputError(f"{self.study.file}:{line}: in {where}, {unused(path, _short(name))}")
@@ -141,7 +143,8 @@ class Desk:
             if how in ("times", "plus") and now is not None and not (isinstance(now, dict) and "law" in now):
                 if number(now) is None:
                     raise InputError(
-                        f"{self.study.file}:{line}: in {where}, '{path}' is '{now}', which is no number to change by a {'factor' if how == 'times' else 'sum'}."
+                        f"{self.study.file}:{line}: in {where}, '{path}' is '{now}', which is no number to change by a "
+                        f"{'factor' if how == 'times' else 'sum'}."
                     )
                 if how == "plus":
                     try:
@@ -243,8 +246,9 @@ class Desk:
             own = self.own_phases(platform)
             if len(set(own.values())) > 1:
                 raise InputError(
-                    f"{self.study.file}: the platform '{_short(name)}' has a fit of its own for each phase, and the workloads {' and '.join(own)} ask for {' and '.join(dict.fromkeys(own.values()))}; "
-                    "ask for one phase in each study."
+                    f"{self.study.file}: the platform '{_short(name)}' has a fit of its own for each phase, and the "
+                    f"workloads {' and '.join(own)} ask for {' and '.join(dict.fromkeys(own.values()))}; ask for one "
+                    "phase in each study."
                 )
             if own:
                 self.platforms[name] = platform.for_phase(next(iter(own.values())))
@@ -263,7 +267,8 @@ class Desk:
             stations = set().union(*(get_path(p.best[0], "stations") or {} for p in self.platforms.values()))
             if subject not in stations:
                 raise InputError(
-                    f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. {allowed_sentence(subject, sorted(stations))}"
+                    f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. "
+                    f"{allowed_sentence(subject, sorted(stations))}"
                 )
         else:
             needed = set(tasks.get(subject, {subject: 1}))
@@ -275,13 +280,15 @@ class Desk:
             )
             about = f"the workload{'s' if len(level.workloads) > 1 else ''} {', '.join(level.workloads)}"
             raise InputError(
-                f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}"
+                f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never "
+                f"do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}"
             )
         found = replace(level, places=places)
         if without := found.named_without_place():
             having = "; ".join(f"{w} does at {', '.join(s for o, s in places if o == w)}" for w in found.workloads)
             raise InputError(
-                f"{self.study.file}: the level '{level.text}' names the {without[0]} '{without[1]}', where nothing does "
+                f"{self.study.file}: the level '{level.text}' names the {without[0]} '{without[1]}', where nothing "
+                f"does "
                 f"'{subject}' ({having}); leave that name out."
             )
         return found
@@ -300,8 +307,9 @@ class Desk:
             ]
             if having and having != [profile["phase"]]:
                 raise InputError(
-                    f"{self.study.file}: the level '{level.text}' is about '{level.subject}', which the workload '{workload.name}' does in {' and '.join(having)}; "
-                    f"name the phase with workloads.{workload.name}.phase, or list the workload once for each."
+                    f"{self.study.file}: the level '{level.text}' is about '{level.subject}', which the workload "
+                    f"'{workload.name}' does in {' and '.join(having)}; name the phase with "
+                    f"workloads.{workload.name}.phase, or list the workload once for each."
                 )
 
     def _moves(self, place: tuple[str, str], direction: str) -> bool:
@@ -318,10 +326,11 @@ class Desk:
             for reported in measurement.tells:
                 if reported not in known:
                     raise InputError(
-                        f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called '{reported}'. {allowed_sentence(reported, known)}"
+                        f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called "
+                        f"'{reported}'. {allowed_sentence(reported, known)}"
                     )
 
-    # Points ---------------------------------------------------------------------------------------------------------------------
+    # Points ------------------------------------------------------------------------------------------------------
 
     def points(self) -> list[Point]:
         """Everything a design is looked at for: normal service everywhere, each scenario where a level asks."""
@@ -344,7 +353,7 @@ class Desk:
         scale = self.study.scales[ask.point.scale]
         return replace(scale, nodes=ask.nodes) if ask.nodes else scale
 
-    # Evaluations ----------------------------------------------------------------------------------------------------------------
+    # Evaluations -------------------------------------------------------------------------------------------------
 
     def can_screen(self, workload: str) -> bool:
         """Whether the analytic solver knows what this workload does, and for a level of seconds how long it lasts."""
@@ -505,7 +514,8 @@ class Desk:
                 self.report(label, done, total)
         except InputError as error:
             raise InputError(
-                f"{self.study.file}: a design of this study makes no platform that can be simulated: {_without_place(str(error))}"
+                f"{self.study.file}: a design of this study makes no platform that can be simulated: "
+                f"{_without_place(str(error))}"
             ) from error
 
     def _request(self, ask: Ask) -> dict[str, Any]:

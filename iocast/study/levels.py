@@ -12,8 +12,16 @@ from iocast.strict import NUMBER, shown
 from iocast.strict_yaml import allowed_sentence
 
 STATISTICS = {
-    "mean": "mean", "median": "q50", "p25": "q25", "p50": "q50", "p75": "q75", "p95": "q95", "p99": "q99", "p99.9": "q999", "max": "max",
-}  # fmt: skip
+    "mean": "mean",
+    "median": "q50",
+    "p25": "q25",
+    "p50": "q50",
+    "p75": "q75",
+    "p95": "q95",
+    "p99": "q99",
+    "p99.9": "q999",
+    "max": "max",
+}
 """Of the response times of an operation, by the name that a level uses."""
 FUNCTIONS = (*STATISTICS, "rate", "time", "bandwidth", "utilisation")
 ANY, ALL = "any", "all"

@@ -81,7 +81,7 @@ class Search:
             tuple[int, Point, str], tuple[float, float] | None
         ] = {}  # of designs that were not simulated
 
-    # Choosing what to look at ---------------------------------------------------------------------------------------------------
+    # Choosing what to look at ------------------------------------------------------------------------------------
 
     def run(self) -> None:
         if self.study.size <= self.study.search.full_up_to:
@@ -134,7 +134,10 @@ class Search:
             return f"{text} {quoted(likeliest.design.name)} ({chance(likeliest.probability)})"
         priced = any(c.design.cost for c in self.candidates.values())
         cost = f" for {money(best.design.cost, self.study.currency)}," if priced else ","
-        return f"{quoted(best.design.name)}{cost} which keeps all levels with {chance(best.probability)} confidence ({len(self.tried)} designs simulated so far)"
+        return (
+            f"{quoted(best.design.name)}{cost} which keeps all levels with {chance(best.probability)} confidence "
+            f"({len(self.tried)} designs simulated so far)"
+        )
 
     def _no_room(self) -> str:
         """What the most modest design takes of everything that is limited."""
@@ -147,7 +150,8 @@ class Search:
             ("rack_units", "rack_units", "rack units"),
         ]
         entries = [
-            f"the {what.replace('_', ' ')} limit is {getattr(study.limits, limit):,.0f} and the most modest design takes {min(getattr(d, what) for d in every):,.0f} {unit}".rstrip()
+            f"the {what.replace('_', ' ')} limit is {getattr(study.limits, limit):,.0f} and the most modest design "
+            f"takes {min(getattr(d, what) for d in every):,.0f} {unit}".rstrip()
             for what, limit, unit in least
             if any(getattr(d, what) > getattr(study.limits, limit) for d in every)
         ]
@@ -228,7 +232,7 @@ class Search:
         self._ratios.clear()
         self._values.clear()
 
-    # What screening says of a design that was not simulated ---------------------------------------------------------------------
+    # What screening says of a design that was not simulated ------------------------------------------------------
 
     def value(self, candidate: Candidate, point: Point, quantity: str) -> tuple[float, float] | None:
         """The best estimate, and the standard deviation of its logarithm as far as it comes from not having been
@@ -336,7 +340,7 @@ class Search:
             found.append(None if value is None else level.margin(value))
         return found
 
-    # Risk -----------------------------------------------------------------------------------------------------------------------
+    # Risk --------------------------------------------------------------------------------------------------------
 
     def model_error(self, candidate: Candidate) -> ModelError:
         """Of the conditions, on the platform that the design starts from, as it is or edited."""
@@ -487,7 +491,7 @@ class Search:
         best = self.decision()
         return float((first == (-1 if best is None else ordered.index(best))).mean())
 
-    # The front ------------------------------------------------------------------------------------------------------------------
+    # The front ---------------------------------------------------------------------------------------------------
 
     def objectives(self, candidate: Candidate) -> tuple[float, float, float] | None:
         """Cost, rate and tail at the largest scale in normal service: weighted geometric means over the workloads, the

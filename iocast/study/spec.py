@@ -224,7 +224,8 @@ def read_study(file: Path) -> Study:
     if study.size > MAX_DESIGNS:
         yaml.fail(
             "axes",
-            f"the axes span {study.size} designs; at most {MAX_DESIGNS} can be distinguished here, so leave values or axes out",
+            f"the axes span {study.size} designs; at most {MAX_DESIGNS} can be distinguished here, so leave values or "
+            "axes out",
         )
     return study
 
@@ -354,7 +355,8 @@ def _edit(path: str, value: Any, fail: Callable[[str], Any]) -> Edit:
                 fail(f"'times' must be a factor of at least 0, not '{amount}'")
             return Edit(path, str(how), amount)
         fail(
-            f"'{path}' can't be set to a map; write a value, {{times: 2}} or {{plus: 1}}, or use 'add' for a piece of platform"
+            f"'{path}' can't be set to a map; write a value, {{times: 2}} or {{plus: 1}}, or use 'add' for a piece of "
+            "platform"
         )
     return Edit(path, "set", value)
 
@@ -499,7 +501,8 @@ def _time_of(
     if name not in workloads:
         yaml.fail_at(
             line,
-            f"'{level.text}' asks for the time of a workload that is not here. {allowed_sentence(name, list(workloads))[:-1]}",
+            f"'{level.text}' asks for the time of a workload that is not here. "
+            f"{allowed_sentence(name, list(workloads))[:-1]}",
         )
     if about not in ((), (name,)):
         yaml.fail_at(line, f"'{level.text}' is about the workload '{name}' alone; leave out 'workload'")

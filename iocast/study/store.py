@@ -34,7 +34,8 @@ class Store:
             raise RunError(f"The file '{self.file}' can't be opened or written: {error}.") from error
         except sqlite3.DatabaseError as error:
             raise InputError(
-                f"The file '{self.file}' can't be used as a study's memory: {error}. Remove it to compute everything anew."
+                f"The file '{self.file}' can't be used as a study's memory: {error}. Remove it to compute everything "
+                "anew."
             ) from error
         except OSError as error:
             raise RunError(f"The directory '{self.file.parent}' can't be made: {error.strerror}.") from error

@@ -128,9 +128,15 @@ def sentence(answer: Json) -> str:
     if answer["decision"]:
         d = answer["decision"]
         cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
-        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence (required: {words}){if_it_holds(answer)}."
+        return (
+            f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence "
+            f"(required: {words}){if_it_holds(answer)}."
+        )
     miss = answer["nearest_miss"]
-    return f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, {quoted(miss['name'])}, does with {chance(miss['probability'])}{if_it_holds(answer)}."
+    return (
+        f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, "
+        f"{quoted(miss['name'])}, does with {chance(miss['probability'])}{if_it_holds(answer)}."
+    )
 
 
 def if_it_holds(answer: Json) -> str:
@@ -281,7 +287,10 @@ def _cheaper(answer: Json) -> str:
     designs = {d["id"]: d for d in answer["designs"]}
     found = []
     for one in answer["relaxations"][:2]:
-        saves = f"{quoted(one['name'])} would save {money(one['saves'], answer['currency'])}, but keeps all levels with {chance(one['probability'])} only"
+        saves = (
+            f"{quoted(one['name'])} would save {money(one['saves'], answer['currency'])}, but keeps all levels with "
+            f"{chance(one['probability'])} only"
+        )
         if all(max(n["needed"] / n["limit"], n["limit"] / n["needed"]) < SMALL_CHANGE for n in one["needed"]):
             found.append(f"{saves}; it would do with {' and '.join(_needs(n) for n in one['needed'])}.")
         else:
@@ -300,13 +309,19 @@ def _misses(design: Json) -> str:
     under = f" with {failing['under']}" if failing["under"] else ""
     where = f"{failing['level'].partition(' with ')[0]}", f"at {failing['ranks']:,} clients{under}"
     if value is not None and (value < limit) == failing["upper"]:  # it may go either way, and goes wrong too often
-        return f"{where[0]} is kept {where[1]} with {chance(failing['probability'])} only (best estimate {amount(failing['quantity'], value)}); {_because(failing)}"
+        return (
+            f"{where[0]} is kept {where[1]} with {chance(failing['probability'])} only (best estimate "
+            f"{amount(failing['quantity'], value)}); {_because(failing)}"
+        )
     reported = "" if value is None else f" ({amount(failing['quantity'], value)})"
     return f"{where[0]} is missed {where[1]}{reported}; {_because(failing)}"
 
 
 def _needs(needed: Json) -> str:
-    return f"{level_name(needed)} at {amount(needed['quantity'], needed['needed'])} instead of {amount(needed['quantity'], needed['limit'])}"
+    return (
+        f"{level_name(needed)} at {amount(needed['quantity'], needed['needed'])} instead of "
+        f"{amount(needed['quantity'], needed['limit'])}"
+    )
 
 
 def level_name(needed: Json) -> str:
@@ -365,7 +380,10 @@ def _ends(answer: Json) -> str:
         if times > 1
         else "within the scales of the study"
     )
-    return f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where {end['level']} is missed first.{only * bool(unsolved)}"
+    return (
+        f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where "
+        f"{end['level']} is missed first.{only * bool(unsolved)}"
+    )
 
 
 def break_count(answer: Json, ranks: int) -> int:
@@ -461,19 +479,22 @@ def _matters(answer: Json) -> str:
             if a["shares"]["worst margin"] > 0.05
         )
         words.append(
-            f"Share of the differences between designs, in the margin of their worst level, that an axis explains by itself: {shares}."
+            "Share of the differences between designs, in the margin of their worst level, that an axis explains by "
+            f"itself: {shares}."
         )
     for axis, values in _swapped(answer).items():
         if values:
             others = ", ".join(f"{quoted(value)} the platform {platform}" for value, platform in values.items())
             words.append(
-                f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in everything, and each system's model has an error of its own."
+                f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in "
+                "everything, and each system's model has an error of its own."
             )
     uncertain = answer["sensitivity"]["uncertain"]
     if uncertain and abs(math.log(uncertain[0]["effect"])) > 0.005:
         u = uncertain[0]
         words.append(
-            f"The uncertain number with the largest effect is {u['name']}: known to a factor of {u['factor']:.2g}, one standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %."
+            f"The uncertain number with the largest effect is {u['name']}: known to a factor of {u['factor']:.2g}, one "
+            f"standard deviation of it changes {level_name({'level': u['level']})} by {100 * (u['effect'] - 1):+.0f} %."
         )
     return " ".join(words)
 
@@ -483,13 +504,23 @@ def _measure(answer: Json) -> str:
     if paying:
         best = paying[0]
         if best["net"] > 0:
-            return f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], answer['currency'])} and saves {money(best['value'], answer['currency'])} on average, by choosing better with its result."
-        return f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs {money(best['price'], answer['currency'])} and would save {money(best['value'], answer['currency'])} on average."
+            return (
+                f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], answer['currency'])} and "
+                f"saves {money(best['value'], answer['currency'])} on average, by choosing better with its result."
+            )
+        return (
+            f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs "
+            f"{money(best['price'], answer['currency'])} and would save {money(best['value'], answer['currency'])} on "
+            "average."
+        )
     if not answer["measurements"] or not (is_priced(answer) or answer["study"].get("falling_short")):
         return ""
     known = [m for m in answer["measurements"] if round(m["value"]) > 0]
     if known:
-        return f"The most valuable measurement would be of {known[0]['name']}: it would be worth up to {money(known[0]['value'], answer['currency'])}."
+        return (
+            f"The most valuable measurement would be of {known[0]['name']}: it would be worth up to "
+            f"{money(known[0]['value'], answer['currency'])}."
+        )
     return "Nothing uncertain here could change the choice enough to be worth measuring."
 
 
@@ -498,15 +529,24 @@ def _found(answer: Json) -> str:
     words = f"Of {s['designs']:,} designs {s['within_limits']:,} within the limits were screened by the analytic solver"
     if s["explored"] != "full factorial":
         words = f"Of {s['designs']:,} designs {s['explored']} looked at {s['looked_at']:,}"
-    words += f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in {100 * answer['stability']:.0f} % of resampled replications the decision is the same."
+    words += (
+        f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in "
+        f"{100 * answer['stability']:.0f} % of resampled replications the decision is the same."
+    )
     stated = answer.get("model_error")
     if stated:
         factors = ", ".join(f"{factor:.3g} for {kind}" for kind, factor in stated["factors"].items())
-        words += f" The model's own error is the study's: within a factor of {factors} in 90 of 100 cases ({stated['source'].rstrip('.')})."
+        words += (
+            f" The model's own error is the study's: within a factor of {factors} in 90 of 100 cases "
+            f"({stated['source'].rstrip('.')})."
+        )
     holdout = answer["platform"].get("holdout") or {}
     rate = next((r for r in holdout.get("rows", []) if r["quantity"] == "rate"), None)
     if rate:
-        words += f" The calibration forecast its largest measured scale, {holdout['ranks']} ranks, without having seen it, and was wrong by {100 * rate['error']:+.0f} % in throughput."
+        words += (
+            f" The calibration forecast its largest measured scale, {holdout['ranks']} ranks, without having seen it, "
+            f"and was wrong by {100 * rate['error']:+.0f} % in throughput."
+        )
     return words
 
 
@@ -519,11 +559,13 @@ def warnings(search: Search, answer: Json) -> list[str]:
             error = (
                 ""
                 if study.model_error
-                else ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
+                else ", and the study states no error of the model, so the confidence counts only what it calls "
+                "uncertain"
             )
             by = platform.set_by_hand_to
             found.append(
-                f"The platform {name} was never fitted by iocast: its author set its numbers by hand to measurements of {by}{error}."
+                f"The platform {name} was never fitted by iocast: its author set its numbers by hand to measurements "
+                f"of {by}{error}."
                 if by
                 else f"The platform {name} was never calibrated: its numbers are its author's{error}."
             )
@@ -533,23 +575,28 @@ def warnings(search: Search, answer: Json) -> list[str]:
             foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]
             if others and foreign:
                 found.append(
-                    f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: {one_of_several(phase, others)}"
+                    f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: "
+                    f"{one_of_several(phase, others)}"
                 )
             largest = max(platform.fitted["campaign"]["ranks"])
             if study.largest.ranks > FAR * largest:
                 found.append(
-                    f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times the {largest} that were measured: the answer rests on the model, and nothing new may happen in between."
+                    f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times "
+                    f"the {largest} that were measured: the answer rests on the model, and nothing new may happen in "
+                    "between."
                 )
             found += platform.fitted.get("notes", [])
             found += beside_the_platform(search, platform)
     found += _measured_systems(answer)
     if not search.is_random:
         found.append(
-            "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the confidence says too much."
+            "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or "
+            "the confidence says too much."
         )
     if answer["stability"] < 0.95:
         found.append(
-            f"The decision is not settled: in {100 * (1 - answer['stability']):.0f} % of resampled replications it would be another; allow more replications."
+            f"The decision is not settled: in {100 * (1 - answer['stability']):.0f} % of resampled replications it "
+            "would be another; allow more replications."
         )
     placeholders = [p.name for p in study.parts.values() if "placeholder" in p.source.lower() or not p.source]
     if placeholders:
@@ -557,7 +604,8 @@ def warnings(search: Search, answer: Json) -> list[str]:
     shares = [(w["name"], w["simulated_share"]) for w in answer["workloads"] if w["simulated_share"] < 1]
     for name, share in shares:
         found.append(
-            f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a maximum over all of them would be longer."
+            f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a "
+            "maximum over all of them would be longer."
         )
     found += _stall_warnings(search)
     shown = search.decision() or next(iter(search.tried), None)
@@ -574,7 +622,8 @@ def warnings(search: Search, answer: Json) -> list[str]:
     unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
     if unscreened:
         found.append(
-            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that {UNSOLVED}; or phases of a level of seconds that a time limit may end); its designs were screened by one simulation each."
+            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that {UNSOLVED}; or phases of "
+            "a level of seconds that a time limit may end); its designs were screened by one simulation each."
         )
     return list(dict.fromkeys(found))
 
@@ -635,8 +684,8 @@ def _stall_warnings(search: Search) -> list[str]:
                 capped = search.desk.share(point.workload, search.study.scales[point.scale]) < 1
                 more = "raise 'most_operations' of the study" if capped else "give the workload more iterations"
                 found.append(
-                    f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} s, "
-                    f"less than {STALL_PERIODS} periods of the stall {name}: {more}."
+                    f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} "
+                    f"s, less than {STALL_PERIODS} periods of the stall {name}: {more}."
                 )
                 break
     return found
@@ -662,10 +711,17 @@ def as_text(answer: Json, most: int = 12) -> str:
     for d in simulated[:most]:
         failing = d["first_failing"]
         fails = "" if failing is None else f"{failing['level']} at {failing['ranks']:,} clients"
-        rows.append([
-            ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}", money(d["cost"], answer["currency"]), chance(d["probability"]),
-            amount("rate", d["rate"]) if d["rate"] else "-", amount("", d["tail"]) if d["tail"] else "-", "*" if d["front"] else "", fails,
-        ])  # fmt: skip
+        rows.append(
+            [
+                ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}",
+                money(d["cost"], answer["currency"]),
+                chance(d["probability"]),
+                amount("rate", d["rate"]) if d["rate"] else "-",
+                amount("", d["tail"]) if d["tail"] else "-",
+                "*" if d["front"] else "",
+                fails,
+            ]
+        )
     lines = [answer["headline"], ""]
     chosen = reference(answer)
     if chosen:
@@ -692,12 +748,14 @@ def as_text(answer: Json, most: int = 12) -> str:
     lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
     if len(answer["workloads"]) > 1:
         lines.append(
-            "  rate: of all operations; q99: of the slowest operation; both at the largest scale, as weighted geometric "
-            "means over workloads of unlike operations: they compare designs, and are no rate that a user sees"
+            "  rate: of all operations; q99: of the slowest operation; both at the largest scale, as weighted "
+            "geometric means over workloads of unlike operations: they compare designs, and are no rate that a user "
+            "sees"
         )
     if len(looked) > len(rows):
         lines.append(
-            f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are in study.json and designs.csv"
+            f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are "
+            "in study.json and designs.csv"
         )
     lines.append("")
     lines += [f"{c['about']}: {c['text']}" for c in answer["conclusions"]]

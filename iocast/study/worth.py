@@ -142,10 +142,15 @@ def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[
             turns = math.exp(z * sds[name])
         result.append(
             {
-                "name": name, "factor": math.exp(NormalDist().inv_cdf(0.95) * sds[name]), "effect": math.exp(-slope) if level.upper else math.exp(slope),
-                "level": level.name, "workload": point.workload, "scale": point.scale, "turns_at": turns,
+                "name": name,
+                "factor": math.exp(NormalDist().inv_cdf(0.95) * sds[name]),
+                "effect": math.exp(-slope) if level.upper else math.exp(slope),
+                "level": level.name,
+                "workload": point.workload,
+                "scale": point.scale,
+                "turns_at": turns,
             }
-        )  # fmt: skip
+        )
     return sorted(result, key=lambda r: -abs(math.log(r["effect"])))
 
 

@@ -129,8 +129,8 @@ void System::begin_piece(const Piece& piece, uint32_t owner)
 
 void System::lingered(uint32_t number)
 {
-  const auto after                   = std::find_if(buffers_.rbegin(), buffers_.rend(),
-                                                    [&](const Buffers& buffers) { return buffers.first_instance <= number; });
+  const auto begins_before           = [&](const Buffers& buffers) { return buffers.first_instance <= number; };
+  const auto after                   = std::find_if(buffers_.rbegin(), buffers_.rend(), begins_before);
   Buffers& buffers                   = *after;
   const auto which                   = number - buffers.first_instance;
   buffers.instances[which].scheduled = std::numeric_limits<double>::infinity();

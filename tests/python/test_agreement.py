@@ -202,7 +202,7 @@ def test_the_numbers_of_a_fitted_platform_agree(fitted: Path, tmp_path: Path) ->
     assert Fitted.open(str(tmp_path / "g.yaml"), edits).edited
 
 
-# ---- invariances --------------------------------------------------------------------------------------------------------
+# ---- invariances ------------------------------------------------------------------------------------------------
 
 PLATFORM = (
     "schema_version: 1\nextends: lustre\nstations: {mds: {servers: 8, speed: 2}}\nnetwork: {latency: 3us,"

@@ -696,8 +696,13 @@ def test_only_forecasts_have_intervals_that_may_be_wide(inputs):
 def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     """Upper over lower end beyond a factor 30: no value, neither in the grid nor in a sentence nor in a table."""
     value = 1234.5
-    wide = {"phase": "benchmark", "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4}, "level": 0.9, "waiting_factor": 0,
-            "quantities": {"rate": {"value": value, "low": value / 6, "high": value * 6}}}  # fmt: skip
+    wide = {
+        "phase": "benchmark",
+        "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4},
+        "level": 0.9,
+        "waiting_factor": 0,
+        "quantities": {"rate": {"value": value, "low": value / 6, "high": value * 6}},
+    }
     (grid,) = answers.grids(sources_of(wide))
     assert grid.rows[0][2] == "order of magnitude only" and units.rate(value * 6) in grid.rows[0][3]
     assert not any(units.rate(value) in cell for cell in grid.rows[0])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words, sentences and lines: counts by folder may only fall (tests/words.py has the rules, tests/words.json the counts)."""
+"""Words, sentences and lines: counts by folder may only fall (tests/words.py has the rules,
+tests/words.json the counts)."""
 
 import ast
 import sys
@@ -37,7 +38,10 @@ def test_what_counts(name: str, text: str, kinds: list[str]) -> None:
 
 
 def test_sentences_are_split() -> None:
-    text = "# Head\n\nOne of three here. `code` goes on\nin a second line (see [this page](there.md)). Last one is short.\n\n- an item in a list\n- another item in it\n"
+    text = (
+        "# Head\n\nOne of three here. `code` goes on\nin a second line (see [this page](there.md)). Last one is "
+        "short.\n\n- an item in a list\n- another item in it\n"
+    )
     assert [len(sentence.split()) for _, sentence in words.sentences(text)] == [4, 10, 4, 5, 4]
 
 

@@ -242,7 +242,8 @@ def main() -> None:
         ),
     ]
     if reasons:
-        lines += ["", "Not clean: " + "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common()) + "."]
+        lines += ["", "Rows that are not clean, by reason:", ""]
+        lines += [f"- {reason} ({count})" for reason, count in reasons.most_common()]
     print("\n".join(lines))
     if given.page:
         put(given.page, "published", lines)

@@ -785,7 +785,8 @@ parameters:
   sharing: {default: all, meaning: "who shares a file: process (nobody), node, all, or a number of processes"}
   files: {default: 1, meaning: files of each group of processes that share them}
   directory: {default: one, meaning: "one for all files, or each group has its own"}
-  layout: {default: segmented, meaning: "sequential, segmented, strided, nested-strided, random-strided, mesh or random"}
+  layout: {default: segmented,
+           meaning: "sequential, segmented, strided, nested-strided, random-strided, mesh or random"}
   in_a_row: {default: 1, meaning: requests in a row between two strides}
   inner: {default: 1, meaning: blocks of a request that is nested-strided}
   overlap: {default: 0B, meaning: bytes that neighbours in a segmented file share}

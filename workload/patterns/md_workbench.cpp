@@ -237,10 +237,9 @@ private:
     const uint64_t object = start(cursor) + cursor.i;
     const auto shift      = static_cast<uint32_t>(offset_ * (cursor.j + 1) % placement_.ranks);
     if (cursor.step == append) {
-      const uint64_t owner = uint64_t{cursor.rank} + shift;
-      op                   = {OpKind::create,
-                              dataset_id(static_cast<uint32_t>(owner < placement_.ranks ? owner : owner - placement_.ranks), cursor.j),
-                              objects_ + object, object_size_};
+      const uint64_t owner = (uint64_t{cursor.rank} + shift) % placement_.ranks;
+      const auto dataset   = dataset_id(static_cast<uint32_t>(owner), cursor.j);
+      op                   = {OpKind::create, dataset, objects_ + object, object_size_};
       cursor.step          = work;
       advance(cursor);
       return true;

@@ -5,7 +5,10 @@ from functools import partial
 
 from iocast.published.experiment import Claim, Phase, phase, rate
 
-SOURCE = "Chasapis, Dolz, Kuhn & Ludwig 2014, *Evaluating Lustre's Metadata Server on a Multi-Socket Platform* (PDSW): platform `multisocket`"
+SOURCE = (
+    "Chasapis, Dolz, Kuhn & Ludwig 2014, *Evaluating Lustre's Metadata Server on a Multi-Socket Platform* (PDSW): "
+    "platform `multisocket`"
+)
 
 INF = float("inf")
 CORES = (6, 12, 24, 36, 48)
@@ -35,7 +38,10 @@ def _device() -> float:
     return max(rate(_create(cores, 6, journal="1us")) / rate(_create(cores, 6)) for cores in CORES)
 
 
-NO_END = "what of a metadata server does not run in parallel, such as its journal, has no place in the platform; nothing but cores ends the growth"
+NO_END = (
+    "what of a metadata server does not run in parallel, such as its journal, has no place in the platform; nothing "
+    "but cores ends the growth"
+)
 
 CLAIMS = [
     *(

@@ -15,7 +15,10 @@ from typing import Any
 from iocast.platform import chain, find_platform
 from iocast.published.experiment import Claim, bandwidth, phase, rate
 
-SOURCE = "J. Carrier, HPCS I/O Scenarios, Lustre Users Group 2012: ORNL's Cray XT4 with Lustre; platforms `xt4`, `xt4-2` and `xt4-4`."
+SOURCE = (
+    "J. Carrier, HPCS I/O Scenarios, Lustre Users Group 2012: ORNL's Cray XT4 with Lustre; platforms `xt4`, `xt4-2` "
+    "and `xt4-4`."
+)
 
 XT4 = {1: "xt4", 2: "xt4-2", 4: "xt4-4"}  # by storage units
 OSTS = 16  # of a unit
@@ -91,15 +94,19 @@ def early_for_whole(scenario: int) -> float:
 
 
 TOO_FAST = (
-    "A read is one seek at its OST here, and 16 OSTs seek about 2000 times a second. 2 MiB/s are one read a second for each of 64 processes, so what "
-    "is missing reads far more than was requested, such as read-ahead, or serialises all of them; unless the page means each process, which gets 0.8 "
-    "to 0.95 MiB/s here, or had fewer of them."
+    "A read is one seek at its OST here, and 16 OSTs seek about 2000 times a second. 2 MiB/s are one read a second for "
+    "each of 64 processes, so what is missing reads far more than was requested, such as read-ahead, or serialises all "
+    "of them; unless the page means each process, which gets 0.8 to 0.95 MiB/s here, or had fewer of them."
 )
-GROWS = "Each OST seeks by itself here, and processes come with the OSTs; what is missing is common to all OSTs, or all had as many processes."
+GROWS = (
+    "Each OST seeks by itself here, and processes come with the OSTs; what is missing is common to all OSTs, or all "
+    "had as many processes."
+)
 
 CLAIMS = [
     Claim(
-        "The theoretical bandwidth of a unit is about 5 GB/s (the OSTs were given that), which scenario 7 doesn't exceed.",
+        "The theoretical bandwidth of a unit is about 5 GB/s (the OSTs were given that), which scenario 7 doesn't "
+        "exceed.",
         "page 11",
         -INFINITY,
         5.25,
@@ -115,7 +122,8 @@ CLAIMS = [
         "times",
     ),
     Claim(
-        "In scenario 7, two clients an OST reach less than four on all three file systems (the clients' speed was chosen for this).",
+        "In scenario 7, two clients an OST reach less than four on all three file systems (the clients' speed was "
+        "chosen for this).",
         "page 13",
         -INFINITY,
         0.97,
@@ -195,7 +203,8 @@ CLAIMS = [
     ),
     *(
         Claim(
-            f"Scenario {scenario} reaches its bandwidth long before all is written: after a fifth of the time, as against the whole.",
+            f"Scenario {scenario} reaches its bandwidth long before all is written: after a fifth of the time, as "
+            "against the whole.",
             "page 17",
             0.9,
             1.1,

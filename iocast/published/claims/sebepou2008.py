@@ -81,26 +81,28 @@ def size(block: int) -> str:
 
 
 NO_FILL = (
-    "A client's cache takes in the first 384 MiB of its 1 GB whatever the block, and the network has the rest; what made large blocks profit more "
-    "from it, be it the client's copy or how the study timed the writes, is not in the platform."
+    "A client's cache takes in the first 384 MiB of its 1 GB whatever the block, and the network has the rest; what "
+    "made large blocks profit more from it, be it the client's copy or how the study timed the writes, is not in the "
+    "platform."
 )
 SERVERS_LOCKS = (
-    "A block of 64 KiB needs the lock of one server and a larger one those of all twelve, one after the other. But clients that need different "
-    "servers' locks don't hinder each other here, and a hand-over costs the same whatever is dirty; what makes small blocks as slow as large ones "
-    "is not in the platform."
+    "A block of 64 KiB needs the lock of one server and a larger one those of all twelve, one after the other. But "
+    "clients that need different servers' locks don't hinder each other here, and a hand-over costs the same whatever "
+    "is dirty; what makes small blocks as slow as large ones is not in the platform."
 )
 WHOLE_FILE = (
-    "A server's lock is of all that it has of a file, so that each write takes it from another client, in the time that is fitted to reads and writes "
-    "by turns, where the cache is emptied as well and read again. With locks on ranges that are handed over in 0.8 ms (two round trips, a request and a "
-    "stripe on its way) it would be 1.5 times; but then reads and writes by turns, each client in its stretch of the file, would hardly ever meet."
+    "A server's lock is of all that it has of a file, so that each write takes it from another client, in the time "
+    "that is fitted to reads and writes by turns, where the cache is emptied as well and read again. With locks on "
+    "ranges that are handed over in 0.8 ms (two round trips, a request and a stripe on its way) it would be 1.5 times; "
+    "but then reads and writes by turns, each client in its stretch of the file, would hardly ever meet."
 )
 NO_STRIDE = (
-    "The platform's clients read ahead in strided accesses as they do in sequential ones; clients of Lustre 1.6 don't, which the model "
-    "can't tell because its routes know no order of accesses."
+    "The platform's clients read ahead in strided accesses as they do in sequential ones; clients of Lustre 1.6 don't, "
+    "which the model can't tell because its routes know no order of accesses."
 )
 IN_MEMORY = (
-    "The local file system has the tree in memory, which makes it fast, and the requests' times are chosen by hand; the study gives "
-    "neither seconds nor whether its caches were warm."
+    "The local file system has the tree in memory, which makes it fast, and the requests' times are chosen by hand; "
+    "the study gives neither seconds nor whether its caches were warm."
 )
 
 CLAIMS = [
@@ -243,7 +245,8 @@ CLAIMS = [
         lambda: pio(LUSTRE, "read-then-write", 64 * KIB, 1) / pio(LUSTRE, "read-then-write", 64 * KIB),
     ),
     Claim(
-        "PostMark with many small files: Lustre makes about 5 times as many transactions (a commit's time was settled in sight of this).",
+        "PostMark with many small files: Lustre makes about 5 times as many transactions (a commit's time was settled "
+        "in sight of this).",
         "Fig. 5",
         4,
         6,
@@ -257,7 +260,8 @@ CLAIMS = [
         partial(lustre_to_pvfs2, postmark, LARGE),
     ),
     Claim(
-        "More metadata servers make no measurable difference to PVFS2 (four to one, small files; commits in groups are assumed).",
+        "More metadata servers make no measurable difference to PVFS2 (four to one, small files; commits in groups are "
+        "assumed).",
         "section 5, PostMark",
         0.95,
         1.05,

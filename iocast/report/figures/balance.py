@@ -89,9 +89,9 @@ FIGURE = Figure(
     order=10,
     title="Balance between ranks and nodes",
     caption=(
-        "When each rank finished its share, since the start of the phase. Ranks that end together share the storage fairly. A whole "
-        "node above the others is a slow client, not a slow storage; single ranks above their node had bad luck or a bad "
-        "neighbour. A job waits for the highest point. The axis does not start at zero."
+        "When each rank finished its share, since the start of the phase. Ranks that end together share the storage "
+        "fairly. A whole node above the others is a slow client, not a slow storage; single ranks above their node had "
+        "bad luck or a bad neighbour. A job waits for the highest point. The axis does not start at zero."
     ),
     needs="a run directory with the end times of at least two ranks",
     data=data,

@@ -67,9 +67,13 @@ def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text,
     base = style.with_texts(style.chart(where), text, value="value", low="low", high="high")
     base = base.transform_calculate(error_text="isValid(datum.error) ? format(datum.error, '+.1%') : 'no data'")
     tooltip = [
-        alt.Tooltip("series:N", title="who"), alt.Tooltip("what:N", title="quantity"), alt.Tooltip("value_text:N", title="value"),
-        alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"), alt.Tooltip("error_text:N", title="error"),
-    ]  # fmt: skip
+        alt.Tooltip("series:N", title="who"),
+        alt.Tooltip("what:N", title="quantity"),
+        alt.Tooltip("value_text:N", title="value"),
+        alt.Tooltip("low_text:N", title="from"),
+        alt.Tooltip("high_text:N", title="to"),
+        alt.Tooltip("error_text:N", title="error"),
+    ]
     at = alt.X("value:Q", scale=x, axis=axis)
     ends = {"x": alt.X("low:Q", scale=x, axis=axis), "x2": alt.X2("high:Q"), "y": y, "tooltip": tooltip}
     has_ends = "isValid(datum.low) && isValid(datum.high)"
@@ -77,8 +81,12 @@ def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text,
     known = base.transform_filter("isValid(datum.value)")
     others = f"!({forecast}) && !({measured})"
     return alt.layer(
-        base.transform_filter(f"{forecast} && {has_ends}").mark_bar(color=style.SKY, opacity=0.6, height=13).encode(**ends),
-        base.transform_filter(f"{others} && {has_ends}").mark_rule(color=style.GREY, size=2, strokeDash=[3, 2]).encode(**ends),
+        base.transform_filter(f"{forecast} && {has_ends}")
+        .mark_bar(color=style.SKY, opacity=0.6, height=13)
+        .encode(**ends),
+        base.transform_filter(f"{others} && {has_ends}")
+        .mark_rule(color=style.GREY, size=2, strokeDash=[3, 2])
+        .encode(**ends),
         known.transform_filter(others)
         .mark_point(size=65, strokeWidth=1.8, filled=False)
         .encode(x=at, y=y, color=style.colour(everything), shape=style.shape(everything), tooltip=tooltip),
@@ -86,9 +94,10 @@ def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text,
         known.transform_filter(f"{forecast} && !datum.wide")
         .mark_point(color=style.BLUE, filled=True, size=70, opacity=1)
         .encode(x=at, y=y, tooltip=tooltip),
-        known.transform_filter(measured).mark_point(color=style.BLACK, shape="diamond", filled=True, size=75, opacity=1)
+        known.transform_filter(measured)
+        .mark_point(color=style.BLACK, shape="diamond", filled=True, size=75, opacity=1)
         .encode(x=at, y=y, tooltip=tooltip),
-    )  # fmt: skip
+    )
 
 
 def _rate(point: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
@@ -131,10 +140,11 @@ FIGURE = Figure(
     order=1,
     title="Forecast beside measurement",
     caption=(
-        "The forecast (blue dot) was made without the measurement at this scale (black diamond). Read each line from the diamond: the "
-        "nearer the dot, the better the forecast; a diamond inside the pale bar means that the forecast knew its own uncertainty; "
-        "the thin black line is the range over repeated measurements. Open shapes show the forecasts of simple rules, where "
-        "these are above zero. q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest."
+        "The forecast (blue dot) was made without the measurement at this scale (black diamond). Read each line from "
+        "the diamond: the nearer the dot, the better the forecast; a diamond inside the pale bar means that the "
+        "forecast knew its own uncertainty; the thin black line is the range over repeated measurements. Open shapes "
+        "show the forecasts of simple rules, where these are above zero. q50 is the median; one operation in a hundred "
+        "takes longer than q99; max is the single slowest."
     ),
     needs="a validation, a fitted platform with a held-out scale, or a forecast and a run of the same placement",
     data=data,

@@ -26,7 +26,10 @@ def data(sources: Sources) -> list[Row] | None:
             continue
         rates, width = course["rate"], course["bin_seconds"]
         join = -(-len(rates) // MAX_BINS)
-        series = f"{evidence.phase_of(largest)}, {label}, {evidence.ranks_of(largest['placement']):,} ranks, T = {evidence.waiting_factor(largest):g}"
+        series = (
+            f"{evidence.phase_of(largest)}, {label}, {evidence.ranks_of(largest['placement']):,} ranks, T = "
+            f"{evidence.waiting_factor(largest):g}"
+        )
         for first in range(0, len(rates), join):
             bins = rates[first : first + join]
             rows.append({"series": series, "at": (first + len(bins) / 2) * width, "rate": sum(bins) / len(bins)})
@@ -61,8 +64,9 @@ FIGURE = Figure(
     order=9,
     title="The course of the forecast",
     caption=(
-        "The simulated phase from beginning to end, at the largest forecast scale of each system. Dips that come back are stalls; a long tail at the end is ranks that are late, for which all "
-        "others wait. One simulation of the best structure, without the interval of the forecast."
+        "The simulated phase from beginning to end, at the largest forecast scale of each system. Dips that come back "
+        "are stalls; a long tail at the end is ranks that are late, for which all others wait. One simulation of the "
+        "best structure, without the interval of the forecast."
     ),
     needs="forecasts that were simulated",
     data=data,

@@ -54,9 +54,11 @@ def _chart(operation: str, seconds: list[float], marks: list[style.Mark]) -> sty
     x = alt.X("seconds:Q", scale=log, axis=style.log_axis(style.seconds_text, "latency", seconds, grid=False))
     y = alt.Y("share:Q", axis=alt.Axis(title="share of operations", format=".0%", tickCount=4), stack=None)
     tooltip = [
-        alt.Tooltip("series:N", title="phase"), alt.Tooltip("value_text:N", title="latency"), alt.Tooltip("count:Q", format=","),
+        alt.Tooltip("series:N", title="phase"),
+        alt.Tooltip("value_text:N", title="latency"),
+        alt.Tooltip("count:Q", format=","),
         alt.Tooltip("share:Q", format=".3~p"),
-    ]  # fmt: skip
+    ]
     look = {"x": x, "y": y, "color": style.colour(marks), "tooltip": tooltip}
     return style.finish(
         alt.layer(
@@ -74,9 +76,10 @@ FIGURE = Figure(
     order=7,
     title="Density of latency, by operation and phase",
     caption=(
-        "How the operations share themselves out over latency, on a logarithmic axis; each step is 12 % wide. One hump is one way "
-        "of being served; a second hump to the right is a second way, such as a miss of a cache or a wait for a lock, and its area "
-        "is the share of operations that go that way. The same operation in two phases differs by what runs beside it."
+        "How the operations share themselves out over latency, on a logarithmic axis; each step is 12 % wide. One hump "
+        "is one way of being served; a second hump to the right is a second way, such as a miss of a cache or a wait "
+        "for a lock, and its area is the share of operations that go that way. The same operation in two phases "
+        "differs by what runs beside it."
     ),
     needs="a run directory with latency.hlog and at least 100 operations of a kind",
     data=data,

@@ -71,8 +71,9 @@ FIGURE = Figure(
     order=4,
     title="How many are answered in time",
     caption=(
-        "Pick a time on the axis and read how many operations of each kind were answered within it. A curve further left is faster; a steep one is "
-        "predictable. Where a curve lies flat for a while, operations of that kind come in two sorts, and nothing takes the time in between."
+        "Pick a time on the axis and read how many operations of each kind were answered within it. A curve further "
+        "left is faster; a steep one is predictable. Where a curve lies flat for a while, operations of that kind come "
+        "in two sorts, and nothing takes the time in between."
     ),
     needs="a run directory with latency.hlog",
     data=data,

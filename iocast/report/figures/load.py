@@ -110,8 +110,10 @@ FIGURE = Figure(
     order=1,
     title="Knee: throughput and response times against the load",
     caption=(
-        "Each point is a load that the search tried, with the median over its runs for a level and the mean for throughput and response. The dotted line is the load that the search "
-        "states, the band the interval of the knee. Left of the knee throughput grows with the load and response times hardly; right of it, the other way round."
+        "Each point is a load that the search tried, with the median over its runs for a level and the mean for "
+        "throughput and response. The dotted line is the load that the search states, the band the interval of the "
+        "knee. Left of the knee throughput grows with the load and response times hardly; right of it, the other way "
+        "round."
     ),
     needs="a campaign made with iocast knee",
     data=data,

@@ -75,11 +75,13 @@ def _chosen(sources: Sources) -> dict[str, list[Run]]:
         return {evidence.run_title(r): [r] for r in focus}
     return {
         ("simulated, " if f.simulated else "measured, ") + _ranks(f.ranks): [
-            r for r in sources.runs
-            if (r.placement, r.waiting_factor, r.simulated, r.workload) == (f.placement, f.waiting_factor, f.simulated, f.workload)
+            r
+            for r in sources.runs
+            if (r.placement, r.waiting_factor, r.simulated, r.workload)
+            == (f.placement, f.waiting_factor, f.simulated, f.workload)
         ]
         for f in focus
-    }  # fmt: skip
+    }
 
 
 def _forecasts(sources: Sources) -> list[dict[str, Any]]:
@@ -156,9 +158,10 @@ FIGURE = Figure(
     order=3,
     title="The whole latency distribution, by operation",
     caption=(
-        "Go right to worse luck: at 99 % one operation in a hundred is slower than the line, at 99.9 % one in a thousand. A flat "
-        "line is a steady system; a step shows that a few operations meet something else, such as a stall or a lock. Where the "
-        "dashed forecast follows the solid measurement, the forecast knows the tail and not only the average."
+        "Go right to worse luck: at 99 % one operation in a hundred is slower than the line, at 99.9 % one in a "
+        "thousand. A flat line is a steady system; a step shows that a few operations meet something else, such as a "
+        "stall or a lock. Where the dashed forecast follows the solid measurement, the forecast knows the tail and not "
+        "only the average."
     ),
     needs="a run directory with latency.hlog, or a forecast with distributions",
     data=data,

@@ -133,9 +133,15 @@ def _chart(rows: list[Row]) -> style.Drawn:
         axis=alt.Axis(title=None, ticks=False, domain=False),
     )
     tooltip = [
-        alt.Tooltip("operation:N"), alt.Tooltip("part:N"), alt.Tooltip("name:N", title="where"), alt.Tooltip("demand:N", title="law"), alt.Tooltip("value_text:N", title="mean"),
-        alt.Tooltip("lock:N", title="with the lock"), alt.Tooltip("held:N", title="while holding a slot of"), alt.Tooltip("case:N", title="after a"),
-    ]  # fmt: skip
+        alt.Tooltip("operation:N"),
+        alt.Tooltip("part:N"),
+        alt.Tooltip("name:N", title="where"),
+        alt.Tooltip("demand:N", title="law"),
+        alt.Tooltip("value_text:N", title="mean"),
+        alt.Tooltip("lock:N", title="with the lock"),
+        alt.Tooltip("held:N", title="while holding a slot of"),
+        alt.Tooltip("case:N", title="after a"),
+    ]
     x = alt.X("left:Q", scale=scale, axis=None)
     return style.finish(
         alt.layer(
@@ -159,9 +165,13 @@ FIGURE = Figure(
     order=11,
     title="The model, drawn",
     caption=(
-        "The way of each operation through the model, from left to right: blue boxes are stations where it is served and may queue, grey ones delays that "
-        "nobody queues for, orange ones stations where it also needs a lock, purple ones memory that takes its bytes and drains later, or that it waits for to drain, dark blue ones objects made in advance of which one is taken, yellow ones looks into a cache, each with the steps of a hit and then those of a miss behind it; steps of those who had to call a lock back come behind its station. A black line below says that a slot of a client's or the system's limit is "
-        "held meanwhile. Hover for the mean time of each step."
+        "The way of each operation through the model, from left to right: blue boxes are stations where it is served "
+        "and may queue, grey ones delays that nobody queues for, orange ones stations where it also needs a lock, "
+        "purple ones memory that takes its bytes and drains later, or that it waits for to drain, dark blue ones "
+        "objects made in advance of which one is taken, yellow ones looks into a cache, each with the steps of a hit "
+        "and then those of a miss behind it; steps of those who had to call a lock back come behind its station. A "
+        "black line below says that a slot of a client's or the system's limit is held meanwhile. Hover for the mean "
+        "time of each step."
     ),
     needs="a simulated run or a study",
     data=data,

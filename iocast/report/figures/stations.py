@@ -128,9 +128,10 @@ FIGURE = Figure(
     order=9,
     title="Where the time goes",
     caption=(
-        "What an operation spends at each station of the model. Long pale bars are work: only faster parts help. Long dark blue "
-        "bars are queues: more servers at that station help. Orange is time behind a lock, black is time in a stall and red is time until a failed server's requests were sent again; none of them "
-        "gets better with more servers. All panels have the same scale."
+        "What an operation spends at each station of the model. Long pale bars are work: only faster parts help. Long "
+        "dark blue bars are queues: more servers at that station help. Orange is time behind a lock, black is time in "
+        "a stall and red is time until a failed server's requests were sent again; none of them gets better with more "
+        "servers. All panels have the same scale."
     ),
     needs="a forecast with stations, a simulated run, or a study",
     data=data,

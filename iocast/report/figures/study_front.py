@@ -33,10 +33,19 @@ def data(sources: Sources) -> list[Row] | None:
                 if d["meets"]
                 else MISSES
             )
-            rows.append({
-                "design": d["id"], "name": d["name"], "state": state.label, "cost": d["cost"], "currency": study["currency"], "rate": d["rate"],
-                "tail": d["tail"], "probability": d["probability"], "front": d["front"],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "design": d["id"],
+                    "name": d["name"],
+                    "state": state.label,
+                    "cost": d["cost"],
+                    "currency": study["currency"],
+                    "rate": d["rate"],
+                    "tail": d["tail"],
+                    "probability": d["probability"],
+                    "front": d["front"],
+                }
+            )
     for what, best in (("rate", max), ("tail", min)):
         reached = None
         for row in rows:  # cheapest first
@@ -74,9 +83,13 @@ def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Dr
         axis=style.log_axis(text, title, [r[what] for r in rows]),
     )
     tooltip = [
-        alt.Tooltip("design:N"), alt.Tooltip("name:N"), alt.Tooltip("state:N"), alt.Tooltip("cost_text:N", title="cost"), alt.Tooltip("value_text:N", title=what),
+        alt.Tooltip("design:N"),
+        alt.Tooltip("name:N"),
+        alt.Tooltip("state:N"),
+        alt.Tooltip("cost_text:N", title="cost"),
+        alt.Tooltip("value_text:N", title=what),
         alt.Tooltip("chance_text:N", title="keeps all levels"),
-    ]  # fmt: skip
+    ]
     look = {
         "x": x,
         "y": y,
@@ -103,9 +116,10 @@ FIGURE = Figure(
     order=-8,
     title="What money buys",
     caption=(
-        "Each mark is a design. For the rate up is better, for the response time down is better, and further left is always cheaper. The broken line "
-        "is the best that so much money buys; a design off both lines pays for something that none of them shows. Crosses were only screened by the "
-        "analytic solver, set right by the designs that were simulated."
+        "Each mark is a design. For the rate up is better, for the response time down is better, and further left is "
+        "always cheaper. The broken line is the best that so much money buys; a design off both lines pays for "
+        "something that none of them shows. Crosses were only screened by the analytic solver, set right by the "
+        "designs that were simulated."
     ),
     needs="a study with at least two designs within its limits",
     data=data,

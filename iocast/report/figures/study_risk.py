@@ -173,9 +173,10 @@ FIGURE = Figure(
     order=-6,
     title="How sure, and how far",
     caption=(
-        "On the left, dots are the chance that a design keeps all its levels, over everything the study calls uncertain; orange strokes are the single "
-        "levels. A design counts when its dot is right of the black line. On the right, the best estimate of the number of clients from which on the "
-        "first level is missed; beyond the study's scales (broken lines) this is the analytic solver's word alone. Designs are in order of cost."
+        "On the left, dots are the chance that a design keeps all its levels, over everything the study calls "
+        "uncertain; orange strokes are the single levels. A design counts when its dot is right of the black line. On "
+        "the right, the best estimate of the number of clients from which on the first level is missed; beyond the "
+        "study's scales (broken lines) this is the analytic solver's word alone. Designs are in order of cost."
     ),
     needs="a study whose designs were simulated",
     data=data,

@@ -64,8 +64,20 @@ def data(sources: Sources) -> list[Row] | None:
 
 def _title(quantity: str) -> str:
     subject, _, what = quantity.rpartition(".")
-    name_of = {"q25": "a quarter is faster", "q50": "median", "q75": "three in four", "q95": "slowest in twenty", "q99": "slowest in a hundred", "q999": "slowest in a thousand",
-            "max": "slowest of all", "mean": "mean", "rate": "rate", "bandwidth": "bandwidth", "utilisation": "share of time in use", "seconds": "time to the end"}  # fmt: skip
+    name_of = {
+        "q25": "a quarter is faster",
+        "q50": "median",
+        "q75": "three in four",
+        "q95": "slowest in twenty",
+        "q99": "slowest in a hundred",
+        "q999": "slowest in a thousand",
+        "max": "slowest of all",
+        "mean": "mean",
+        "rate": "rate",
+        "bandwidth": "bandwidth",
+        "utilisation": "share of time in use",
+        "seconds": "time to the end",
+    }
     if not subject:
         return name_of[what].capitalize()
     return f"{'any operation' if subject == 'any' else subject}: {name_of[what]}"
@@ -101,9 +113,12 @@ def _chart(name: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
     axis = style.log_axis(text, None, values)
     y = alt.Y("value:Q", scale=log, axis=axis)
     tooltip = [
-        alt.Tooltip("series:N", title="design"), alt.Tooltip("ranks:Q", title="clients", format=","), alt.Tooltip("value_text:N", title="forecast"),
-        alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
-    ]  # fmt: skip
+        alt.Tooltip("series:N", title="design"),
+        alt.Tooltip("ranks:Q", title="clients", format=","),
+        alt.Tooltip("value_text:N", title="forecast"),
+        alt.Tooltip("low_text:N", title="from"),
+        alt.Tooltip("high_text:N", title="to"),
+    ]
     look = {"x": x, "color": style.colour(marks)}
     curves, levels = base.transform_filter("isValid(datum.value)"), base.transform_filter("isValid(datum.limit)")
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
@@ -135,9 +150,9 @@ FIGURE = Figure(
     order=-7,
     title="How the designs bear growth",
     caption=(
-        "Forecasts of the quantities of the service levels, from today's clients to the study's largest scale, with bands that hold 90 % of the "
-        "uncertainty. The black line is the level: response times must stay below it, rates must reach it. Where a band crosses the line, the "
-        "design may go either way. Both axes are logarithmic."
+        "Forecasts of the quantities of the service levels, from today's clients to the study's largest scale, with "
+        "bands that hold 90 % of the uncertainty. The black line is the level: response times must stay below it, "
+        "rates must reach it. Where a band crosses the line, the design may go either way. Both axes are logarithmic."
     ),
     needs="a study of at least two scales",
     data=data,

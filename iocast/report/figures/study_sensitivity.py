@@ -88,9 +88,10 @@ FIGURE = Figure(
     order=-5,
     title="What the answer hangs on",
     caption=(
-        "First, how much of the differences between designs each axis explains by itself: an axis with a short bar can be decided by price alone. Then, how "
-        "much one standard deviation of each unknown moves the level that is nearest to being missed. Last, what a choice made with that knowledge "
-        "would cost less on average: a measurement is worth making when its bar is longer than its price."
+        "First, how much of the differences between designs each axis explains by itself: an axis with a short bar can "
+        "be decided by price alone. Then, how much one standard deviation of each unknown moves the level that is "
+        "nearest to being missed. Last, what a choice made with that knowledge would cost less on average: a "
+        "measurement is worth making when its bar is longer than its price."
     ),
     needs="a study with at least two designs within its limits",
     data=data,

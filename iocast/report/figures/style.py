@@ -49,9 +49,15 @@ _BASELINES = {
     "asymptotic bounds": Mark("asymptotic bounds", GREY, "stroke", (1, 2), "both"),
 }
 _CYCLE = [
-    (BLUE, "circle", ()), (VERMILLION, "square", (6, 3)), (GREEN, "triangle-up", (2, 2)), (PURPLE, "cross", (8, 3, 2, 3)),
-    (ORANGE, "diamond", (4, 2)), (BLACK, "triangle-down", (1, 2)), (SKY, "triangle-right", (10, 4)), (GREY, "triangle-left", (3, 5)),
-]  # fmt: skip
+    (BLUE, "circle", ()),
+    (VERMILLION, "square", (6, 3)),
+    (GREEN, "triangle-up", (2, 2)),
+    (PURPLE, "cross", (8, 3, 2, 3)),
+    (ORANGE, "diamond", (4, 2)),
+    (BLACK, "triangle-down", (1, 2)),
+    (SKY, "triangle-right", (10, 4)),
+    (GREY, "triangle-left", (3, 5)),
+]
 
 
 def baseline(name: str) -> Mark:
@@ -197,8 +203,17 @@ def finish(made: Any, description: str, height: int = 260) -> Drawn:
         .configure(font=FONT)
         .configure_view(stroke=None)
         .configure_axis(
-            labelColor=INK, titleColor=INK, gridColor=FAINT, domainColor="#999999", tickColor="#999999", labelFontSize=12,
-            titleFontSize=12, titleFontWeight="normal", labelOverlap="greedy", labelSeparation=6, titlePadding=8,
+            labelColor=INK,
+            titleColor=INK,
+            gridColor=FAINT,
+            domainColor="#999999",
+            tickColor="#999999",
+            labelFontSize=12,
+            titleFontSize=12,
+            titleFontWeight="normal",
+            labelOverlap="greedy",
+            labelSeparation=6,
+            titlePadding=8,
         )
-    )  # fmt: skip
+    )
     return drawn

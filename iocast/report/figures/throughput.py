@@ -143,9 +143,13 @@ def _chart(
     axis = style.log_axis(text, title, [r[k] for r in rows for k in ("value", "low", "high")])
     y = alt.Y("value:Q", scale=log, axis=axis)
     tooltip = [
-        alt.Tooltip("series:N", title="who"), alt.Tooltip("run:N", title="run"), alt.Tooltip("ranks:Q", format=","),
-        alt.Tooltip("value_text:N", title="rate"), alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
-    ]  # fmt: skip
+        alt.Tooltip("series:N", title="who"),
+        alt.Tooltip("run:N", title="run"),
+        alt.Tooltip("ranks:Q", format=","),
+        alt.Tooltip("value_text:N", title="rate"),
+        alt.Tooltip("low_text:N", title="from"),
+        alt.Tooltip("high_text:N", title="to"),
+    ]
     look = {"color": style.colour(marks), "tooltip": tooltip}
     forecast, held_out = (style.is_("series", name) for name in FORECASTS)
     points = f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}"
@@ -156,27 +160,34 @@ def _chart(
     has_ends = "isValid(datum.low) && isValid(datum.high)"
     return style.finish(
         alt.layer(
-            base.transform_filter(f"{forecast} && {has_ends}").mark_area(color=style.SKY, opacity=0.4).encode(x=x, **ends),
-            base.transform_filter(f"({forecast} || {held_out}) && {has_ends}").mark_rule(color=style.SKY, size=6, opacity=0.6)
+            base.transform_filter(f"{forecast} && {has_ends}")
+            .mark_area(color=style.SKY, opacity=0.4)
+            .encode(x=x, **ends),
+            base.transform_filter(f"({forecast} || {held_out}) && {has_ends}")
+            .mark_rule(color=style.SKY, size=6, opacity=0.6)
             .encode(x=x, tooltip=tooltip, **ends),
             *(
-                base.transform_filter(f"({lines}) && {has_ends}").mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
+                base.transform_filter(f"({lines}) && {has_ends}")
+                .mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
                 .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks), **look)
                 for end in ("low", "high")
             ),
-            known.transform_filter(lines).mark_line(size=1.2)
-            .encode(x=x, y=y, strokeDash=style.dash(marks), **look),
-            known.transform_filter(others).mark_point(size=40, strokeWidth=1.4)
+            known.transform_filter(lines).mark_line(size=1.2).encode(x=x, y=y, strokeDash=style.dash(marks), **look),
+            known.transform_filter(others)
+            .mark_point(size=40, strokeWidth=1.4)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
             known.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
-            known.transform_filter(f"{forecast} && !datum.fitted").mark_point(size=60, filled=True, opacity=1).encode(x=x, y=y, **look),
+            known.transform_filter(f"{forecast} && !datum.fitted")
+            .mark_point(size=60, filled=True, opacity=1)
+            .encode(x=x, y=y, **look),
             known.transform_filter(held_out).mark_point(size=60, strokeWidth=1.6, opacity=1).encode(x=x, y=y, **look),
-            base.transform_filter(points).mark_point(size=65, filled=True, opacity=0.85)
+            base.transform_filter(points)
+            .mark_point(size=65, filled=True, opacity=0.85)
             .encode(x=x, y=y, shape=style.shape(marks), **look),
         ),
         f"Throughput of {phase} against the number of ranks at waiting factor {factor:g}",
         300,
-    )  # fmt: skip
+    )
 
 
 FIGURE = Figure(
@@ -185,12 +196,12 @@ FIGURE = Figure(
     title="Throughput against the number of ranks",
     caption=(
         "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise "
-        "that no forecast can beat. The blue line is the model, from the smallest scale that it was fitted to; its dots are "
-        "forecasts with their intervals. A blue ring is a held-out forecast: of a fit without this scale, so it stands beside "
-        "the line of the final fit; the rules' marks at that scale are from the same smaller data and join no line. An interval that spans more than "
-        "a factor 30 stands without a value. Thin lines are simple rules: where they leave the diamonds, queueing "
-        "matters. Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is "
-        "flat."
+        "that no forecast can beat. The blue line is the model, from the smallest scale that it was fitted to; its "
+        "dots are forecasts with their intervals. A blue ring is a held-out forecast: of a fit without this scale, so "
+        "it stands beside the line of the final fit; the rules' marks at that scale are from the same smaller data and "
+        "join no line. An interval that spans more than a factor 30 stands without a value. Thin lines are simple "
+        "rules: where they leave the diamonds, queueing matters. Both axes are logarithmic, so a system that scales "
+        "perfectly climbs at 45 degrees and a full one is flat."
     ),
     needs="at least two runs, a campaign, a validation or forecasts",
     data=data,

@@ -103,9 +103,10 @@ FIGURE = Figure(
     order=5,
     title="Timeline of the run",
     caption=(
-        "Each small dot is the slowest operation of its kind in one moment of the run; open shapes are the slowest operations of "
-        "each phase, placed where they ended. Columns of slow operations of all kinds are moments when the storage, or the machine, "
-        "answered nobody; columns at equal distances are a periodic stall such as a commit. Dashed lines are starts of phases."
+        "Each small dot is the slowest operation of its kind in one moment of the run; open shapes are the slowest "
+        "operations of each phase, placed where they ended. Columns of slow operations of all kinds are moments when "
+        "the storage, or the machine, answered nobody; columns at equal distances are a periodic stall such as a "
+        "commit. Dashed lines are starts of phases."
     ),
     needs="a run directory with a timeline",
     data=data,

@@ -96,8 +96,9 @@ FIGURE = Figure(
     order=6,
     title="Utilisation over time",
     caption=(
-        "How much of each observed resource was in use between two samples: processor time of each machine and of the processes that were observed "
-        "for, block devices, network links. What is near 100 % while the benchmark runs is what limits it; when nothing is, operations wait for something that was not observed, or for each other. "
+        "How much of each observed resource was in use between two samples: processor time of each machine and of the "
+        "processes that were observed for, block devices, network links. What is near 100 % while the benchmark runs "
+        "is what limits it; when nothing is, operations wait for something that was not observed, or for each other. "
         "The table below says how much of each resource an operation takes, and what rate that allows at most."
     ),
     needs="a run directory that an observation was joined to (iocast observe)",

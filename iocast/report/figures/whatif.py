@@ -65,9 +65,12 @@ def _chart(phase: str, quantity: str, rows: list[Row], marks: list[style.Mark]) 
     axis = style.log_axis(text, "operations a second" if is_rate else "latency", ends_of)
     y = alt.Y("value:Q", scale=log, axis=axis)
     tooltip = [
-        alt.Tooltip("series:N", title="system"), alt.Tooltip("ranks:Q", format=","), alt.Tooltip("value_text:N", title="forecast"),
-        alt.Tooltip("low_text:N", title="from"), alt.Tooltip("high_text:N", title="to"),
-    ]  # fmt: skip
+        alt.Tooltip("series:N", title="system"),
+        alt.Tooltip("ranks:Q", format=","),
+        alt.Tooltip("value_text:N", title="forecast"),
+        alt.Tooltip("low_text:N", title="from"),
+        alt.Tooltip("high_text:N", title="to"),
+    ]
     look = {"x": x, "color": style.colour(marks)}
     known = base.transform_filter("!datum.wide")
     ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
