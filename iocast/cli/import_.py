@@ -111,7 +111,10 @@ def _import_results(
         where = document["placement"]
         nodes = f" on {where['nodes']} node{'s' * (where['nodes'] != 1)}" if where["nodes"] else ""
         name = path if str(path).startswith(str(out)) and not explain else path.name
-        phases = f"{len(document['phases'])} phases of {document['tool']['name']}"
+        number = len(document["phases"])
+        tool = document["tool"]["name"]
+        whose = f"a {tool} ({document['workload']['name']})" if tool == "table" else tool
+        phases = f"{number} phase{'s' * (number != 1)} of {whose}"
         print(f"{name}: {phases}, {where['ranks']} ranks{nodes}.")
     for curve, scaling in series.get("scaling", {}).items():
         extent = "a rank" if scaling == "weak" else "in all"

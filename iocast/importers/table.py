@@ -6,6 +6,9 @@ bytes, KiB, MB, ...), `phase` (benchmark), `operation`, `operations` (how many),
 of a node, `working_set` (memory and working set in bytes, or with a unit such as 16GiB), `workload`, `label`, and the
 operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q95`, `q99`, `q999`, `max`. An empty cell
 was not reported. Further columns become parameters of the workload: runs that differ in one are different measurements.
+
+A line without a phase has its operation as phase, and a phase with several operations is one phase for each: rates of
+different operations are no repeats of one another.
 """
 
 from __future__ import annotations
@@ -79,7 +82,7 @@ def _read_one(source: Source) -> list[Record]:
     ]
     rows = csv.reader([line for _, line in lines])
     header: list[str] = []
-    records = []
+    found: list[tuple[int, dict[str, str]]] = []
     for (number, _), cells in zip(lines, rows, strict=False):
         cells = [cell.strip() for cell in cells]
         if not header:
@@ -93,14 +96,22 @@ def _read_one(source: Source) -> list[Record]:
             raise source.refuse(
                 number, f"this line has {len(cells)} cells, the header {len(header)}; a cell with a comma needs quotes"
             )
-        records.append(_record(source, number, {name: cell for name, cell in zip(header, cells, strict=True) if cell}))
+        found.append((number, {name: cell for name, cell in zip(header, cells, strict=True) if cell}))
     source.require_last_line()
-    if not records:
+    if not found:
         raise source.refuse(lines[-1][0] if lines else 1, "there is no result below the header")
-    return records
+    operations: dict[str, set[str]] = {}
+    for _, row in found:
+        operations.setdefault(_named_phase(row), set()).add(row.get("operation", ""))
+    return [_record(source, number, row, operations) for number, row in found]
 
 
-def _record(source: Source, number: int, row: dict[str, str]) -> Record:
+def _named_phase(row: dict[str, str]) -> str:
+    return row.get("phase") or row.get("operation") or "benchmark"
+
+
+def _record(source: Source, number: int, row: dict[str, str], operations: dict[str, set[str]]) -> Record:
+    """`operations`: those of each phase in the table."""
     numbers = {
         name: source.number(row[name], number, name)
         for name in row
@@ -123,10 +134,12 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     ]
     if known != sorted(known):
         raise source.refuse(number, "the quantiles of the latency do not ascend")
-    operation = row.get("operation", "operation")
+    operation, name = row.get("operation", "operation"), _named_phase(row)
+    if len(operations[name]) > 1 and name != operation:
+        name += f"-{operation}"
     count = round(numbers["operations"]) if "operations" in numbers else None
     phase = Phase(
-        row.get("phase", "benchmark"),
+        name,
         start_seconds=0.0,
         operations=count,
         rate=numbers["rate"],
@@ -142,12 +155,13 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
         phase.rate = numbers["rate"] * _bytes(source, f"1{row['unit'].removesuffix('/s')}", number, "unit")
         phase.more["rate_unit"] = "bytes"
     phase.latency[operation] = Latency(count, {name: numbers[name] for name in LATENCIES if name in numbers})
-    name = f"{nodes}x{ranks // nodes}" + (f"-{phase.name}" if "phase" in row else "")
+    named = "phase" in row or "operation" in row
     record = Record(
-        name,
+        f"{nodes}x{ranks // nodes}" + f"-{phase.name}" * named,
         "table",
         [phase],
         pattern=row.get("workload", "table"),
+        workload=row.get("workload") or (phase.name if named else source.path.stem),
         ranks=ranks,
         nodes=nodes,
         label=row.get("label", ""),

@@ -75,9 +75,11 @@ def question(sources: Sources) -> str:
     runs = evidence.focus_runs(sources)
     if not runs:
         return ""
-    workloads = _listed(list(dict.fromkeys(run.workload for run in runs)))
+    workloads = list(dict.fromkeys(run.workload for run in runs))
     where = _placements([run.document["placement"] for run in runs])
-    return f"How fast is {workloads} {where}{' in simulation' if all(run.simulated for run in runs) else ''}?"
+    verb = "is" if len(workloads) == 1 else "are"
+    simulated = " in simulation" if all(run.simulated for run in runs) else ""
+    return f"How fast {verb} {_listed(workloads)} {where}{simulated}?"
 
 
 def grids(sources: Sources) -> list[Grid]:

@@ -208,7 +208,7 @@ def _versions(sources: Sources) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for run in sources.runs:
         tool = run.document.get("tool")
-        if isinstance(tool, dict):
+        if isinstance(tool, dict) and any(v for k, v in tool.items() if k != "name"):
             found.setdefault(str(tool.get("name", "tool")), ", ".join(f"{v}" for k, v in tool.items() if k != "name"))
     seeds = [run.document.get("seed") for run in sources.runs if run.document.get("seed") is not None]
     if seeds:

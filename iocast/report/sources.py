@@ -90,6 +90,10 @@ class Run:
         return str(self.document.get("workload", {}).get("name", "unnamed workload"))
 
     @property
+    def pattern(self) -> str:
+        return str(self.document.get("workload", {}).get("pattern", ""))
+
+    @property
     def parameters(self) -> dict[str, Any]:
         return dict(self.document.get("workload", {}).get("parameters") or {})
 

@@ -16,6 +16,8 @@ from iocast.calibrate.search import Target
 from iocast.errors import InputError
 from iocast.export import export
 from iocast.importers import import_files
+from iocast.report.sources import read_sources
+from iocast.report.story import _tell_measured
 from iocast.run_directory import Run, group
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -366,7 +368,7 @@ def test_table_of_rates(tmp_path: Path) -> None:
     first, second = (json.loads((directory / "run.json").read_text()) for directory in directories)
     assert first["placement"] == {"ranks": 100, "nodes": 10, "ranks_per_node": 10} and first["label"] == "Mistral"
     (phase,) = first["phases"]
-    assert phase["name"] == "benchmark" and phase["rate"] == 2180 and phase["operations"] is None
+    assert phase["name"] == "create" and phase["rate"] == 2180 and phase["operations"] is None
     assert (
         phase["latency"]["create"]["mean"] == 0.01
         and phase["latency"]["create"]["q75"] == 0.02
@@ -374,6 +376,32 @@ def test_table_of_rates(tmp_path: Path) -> None:
     )
     assert first["workload"]["parameters"] == {"D": "1"}
     assert second["workload"]["parameters"] == {"D": "1", "waiting_factor": 4.0} and second["label"] == "Mistral, T = 4"
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "phases_", "names"),
+    [
+        ("rate,operation", ["290,create", "2900,stat"], ["create", "stat"], ["create", "stat"]),
+        ("rate,phase", ["290,write", "2900,read"], ["write", "read"], ["write", "read"]),
+        ("rate,phase,operation", ["9,b,create", "8,b,stat"], ["b-create", "b-stat"], ["b-create", "b-stat"]),
+        ("rate,phase,operation", ["9,b,create", "8,c,create"], ["b", "c"], ["b", "c"]),
+        ("rate", ["290", "300"], ["benchmark", "benchmark"], ["offer", "offer"]),
+        ("rate,workload", ["290,mdtest", "300,mdtest"], ["benchmark", "benchmark"], ["mdtest", "mdtest"]),
+    ],
+)
+def test_a_line_of_a_table_is_called_by_what_it_measured(
+    tmp_path: Path, columns: str, rows: list[str], phases_: list[str], names: list[str]
+) -> None:
+    table = tmp_path / "offer.csv"
+    table.write_text("\n".join([f"nodes,ppn,{columns}", *(f"1,10,{row}" for row in rows)]) + "\n")
+    runs = import_files([table], tmp_path / "runs")
+    documents = [json.loads((one / "run.json").read_text()) for one in runs]
+    assert [one["phases"][0]["name"] for one in documents] == phases_
+    assert [one["workload"]["name"] for one in documents] == names
+    text = dict(_tell_measured(read_sources(runs)).paragraphs)["Measured"]
+    assert set(text.partition(" in ")[0].split(", ")) == set(names)
+    if len(set(phases_)) == 1:
+        assert len(group([Run(one, phases_[0]) for one in runs])) == 1  # repeats
 
 
 @pytest.mark.parametrize(
