@@ -148,7 +148,9 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
             ]
             for r in rivals
         ]
-        found.append(Grid("Runner-up" if len(rivals) == 1 else "Runner-up, and the next cheaper design", header, cells))
+        found.append(
+            Grid("Runner-up" if len(rivals) == 1 else "Runner-up, and the nearest cheaper design", header, cells)
+        )
     return found
 
 

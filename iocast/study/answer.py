@@ -22,7 +22,7 @@ from iocast.study.evaluate import OUTSIDE, Result, programs, versions
 from iocast.study.levels import ANY, Level
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL, document_of
-from iocast.study.words import conclusions, sentence, tightest, warnings
+from iocast.study.words import conclusions, nearness, sentence, tightest, warnings
 
 LEVEL = 0.9
 """Probability that intervals are meant to cover."""
@@ -61,7 +61,8 @@ def answer(search: Search, command: list[str]) -> Json:
     result["currency"] = study.currency
     result["years"] = study.years
     result["designs"] = designs
-    reference = best or max(search.tried, key=lambda c: (c.probability, -c.design.cost), default=None)
+    nearest = max(search.tried, key=lambda c: nearness(by_id[c.design.id]), default=None)
+    reference = best or nearest
     result["axes"] = [
         {
             "name": axis.name,
@@ -76,8 +77,8 @@ def answer(search: Search, command: list[str]) -> Json:
     result["levels"] = _levels(search)
     result["family"] = None if reference is None else _family(search, by_id[reference.design.id])
     result["front"] = [c.design.id for c in front]
-    result["nearest_miss"] = None if best is not None or not search.tried else _nearest_miss(search, by_id)
-    result["relaxations"] = _relaxations(search, best)
+    result["nearest_miss"] = None if best is not None or nearest is None else _nearest_miss(search, nearest, by_id)
+    result["relaxations"] = _relaxations(search, best, by_id)
     result["other_confidences"] = _other_confidences(search)
     result["sensitivity"] = {
         "axes": worth.axes(search),
@@ -427,9 +428,8 @@ def _levels(search: Search) -> list[Json]:
     return rows
 
 
-def _nearest_miss(search: Search, by_id: dict[str, Json]) -> Json:
-    """The design most likely to keep all levels, and by how much its levels would have to give."""
-    c = max(search.tried, key=lambda c: (c.probability, min(search.margins(c.best)), -c.design.cost))
+def _nearest_miss(search: Search, c: Candidate, by_id: dict[str, Json]) -> Json:
+    """The design that comes nearest, and by how much its levels would have to give."""
     return {
         "design": c.design.id,
         "name": c.design.name,
@@ -468,13 +468,13 @@ def _needed(search: Search, c: Candidate) -> list[Json]:
     return list(needed.values())
 
 
-def _relaxations(search: Search, best: Candidate | None) -> list[Json]:
-    """Cheaper designs, and the limits with which they would do."""
+def _relaxations(search: Search, best: Candidate | None, by_id: dict[str, Json]) -> list[Json]:
+    """Of the cheaper designs the nearest, and the limits with which they would do."""
     if best is None:
         return []
     cheaper = [c for c in search.tried if c.design.cost < best.design.cost]
     entries = []
-    for c in sorted(cheaper, key=lambda c: -c.probability)[:3]:
+    for c in sorted(cheaper, key=lambda c: nearness(by_id[c.design.id]), reverse=True)[:3]:
         needed = _needed(search, c)
         if needed and not any(n["down"] for n in needed):
             entries.append(

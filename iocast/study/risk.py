@@ -22,6 +22,8 @@ SAMPLES = 4000
 RESAMPLES = 200
 DOWN = -7.0
 """Margin of a system that does not serve at all."""
+PLAUSIBLE = 0.02
+"""A design that screening leaves less chance than this is not simulated; such chances are next to nothing."""
 FEWEST_POOLED = 4
 """Designs from which on what they have in common is estimated."""
 

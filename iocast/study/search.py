@@ -21,7 +21,7 @@ from iocast.study.designs import Design
 from iocast.study.desk import Ask, Desk, Point
 from iocast.study.evaluate import Result, pooled
 from iocast.study.levels import Level, kind_of
-from iocast.study.risk import DOWN, ModelError
+from iocast.study.risk import DOWN, PLAUSIBLE, ModelError
 from iocast.study.spec import NORMAL, Study
 from iocast.study.words import chance, money, quoted
 
@@ -31,8 +31,6 @@ BATCH = 4
 """Replications that are added at a time; also designs that are tried at a time."""
 STABLE = 0.95
 """Share of bootstrap samples over replications that must give the same decision before it counts as settled."""
-PLAUSIBLE = 0.02
-"""A design that screening leaves less chance than this is not simulated."""
 _PRIOR = {
     "rate": (0.15, 0.10),
     "q50": (0.4, 0.25),

@@ -10,6 +10,7 @@ from iocast import text
 from iocast.fitted import one_of_several
 from iocast.operations import UNSOLVED
 from iocast.study.evaluate import OUTSIDE
+from iocast.study.risk import PLAUSIBLE
 
 if TYPE_CHECKING:
     from iocast.study.designs import Platform
@@ -25,6 +26,8 @@ SMALL_CHANGE = 2.5
 """A limit that would have to give by more than this factor is no small concession."""
 SHOWN_CHANGE = 0.005
 """Relative change of the rate by simple rules, from which on it is named."""
+MAX_MISSED = 3
+"""Levels that are named as missed by one design."""
 MAX_TURNING = 3
 """Uncertain inputs that are named as changing the decision."""
 _PARTS = {
@@ -81,17 +84,25 @@ def tightest(rows: list[Json]) -> list[Json]:
 
 def margin(row: Json) -> str:
     """How far a value is on the good side of its limit, or on the other: "14 % above", "2 % short"."""
-    value, limit, upper = row["value"], row["limit"], row["upper"]
+    value, limit = row["value"], row["limit"]
     if value is None:
         return "does not serve"
-    kept = value <= limit if upper else value >= limit
-    times = row["margin"] if kept else 1 / row["margin"] if row["margin"] else math.inf
+    kept = _is_kept(row)
+    times = max(row["margin"], 1 / row["margin"]) if row["margin"] else math.inf
     if times >= 2:
-        size = f"{times:.2g} times"
-        return f"{size} {'better than needed' if kept else 'worse than needed'}"
-    off = abs(value / limit - 1)
-    size = f"{100 * off:.0f} %" if off >= 0.0095 else f"{100 * off:.1f} %"
+        return f"{times:.2g} times {'better than needed' if kept else 'worse than needed'}"
+    size = _percent_off(value, limit)
     return f"{size} to spare" if kept else f"missed by {size}"
+
+
+def _is_kept(row: Json) -> bool:
+    """By the best estimate."""
+    return bool(row["value"] <= row["limit"] if row["upper"] else row["value"] >= row["limit"])
+
+
+def _percent_off(value: float, limit: float) -> str:
+    off = abs(value / limit - 1)
+    return f"{100 * off:.0f} %" if off >= 0.0095 else f"{100 * off:.1f} %"
 
 
 def limit_of(row: Json) -> str:
@@ -106,6 +117,13 @@ def place(row: Json, answer: Json) -> str:
     if len(answer["workloads"]) > 1 and f"({row['workload']})" not in row["level"]:
         where += f", {row['workload']}"
     return where + (f", with {row['under']}" if row["under"] else "")
+
+
+def nearness(design: Json) -> tuple[float, list[float], float]:
+    """How near a design comes to keeping all levels, for max(): its probability, then its margins from the worst on,
+    then its cost. Probabilities below PLAUSIBLE differ by chance alone and count as one."""
+    probability = design["probability"] if design["probability"] >= PLAUSIBLE else 0.0
+    return probability, sorted(row["margin"] or 0.0 for row in design["levels"]), -design["cost"]
 
 
 def reference(answer: Json) -> Json | None:
@@ -170,6 +188,7 @@ def conclusions(answer: Json) -> list[Json]:
     """What a board asks next, as {about, text}."""
     texts = {
         "What it is": _what(answer),
+        "What came nearest": _nearest(answer),
         "Why not cheaper": _cheaper(answer),
         "Which levels decide": _levels(answer),
         "Where it ends": _ends(answer),
@@ -205,8 +224,8 @@ def signed_money(difference: float, currency: str) -> str:
 
 
 def rivals(answer: Json) -> list[Json]:
-    """The runner-up, and where that isn't cheaper the dearest cheaper design, each with `name`, `cost`, `difference`
-    from the decision, `probability` and `why` it lost.
+    """The runner-up, and where that isn't cheaper the cheaper design that comes nearest, each with `name`, `cost`,
+    `difference` from the decision, `probability` and `why` it lost.
 
     The runner-up is the design that would be chosen without the decision: of others that keep all levels the cheapest,
     or else the likeliest to keep them. Without a decision the nearest miss takes its place."""
@@ -215,11 +234,10 @@ def rivals(answer: Json) -> list[Json]:
     if chosen is None or not others:
         return []
     meeting = [d for d in others if d["meets"]]
-    likeliest = max(others, key=lambda d: (d["probability"], -d["cost"]))
-    found = [min(meeting, key=lambda d: d["cost"]) if meeting else likeliest]
+    found = [min(meeting, key=lambda d: d["cost"]) if meeting else max(others, key=nearness)]
     cheaper = [d for d in others if d["cost"] < chosen["cost"]]
     if cheaper and found[0]["cost"] >= chosen["cost"]:
-        found.append(max(cheaper, key=lambda d: d["cost"]))
+        found.append(max(cheaper, key=nearness))
     return [
         {
             "name": d["name"],
@@ -234,7 +252,7 @@ def rivals(answer: Json) -> list[Json]:
 
 def _why_lost(answer: Json, design: Json, chosen: Json) -> str:
     if design["first_failing"] and not design["meets"]:
-        return _misses(design)
+        return _misses(answer, design)
     if not design["meets"]:
         return "Only screened by the analytic solver: dearer, and not needed."
     if not is_priced(answer):
@@ -274,47 +292,75 @@ def _swapped(answer: Json) -> dict[str, dict[str, str]]:
     }
 
 
+def _nearest(answer: Json) -> str:
+    """Without a decision: what the nearest miss misses, and the limits that it would keep."""
+    miss, design = answer["nearest_miss"], reference(answer)
+    if not miss or design is None:
+        return ""
+    start = f"{quoted(miss['name'])}{_for(answer, miss)} keeps all levels with {chance(miss['probability'])}."
+    return f"{start} {_misses(answer, design)} {_would_do(miss)}"
+
+
 def _cheaper(answer: Json) -> str:
-    if answer["nearest_miss"]:
-        words = [_needs(n) for n in answer["nearest_miss"]["needed"] if not n["down"]]
-        return (
-            f"{quoted(answer['nearest_miss']['name'])} would do with {' and '.join(words)}."
-            if words
-            else "No change of the limits alone would do."
-        )
+    """Of the cheaper designs the nearest: what it saves, what it misses, and the limits that it would keep."""
     if not answer["decision"] or not is_priced(answer):
         return ""
-    designs = {d["id"]: d for d in answer["designs"]}
-    found = []
-    for one in answer["relaxations"][:2]:
-        saves = (
-            f"{quoted(one['name'])} would save {money(one['saves'], answer['currency'])}, but keeps all levels with "
-            f"{chance(one['probability'])} only"
-        )
-        if all(max(n["needed"] / n["limit"], n["limit"] / n["needed"]) < SMALL_CHANGE for n in one["needed"]):
-            found.append(f"{saves}; it would do with {' and '.join(_needs(n) for n in one['needed'])}.")
-        else:
-            found.append(f"{saves}: {_misses(designs[one['design']])}")
-    if not found:
-        cheaper = [d for d in answer["designs"] if d["cost"] < answer["decision"]["cost"] and d["first_failing"]]
-        if not cheaper:
-            return "No design that may be built costs less."
-        return f"The next cheaper design, {quoted(cheaper[-1]['name'])}, does not: {_misses(cheaper[-1])}"
-    return " ".join(found)
+    cost = answer["decision"]["cost"]
+    cheaper = [d for d in answer["designs"] if d["cost"] < cost and d["basis"] != "beyond limits"]
+    if not cheaper:
+        return "No design within the limits costs less."
+    design = max(cheaper, key=nearness)
+    others = f"Of {len(cheaper)} cheaper designs {quoted(design['name'])} comes nearest"
+    who = others if len(cheaper) > 1 else f"The only cheaper design is {quoted(design['name'])}"
+    screened = design["basis"] == "screened"
+    kept = f"{'at most ' * screened}{chance(design['probability'])}{' by the analytic solver alone' * screened}"
+    required = f"{100 * answer['confidence_asked']:g} % are required"
+    words = (
+        f"{who}: it would save {money(cost - design['cost'], answer['currency'])}, and keeps all levels with {kept} "
+        f"where {required}."
+    )
+    relaxed = next((one for one in answer["relaxations"] if one["design"] == design["id"]), None)
+    small = relaxed and all(
+        max(n["needed"] / n["limit"], n["limit"] / n["needed"]) < SMALL_CHANGE for n in relaxed["needed"]
+    )
+    return f"{words} {_misses(answer, design)}" + (f" {_would_do(relaxed)}" if relaxed and small else "")
 
 
-def _misses(design: Json) -> str:
+def _would_do(design: Json) -> str:
+    """The limits with which a design would keep all levels, of a nearest miss or a relaxation."""
+    if not design["needed"] or any(n["down"] for n in design["needed"]):
+        return "No change of the limits alone would do."
+    return f"It would do with {' and '.join(_needs(n) for n in design['needed'])}."
+
+
+def _misses(answer: Json, design: Json) -> str:
+    """The levels that a design keeps with too little probability, the least likely first, each where it is tightest and
+    by how much; and why the first of them fails."""
+    known = sorted(
+        (row for row in tightest(design["levels"]) if row["probability"] is not None), key=lambda r: r["probability"]
+    )
+    short = [row for row in known if row["probability"] < answer["confidence_asked"]] or known[:1]
+    words = [_misses_one(answer, row) for row in short[:MAX_MISSED]]
+    more = len(short) - len(words)
+    listed = "; ".join(words) + (f"; and {more} more level{'s' * (more > 1)}" if more else "")
     failing = design["first_failing"]
-    value, limit = failing["value"], failing["limit"]
+    if failing is None:
+        return "Only the analytic solver looked at it."
     under = f" with {failing['under']}" if failing["under"] else ""
-    where = f"{failing['level'].partition(' with ')[0]}", f"at {failing['ranks']:,} clients{under}"
-    if value is not None and (value < limit) == failing["upper"]:  # it may go either way, and goes wrong too often
-        return (
-            f"{where[0]} is kept {where[1]} with {chance(failing['probability'])} only (best estimate "
-            f"{amount(failing['quantity'], value)}); {_because(failing)}"
-        )
-    reported = "" if value is None else f" ({amount(failing['quantity'], value)})"
-    return f"{where[0]} is missed {where[1]}{reported}; {_because(failing)}"
+    return f"It {listed}. At {failing['ranks']:,} clients{under} {_because(failing)}"
+
+
+def _misses_one(answer: Json, row: Json) -> str:
+    level = row["level"].removesuffix(f" with {row['under']}")
+    where, value, limit = place(row, answer), row["value"], row["limit"]
+    if value is None:
+        return f"does not serve {where} ({level})"
+    reported = amount(row["quantity"], value)
+    if _is_kept(row):  # it may go either way, and goes wrong too often
+        return f"keeps {level} {where} with {chance(row['probability'])} only (best estimate {reported}, {margin(row)})"
+    times = max(value / limit, limit / value) if value else math.inf
+    size = _percent_off(value, limit) if times < 2 else f"a factor of {times:.2g}"
+    return f"misses {level} {where} by {size} ({reported})"
 
 
 def _needs(needed: Json) -> str:

@@ -458,7 +458,7 @@ def test_the_reports_first_screen_has_levels_runner_up_and_what_would_change(
     assert rivals.rows[0][0] == words.quoted(runner_up["name"])
     gap = words.signed_money(runner_up["cost"] - design["cost"], reported["currency"])
     assert rivals.rows[0][2].replace("\N{NO-BREAK SPACE}", " ") == gap
-    cheaper = max((d for d in reported["designs"] if d["cost"] < design["cost"]), key=lambda d: d["cost"])
+    cheaper = max((d for d in reported["designs"] if d["cost"] < design["cost"]), key=words.nearness)
     assert rivals.rows[1][0] == words.quoted(cheaper["name"]) and cheaper["first_failing"]["level"] in rivals.rows[1][4]
     turning = next(u for u in reported["sensitivity"]["uncertain"] if u["turns_at"])
     assert any(turning["name"] in one and f"{turning['turns_at']:.2g} times" in one for one in shown.changes)

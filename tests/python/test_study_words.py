@@ -133,6 +133,71 @@ def conclusions_of(**changes: Any) -> str:
     return " ".join(c["text"] for c in words.conclusions(answer(**changes)))
 
 
+def cheaper(name: str, cost: float, probability: float, *values: tuple[str, float | None, float]) -> dict[str, Any]:
+    """A design of answer() that fails. values: level, forecast, and the probability that it is kept."""
+    levels = [row(level, value, probability=kept) for level, value, kept in values]
+    failing = min(levels, key=lambda r: r["probability"]) | {"ranks": 1024}
+    why = {"station": "mds", "part": "utilisation", "share": 0.96}
+    return answer()["designs"][1] | {
+        "id": name, "name": name, "cost": cost, "probability": probability, "meets": False, "levels": levels,
+        "first_failing": failing | {"why": why},
+    }  # fmt: skip
+
+
+P99, RATE = "p99(create) < 5 ms", "rate(create) >= 60k/s"
+MISSES: list[tuple[str, list[dict[str, Any]], list[str]]] = [
+    (
+        "none has a chance: margins decide, and not order or price",
+        [
+            cheaper("C", 100, 0.001, (P99, 0.05, 0.0), (RATE, 61e3, 0.6)),
+            cheaper("D", 200, 0.0, (P99, 0.0055, 0.01), (RATE, 51e3, 0.0)),
+            cheaper("E", 300, 0.0, (P99, 0.02, 0.0), (RATE, 61e3, 0.6)),
+        ],
+        ["Of 3 cheaper designs “D” comes nearest", "save 800 EUR", "with less than 1 % where 90 % are required",
+         f"misses {RATE} at 1,024 clients by 15 % (51.0 k/s); misses {P99} at 1,024 clients by 10 % (5.50 ms)",
+         "At 1,024 clients mds is in use 96 %"],
+    ),
+    (
+        "the likeliest, though another's worst margin is better",
+        [
+            cheaper("C", 100, 0.4, (P99, 0.0052, 0.4), (RATE, 80e3, 0.99)),
+            cheaper("D", 200, 0.3, (P99, 0.0049, 0.3), (RATE, 80e3, 0.99)),
+        ],
+        ["“C” comes nearest", f"It misses {P99} at 1,024 clients by 4 % (5.20 ms). At"],
+    ),
+    (
+        "kept by best estimate",
+        [cheaper("C", 100, 0.4, (P99, 0.0048, 0.4), (RATE, 80e3, 0.99))],
+        ["The only cheaper design is “C”", f"keeps {P99} at 1,024 clients with 40 % only (best estimate 4.80 ms, 4 %"],
+    ),
+    (
+        "down, and far off",
+        [cheaper("C", 100, 0.0, (P99, None, 0.0), (RATE, 20e3, 0.0))],
+        [f"does not serve at 1,024 clients ({P99})", "by a factor of 3 (20.0 k/s)"],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("designs, says", [case[1:] for case in MISSES], ids=[case[0] for case in MISSES])
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_nearest_cheaper_design_stands_with_what_it_misses_and_by_how_much(
+    designs: list[dict[str, Any]], says: list[str], order: int
+) -> None:
+    chosen = answer()["designs"][0] | {"cost": 1000, "price": 1000, "probability": 0.97}
+    decision = answer()["decision"] | {"cost": 1000, "price": 1000}
+    decided = answer(designs=[*designs[::order], chosen], decision=decision)
+    text = next(c["text"] for c in words.conclusions(decided) if c["about"] == "Why not cheaper")
+    for one in says:
+        assert one in text, text
+    nearest = words.rivals(decided)[-1]
+    assert f"“{nearest['name']}”" in text and nearest["why"] in text
+    missed = {"design": nearest["name"], "name": nearest["name"], "probability": 0.0, "cost": 5, "needed": []}
+    undecided = answer(designs=designs[::order], decision=None, nearest_miss=missed)
+    about = {c["about"]: c["text"] for c in words.conclusions(undecided)}
+    assert nearest["why"] in about["What came nearest"] and "No change of the limits" in about["What came nearest"]
+    assert "Why not cheaper" not in about
+
+
 def test_prices_that_nobody_asks_are_not_mentioned() -> None:
     text = conclusions_of(
         measurements=[
