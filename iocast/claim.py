@@ -247,7 +247,7 @@ class Claim:
     def _live(self) -> None:
         while not self._ended.wait(BEAT):
             with contextlib.suppress(OSError):
-                os.utime(self._file)
+                _touch(self._file)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -271,13 +271,24 @@ def _age(path: Path) -> float:
 
     @raises OSError"""
     probe = path.with_name(f".{NAME}.{secrets.token_hex(8)}")
-    file = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    file = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
-        os.utime(file)  # an NFS server may keep the number of an exclusive creation in the new file's times
+        _touch(file)  # an NFS server may keep the number of an exclusive creation in the new file's times
         return os.fstat(file).st_mtime - os.lstat(path).st_mtime
     finally:
         os.close(file)
         probe.unlink()
+
+
+def _touch(file: int) -> None:
+    """Sets the time of an open file's last change to now, by the clock of who keeps it, and leaves its content.
+
+    @raises OSError"""
+    try:
+        os.utime(file)
+    except OSError:  # of a file system that sets no times
+        os.pwrite(file, os.pread(file, 1, 0) or b"?", 0)
+        os.fsync(file)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 """One owner of a campaign and of a measured directory, and what becomes of both when it is killed."""
 
 import contextlib
+import errno
 import json
 import os
 import random
@@ -240,15 +241,26 @@ def test_another_host_is_given_five_minutes_and_a_word(tmp_path: Path) -> None:
     assert target.read_text() == "mine" and target.stat().st_mtime > time.time() - 60
 
 
-def test_an_owner_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sets_times", [True, False])
+def test_an_owner_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets_times: bool) -> None:
+    """Also where no file's time can be set, as over some FUSE file systems."""
     monkeypatch.setattr(claim, "BEAT", 0.02)
     held = Claim(tmp_path, "c", "this")
     os.utime(tmp_path / claim.NAME, (1, 1))
+    if not sets_times:
+
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+        monkeypatch.setattr(claim.os, "utime", refuse)
+        assert abs(claim._age(tmp_path / claim.NAME) - time.time()) < 60
     until = time.monotonic() + 5
     while (tmp_path / claim.NAME).stat().st_mtime < 2:
         assert time.monotonic() < until
         time.sleep(0.02)
+    assert held.is_held()
     held.release()
+    assert not (tmp_path / claim.NAME).exists()
 
 
 def test_a_foreign_link_in_the_directory_is_not_followed(iocast: Iocast, tmp_path: Path) -> None:

@@ -283,7 +283,10 @@ class Nodes:
 
     def end(self) -> None:
         for first in self._first:
-            first.kill()
+            ended = [*psutil.Process(first.pid).children(), first]  # a node ends with its first process
+            for process in ended:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
             first.wait()
 
 
