@@ -12,6 +12,7 @@ import re
 import secrets
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import threading
@@ -55,10 +56,14 @@ MIN_ITERATIONS, MAX_ITERATIONS = 5, 100_000
 PILOT_ITERATIONS = (50, 3200)
 """Iterations of the first pilot run and of the last."""
 PILOT_GROWTH = 4
+MAY_BE_LEFT = "The last run may have left its objects on the service."
 COUNTING = 2.0
 """Seconds that a count of left files may take."""
 NOTHING_TO_SWEEP = "there is nothing to sweep"
 """Words of the benchmark (real/manifest.cpp), to which tests/mpi/test_operations.py holds it."""
+
+BY_CAMPAIGN = "by campaign"
+"""Value of `places` in campaign.json: directories of data sets have the campaign's identity in their names."""
 
 SEEDS_OF_REPEATS = 1000
 """Seeds of one campaign's repeats: its own seed times this, and those after it."""
@@ -503,8 +508,7 @@ def run_bench(
         "--seed",
         str(seed),
     ]
-    if place is not None:
-        place.mkdir(exist_ok=True)
+    make_place(place)
     command += [*settings_arguments(run.settings), *use.limits, *use.claims]
     if drop_caches and not goes_on:
         command.append("--drop-caches=run")
@@ -538,6 +542,7 @@ def sweep(
     @raises RunError or InputError with the benchmark's own sentence"""
     if remove_if_empty(place):
         return
+    require_directory(place)
     command = [
         *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank),
         "--workload",
@@ -571,6 +576,42 @@ def counted(directory: Path) -> str:
         if time.monotonic() > end:
             return f"at least {found:,} files and directories"
     return f"{found:,} files and directories"
+
+
+def own_place(scratch: Path | None, name: str, mark: str) -> Path | None:
+    """Directory of a data set below DIR/iocast-campaign. The campaign's identity `mark` is in its name, so that no
+    other campaign's data set ever has it. None for a backend without directories."""
+    return None if scratch is None else scratch / (f"{name}.{mark}" if mark else name)
+
+
+def make_place(place: Path | None) -> None:
+    """Makes the directory of a data set, unless it is there.
+
+    @raises InputError when something else is there"""
+    if place is None:
+        return
+    with contextlib.suppress(FileExistsError):
+        place.mkdir()
+    require_directory(place)
+
+
+def require_directory(place: Path | None) -> None:
+    """@raises InputError when the place is no directory itself: what a symbolic link leads to belongs to others"""
+    if place is not None and not stat.S_ISDIR(os.lstat(place).st_mode):
+        kind = "a symbolic link" if place.is_symlink() else "no directory"
+        raise InputError(f"'{place}' is {kind}, which iocast did not make; look at it, and move it away.")
+
+
+def left_in(scratch: Path) -> str:
+    """What directories of data sets there are in DIR/iocast-campaign, as a sentence; "" for none."""
+    try:
+        if not any(one.is_dir() for one in scratch.iterdir()):
+            return ""
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"'{scratch}' can't be read ({error.strerror}); it may still hold files."
+    return f"'{scratch}' still holds {counted(scratch)}."
 
 
 def remove_if_empty(place: Path | None) -> bool:
@@ -975,6 +1016,7 @@ class Campaign:
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
+                "places": BY_CAMPAIGN,
                 "workload": plan.workload,
                 "root": place,
             } | backend.document()
@@ -1067,7 +1109,12 @@ class Campaign:
     def _place(self, key: str, attempt: int) -> Path | None:
         """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs
         nobody."""
-        return None if self.scratch is None else self.scratch / (key if attempt == 1 else f"{key}.attempt-{attempt}")
+        return own_place(self.scratch, key if attempt == 1 else f"{key}.attempt-{attempt}", self._mark_of_places)
+
+    @property
+    def _mark_of_places(self) -> str:
+        """The campaign's identity, which its directories have in their names; "" for a campaign of before they had."""
+        return str(self.json["id"]) if self.json.get("places") == BY_CAMPAIGN else ""
 
     def _sweep_attempts(self, run: PlannedRun, key: str) -> str:
         """Removes what earlier attempts at a run, or at a group of steps, left. What can't be recognised is reported,
@@ -1078,12 +1125,10 @@ class Campaign:
         before = self.json.get("attempts", {}).get(key, 0)
         seed = self.seed if run.seed is None else run.seed
         places: list[Path | None] = (
-            [self._place(key, n) for n in range(1, max(before, 1) + 1)]
-            if self.scratch is not None
-            else [None] * (before > 0)
+            [self._place(key, n) for n in range(1, before + 1)] if self.scratch is not None else [None] * (before > 0)
         )
         for place in places:
-            if place is not None and not place.is_dir():
+            if place is not None and not os.path.lexists(place):
                 continue
             try:
                 sweep(
@@ -1099,7 +1144,7 @@ class Campaign:
             except InputError as error:
                 if place is None:  # a service says so when nothing is there; what else is wrong stops the run itself
                     refused = str(error)
-                elif place.exists():
+                elif os.path.lexists(place):
                     stderr.print(
                         f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}",
                         markup=False,
@@ -1115,7 +1160,7 @@ class Campaign:
         before = attempts.get(key, 0)
         self._sweep_attempts(run, key)
         attempt = before + 1
-        while (fresh := self._place(key, attempt)) is not None and fresh.exists():
+        while (fresh := self._place(key, attempt)) is not None and os.path.lexists(fresh):
             attempt += 1
         attempts[key] = attempt
         self._save()
@@ -1165,15 +1210,8 @@ class Campaign:
         if not self.backend.keeps_data:
             return ""
         if self.scratch is None:
-            return "The last run may have left its objects on the service." if self._attempted() else ""
-        try:
-            if not any(one.is_dir() for one in self.scratch.iterdir()):
-                return ""
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            return f"'{self.scratch}' can't be read ({error.strerror}); it may still hold files."
-        return f"'{self.scratch}' still holds {counted(self.scratch)}."
+            return MAY_BE_LEFT if self._attempted() else ""
+        return left_in(self.scratch)
 
     def missing(self, role: str | None) -> list[PlannedRun]:
         """Runs to make, in order."""

@@ -339,6 +339,7 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
         ("overrides", dict),
         ("filesystem", dict),
         ("id", str),
+        ("places", str),
         ("workload", str),
         ("root", str),
         ("seed", int),
@@ -348,6 +349,10 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
             raise InputError(
                 f"The file '{path}', {key}: {strict.shown(content[key])} can't be; the file is damaged, or was edited."
             )
+    if not is_file_name(content.get("id", "none")):
+        raise InputError(
+            f"The file '{path}', id: {strict.shown(content['id'])} can't name a file; a name has {ALLOWED}."
+        )
     if not all(
         isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 10**6 and is_file_name(key)
         for key, n in content.get("attempts", {}).items()

@@ -10,6 +10,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import verb
+from iocast.cli.left_over import LeftOver
 from iocast.cli.options import (
     FELL_SHORT,
     LOAD,
@@ -30,7 +31,7 @@ from iocast.cli.options import (
     settings_of,
     within,
 )
-from iocast.errors import InputError
+from iocast.errors import InputError, RunError
 from iocast.files import duration
 from iocast.progress import Steps
 
@@ -99,6 +100,14 @@ def knee(
     max_objects: MaxObjects = "",
     stop_latency: StopLatency = "",
     min_free: MinFree = "",
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep",
+            help="Measure nothing: remove what this search, ended early, left on the storage.",
+            rich_help_panel=LOAD,
+        ),
+    ] = False,
     out: Annotated[
         Path, typer.Option(help="Campaign directory; a search that it holds is continued.", rich_help_panel=OUTPUT)
     ] = Path("campaign"),
@@ -109,7 +118,7 @@ def knee(
 
     Each run's load follows from those before it. Inside a Slurm job runs are started with srun. Exit status 4 when
     not even an unloaded system keeps the levels."""
-    from iocast.campaign import Ending, SharedUse
+    from iocast.campaign import Ended, Ending, SharedUse
     from iocast.knee import Search, check_levels
     from iocast.knee.probes import KneeSearch, Probes
     from iocast.knee.words import knee_text
@@ -137,12 +146,23 @@ def knee(
     )
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     limit = deadline()
-    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+    left = LeftOver()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=left.interrupted) as steps:
         use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
-        with Probes(question, {"levels": [level.text for level in levels]}, ending, use=use) as probes:
-            check_levels(levels, probes.operations)
-            search = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision)
-            answer = search.run(steps)
+        probes = Probes(question, {"levels": [level.text for level in levels]}, ending, use=use)
+        left.work = probes
+        with left.named(*((Ended,) if sweep else (InputError, RunError))), probes:
+            if sweep:
+                probes.sweep()
+            else:
+                check_levels(levels, probes.operations)
+                search = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision)
+                answer = search.run(steps)
+    if sweep:
+        if probes.scratch is not None and (stays := probes.left_over()):
+            raise RunError(stays)
+        print(json.dumps(probes.json) if json_ else f"Nothing of the search in {out} is left on the storage.")
+        return
     text = f"{knee_text(answer)}\nWritten to {out}/knee.json; iocast report {out} makes a page of it."
     print(json.dumps(answer) if json_ else text)
     if answer["reason"] == "never met":

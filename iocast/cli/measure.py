@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
 
-from iocast.cli.app import LINE, verb
+from iocast.cli.app import verb
+from iocast.cli.left_over import LeftOver
 from iocast.cli.options import (
     OUTPUT,
     SLURM,
@@ -28,7 +28,7 @@ from iocast.cli.options import (
     refuse_without_effect,
 )
 from iocast.errors import InputError, RunError
-from iocast.progress import CONTINUES, Steps, stderr
+from iocast.progress import Steps, stderr
 
 RUNS = "Runs"
 TO_PLAN = "Runs are proposed by: iocast plan --target NODESxRANKS."
@@ -197,36 +197,23 @@ def measure(
         return lambda run, number, total: steps(f"measuring {run.text} ({run.name})", number, total)
 
     limit = deadline()
-    work: Campaign | None = None
-
-    def left_over() -> str:
-        """What stays on the storage and the command that removes it; "" for nothing."""
-        left = "" if work is None else work.left_over()
-        command = shlex.join([one for one in LINE if one != "--sweep"])
-        return f" {left} To remove that without measuring: {command} --sweep" if left else ""
-
-    def interrupted() -> str:
-        left = left_over()
-        return CONTINUES + (f".{left}" if left else "")
-
-    with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=interrupted) as steps:
+    left = LeftOver()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=left.interrupted) as steps:
         work = Campaign(
             directory, runs, out, seed,
             backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use,
         )  # fmt: skip
-        try:
-            with work:
-                if sweep:
-                    work.sweep()
-                else:
-                    work.prepare()
-                    missing = work.missing(role)
-                    work.measure(role, name_run(steps))
-        except Ended as error:
-            raise Ended(f"{error}{left_over()}") from error
+        left.work = work
+        with left.named(*((Ended,) if sweep else (InputError, RunError))), work:
+            if sweep:
+                work.sweep()
+            else:
+                work.prepare()
+                missing = work.missing(role)
+                work.measure(role, name_run(steps))
     if sweep:
-        if work.scratch is not None and (left := work.left_over()):
-            raise RunError(left)
+        if work.scratch is not None and (stays := work.left_over()):
+            raise RunError(stays)
         print(json.dumps(work.json) if json_ else f"Nothing of the campaign in {out} is left on the storage.")
         return
     complete = sum(run.status == "complete" for run in work.runs)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import secrets
 import subprocess
 import threading
@@ -21,6 +22,9 @@ from iocast.arrivals import number
 from iocast.busy import report_activity
 from iocast.campaign import (
     ALONE,
+    MAY_BE_LEFT,
+    NOTHING_TO_SWEEP,
+    BY_CAMPAIGN,
     Backend,
     Ended,
     Ending,
@@ -35,6 +39,9 @@ from iocast.campaign import (
     end_orphans,
     failure,
     launcher,
+    left_in,
+    make_place,
+    own_place,
     remove_if_empty,
     settings_arguments,
 )
@@ -157,6 +164,7 @@ class Probes:
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
+                "places": BY_CAMPAIGN,
                 "workload": requested.workload,
                 "root": str(requested.directory or ""),
             }
@@ -405,8 +413,7 @@ class Probes:
     def _call(self, arguments: list[str], *, limits: Sequence[str] = (), seed: int | None = None) -> None:
         a = self.search
         place = self._place()
-        if place is not None:
-            place.mkdir(exist_ok=True)
+        make_place(place)
         command = [
             *bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank),
             "--workload",
@@ -420,14 +427,13 @@ class Probes:
 
     def _place(self) -> Path | None:
         """The data set's own directory, another one for each data set."""
-        if self.scratch is None:
-            return None
-        return self.scratch / (f"knee-{self.json['attempt']}" if self.json["attempt"] else "knee")
+        mark = str(self.json["id"]) if self.json.get("places") == BY_CAMPAIGN else ""
+        return own_place(self.scratch, f"knee-{self.json['attempt']}" if self.json["attempt"] else "knee", mark)
 
     def _new_place(self) -> None:
         """Notes that a data set is about to lie there."""
         self.json["attempt"] += 1
-        while (place := self._place()) is not None and place.exists():
+        while (place := self._place()) is not None and os.path.lexists(place):
             self.json["attempt"] += 1
         self.json["data_set"] = True
         self._save()
@@ -442,10 +448,13 @@ class Probes:
         self._call(made, limits=self.use.limits)
         self.fresh = True
 
-    def _sweep(self) -> None:
-        """Removes the data set of an earlier process. An empty place is clean."""
+    def _sweep(self) -> str:
+        """Removes the data set of an earlier process. An empty place is clean.
+
+        @return why nothing was removed; "" otherwise"""
         if not self.json["data_set"]:
-            return
+            return ""
+        refused = ""
         place = self._place()
         if not remove_if_empty(place):
             try:
@@ -453,6 +462,7 @@ class Probes:
                     [*settings_arguments(self.search.settings | self.sized(PILOT)), "--sweep"], limits=self.use.pace
                 )
             except InputError as error:
+                refused = str(error)
                 if place is not None:
                     stderr.print(
                         f"What an earlier process left in '{place}' stays there, look at it and remove it: {error}",
@@ -462,6 +472,29 @@ class Probes:
                 # a service where nothing was left
             remove_if_empty(place)
         self.json["data_set"] = False
+        return refused
+
+    def sweep(self) -> None:
+        """Removes what an ended search left, and measures nothing.
+
+        @raises InputError, RunError when something stays, or may stay"""
+        if not self.runs and not self.json["data_set"]:
+            raise InputError(f"There is no search in '{self.search.out}' that could have left anything; see --out.")
+        try:
+            refused = self._sweep()
+        except Ended as error:
+            raise Ended(f"Ended because {error}, while it removed what was left.") from error
+        if refused and self.scratch is None and NOTHING_TO_SWEEP not in refused:
+            raise InputError(f"What the search left on the service may still be there: {refused}")
+        self._save()
+
+    def left_over(self) -> str:
+        """What an ended search left on the storage, as a sentence; "" for nothing."""
+        if not self.backend.keeps_data:
+            return ""
+        if self.scratch is None:
+            return MAY_BE_LEFT if self.json["data_set"] else ""
+        return left_in(self.scratch)
 
     def leave(self) -> None:
         """Removes the data set, and this program's directories if nothing else is in them. Others may have them

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -226,6 +227,71 @@ def test_a_sweep_leaves_what_the_campaign_did_not_begin(iocast: Iocast, tmp_path
     swept = iocast(*command, tmp_path / "mine")
     assert swept.returncode == 1 and "still holds" in swept.stderr, swept.stderr
     assert sorted(theirs.rglob("*")) == before and len(before) > 20
+
+
+def test_a_campaign_removes_no_data_set_but_its_own(
+    simulator: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither another ended campaign's of the same name and settings, nor what a symbolic link in its place leads
+    to."""
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+    (tmp_path / "plan.yaml").write_text(CAMPAIGN)
+    plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
+    (root := tmp_path / "root").mkdir()
+
+    def files(place: Path) -> list[str]:
+        return sorted(str(file.relative_to(place)) for file in place.rglob("*"))
+
+    with campaign.Campaign(root, plan, tmp_path / "theirs", 0) as work:
+        work.prepare()
+        run = next(run for run in work.runs if run.ranks == 1)
+        _, theirs = work._begin(run, run.name)
+        assert theirs is not None
+        campaign.run_bench(
+            replace(run, settings=run.settings | {"phases": "precreate"}),
+            "md-workbench", work.backend, theirs, tmp_path / "made", run.seed or 0,
+        )  # fmt: skip
+    before = files(theirs)
+    assert len(before) > 20
+    for _ in range(2):  # begun, and begun again by a second process
+        with campaign.Campaign(root, plan, tmp_path / "mine", 0) as work:
+            work.prepare()
+            mine = work._begin(run, run.name)[1]
+        assert files(theirs) == before and mine is not None and mine != theirs
+    theirs.rename(tmp_path / "aside")
+    theirs.symlink_to(tmp_path / "aside")
+    with campaign.Campaign(root, plan, tmp_path / "theirs", 0) as work:
+        work.prepare()
+        again = work._begin(run, run.name)[1]
+        assert files(tmp_path / "aside") == before and again is not None and again != theirs
+        again.symlink_to(tmp_path / "aside")  # between its choice and its use
+        with pytest.raises(InputError, match="is a symbolic link, which iocast did not make"):
+            campaign.run_bench(run, "md-workbench", work.backend, again, tmp_path / "more", 0)
+    assert theirs.is_symlink() and files(tmp_path / "aside") == before
+    assert f"'{theirs}' stays there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("verb", "more"),
+    [
+        ("measure", ("--campaign", "plan.yaml")),
+        ("knee", ("--slo", "p99(any) < 9s", "--set", "datasets=1", "--set", "objects=40", "--length", "200ms")),
+    ],
+)
+def test_work_that_ends_by_a_failed_run_says_what_stays_and_how_it_is_removed(
+    iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, more: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plan.yaml").write_text(CAMPAIGN)
+    (root := tmp_path / "root").mkdir()
+    done = iocast(verb, root, *more, "--out", tmp_path / "out", "--stop-latency", "any:1us")
+    printed = " ".join(done.stderr.split())
+    assert done.returncode == 1 and "of --stop-latency" in printed, done.stderr
+    assert re.search(rf"'{root / 'iocast-campaign'}' still holds [1-9][\d,]* files and directories\.", printed)
+    (command,) = re.findall(rf"without measuring: iocast ({verb} .* --sweep)", printed)
+    swept = iocast(*shlex.split(command))
+    assert swept.returncode == 0 and "is left on the storage" in swept.stdout, swept.stderr
+    assert list(root.iterdir()) == []
 
 
 def test_what_keeps_nothing_has_nothing_to_sweep(iocast: Iocast, tmp_path: Path) -> None:
