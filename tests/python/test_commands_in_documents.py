@@ -109,6 +109,7 @@ def test_knee(page: Page) -> None:
     assert (page.place / "knee.html").is_file()
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_calibration(page: Page) -> None:
     page.run("calibration.md")
     assert "Forecast for 4000 ranks" in page.said[-1]
