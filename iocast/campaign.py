@@ -62,6 +62,9 @@ COUNTING = 2.0
 NOTHING_TO_SWEEP = "there is nothing to sweep"
 """Words of the benchmark (real/manifest.cpp), to which tests/mpi/test_operations.py holds it."""
 
+SCRATCH = "iocast-campaign"
+"""Directory below the measured one in which data sets lie."""
+
 BY_CAMPAIGN = "by campaign"
 """Value of `places` in campaign.json: directories of data sets have the campaign's identity in their names."""
 
@@ -294,7 +297,12 @@ def check_backend(backend: Backend, workload: str, settings: dict[str, Any], lim
     """Has the benchmark look at the backend's options and at limits, before any of them is written to a file. Nothing
     is measured and nothing is opened.
 
-    @raises InputError with the benchmark's own sentence"""
+    @raises InputError with the benchmark's own sentence, or for a limit that this backend can't keep"""
+    if not backend.has_root and any(limit.startswith("--min-free") for limit in limits):
+        raise InputError(
+            f"--min-free looks at what a file system has free, and the backend '{backend.name}' works in none; "
+            "leave it out, or bound the run with --max-objects."
+        )
     if backend.options or limits:
         command = [
             binaries.find("iocast-bench"),
@@ -727,6 +735,12 @@ def end_orphans(mark: str) -> None:
         )
 
 
+def foreign(path: Path) -> str:
+    """Why DIR/iocast-campaign can't be used where it is no directory."""
+    kind = "a symbolic link" if path.is_symlink() else "something else"
+    return f"'{path}' is no directory of iocast's but {kind}; move it away, or measure another directory."
+
+
 def make_own_directory(path: Path) -> None:
     """A directory whose children the ext file systems spread over block groups, as they do with users' homes.
 
@@ -739,10 +753,7 @@ def make_own_directory(path: Path) -> None:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        raise InputError(
-            f"'{path}' is no directory of iocast's but {'a symbolic link' if path.is_symlink() else 'something else'}; "
-            "move it away, or measure another directory."
-        ) from error
+        raise InputError(foreign(path)) from error
     try:
         with contextlib.suppress(OSError):
             (flags,) = struct.unpack("l", fcntl.ioctl(handle, get_flags, struct.pack("l", 0)))
@@ -988,7 +999,7 @@ class Campaign:
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
         self.backend, self.use = backend, use
-        self.scratch = self.root and self.root / "iocast-campaign"
+        self.scratch = self.root and self.root / SCRATCH
         self.drops_caches = plan.drop_caches and can_drop_caches()
         self._owned = Owned(out, self.scratch, use.take_over)
         self._looked = False

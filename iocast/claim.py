@@ -197,29 +197,13 @@ class Claim:
 
     def _require_dead(self, owner: dict[str, Any], take_over: bool) -> None:
         place, own = self.path.parent, self.content
-        who = (
-            f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since "
-            f"{owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
-        )
-        if (
-            owner.get("boot") == own["boot"]
-            and owner.get("name_space") == own["name_space"]
-            and isinstance(owner.get("process"), int)
-        ):
-            started = _started(owner["process"])
-            if started == "?" or (started and started == owner.get("process_started")):
-                raise InputError(
-                    f"The directory '{place}' is in use by {who}; wait until it ends, or end it with 'kill "
-                    f"{owner['process']}'. Two at once would measure each other."
-                )
+        who = _who(owner)
+        if _is_near(owner, own):
+            if refusal := _in_use(place, owner):
+                raise InputError(refusal)
             return
-        if (
-            owner.get("machine")
-            and owner.get("machine") == own["machine"]
-            and owner.get("host") == own["host"]
-            and owner.get("boot") != own["boot"]
-        ):
-            return  # this machine was started again since
+        if _started_again(owner, own):
+            return
         try:
             silent = _age(self.path)
         except OSError as error:
@@ -248,6 +232,57 @@ class Claim:
         while not self._ended.wait(BEAT):
             with contextlib.suppress(OSError):
                 _touch(self._file)
+
+
+def live_owner(directory: Path) -> str:
+    """Why a claim to the directory would be refused now, as a sentence; "" when nobody has it, or its owner here is
+    dead. Nothing is touched, so whether an owner on another host lives stays open."""
+    owner = _read(directory / NAME)
+    if not owner:
+        return ""
+    own = _own("", "")
+    if _started_again(owner, own):
+        return ""
+    if _is_near(owner, own):
+        return _in_use(directory, owner)
+    return f"The directory '{directory}' is claimed by {_who(owner)}; see whether it is still at work."
+
+
+def _who(owner: dict[str, Any]) -> str:
+    return (
+        f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since "
+        f"{owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
+    )
+
+
+def _is_near(owner: dict[str, Any], own: dict[str, Any]) -> bool:
+    """Whether the owner's process can be seen from here."""
+    return (
+        owner.get("boot") == own["boot"]
+        and owner.get("name_space") == own["name_space"]
+        and isinstance(owner.get("process"), int)
+    )
+
+
+def _started_again(owner: dict[str, Any], own: dict[str, Any]) -> bool:
+    """Whether the owner was on this machine before it was started the last time."""
+    return bool(
+        owner.get("machine")
+        and owner.get("machine") == own["machine"]
+        and owner.get("host") == own["host"]
+        and owner.get("boot") != own["boot"]
+    )
+
+
+def _in_use(directory: Path, owner: dict[str, Any]) -> str:
+    """That an owner near here lives, as a sentence; "" when it is dead."""
+    started = _started(owner["process"])
+    if started != "?" and (not started or started != owner.get("process_started")):
+        return ""
+    return (
+        f"The directory '{directory}' is in use by {_who(owner)}; wait until it ends, or end it with 'kill "
+        f"{owner['process']}'. Two at once would measure each other."
+    )
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from typing import Any
 from iocast import binaries
 from iocast.campaign import (
     DROP_CACHES,
+    SCRATCH,
     MIN_ITERATIONS,
     MAX_ITERATIONS,
     PILOT_ITERATIONS,
@@ -30,11 +31,13 @@ from iocast.campaign import (
     check_root,
     check_same,
     failure,
+    foreign,
     missing_of,
     planned_runs,
     settings_arguments,
     sized_by_a_pilot,
 )
+from iocast.claim import live_owner
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign
 from iocast.text import quantity, table
@@ -73,6 +76,8 @@ class Extent:
     """Longest time limit of a phase; 0 for none."""
     max_rate: float = 0.0
     """Limit of operations a second, all ranks together; 0 for none."""
+    min_free: float = 0.0
+    """Bytes that --min-free keeps free; 0 for none."""
     refusal: str = ""
     """Why the benchmark would refuse the run, by --max-objects."""
 
@@ -129,7 +134,7 @@ def dry_run(
         "kind": "campaign-dry-run",
         "workload": plan.workload,
         "plan": str(plan.file),
-        "place": str(place / "iocast-campaign") if place else f"{backend.name} {' '.join(backend.options)}".strip(),
+        "place": str(place / SCRATCH) if place else f"{backend.name} {' '.join(backend.options)}".strip(),
         "runs": len(missing),
         "steps": [step.name for step in plan.steps],
         "complete": sum(run.status == "complete" for run in runs),
@@ -150,6 +155,7 @@ def dry_run(
     if place is not None:
         room = os.statvfs(place)
         answer["free"] = {"bytes": room.f_bavail * room.f_frsize, "inodes": room.f_favail if room.f_files else None}
+        answer["stops"] = _stops(place, extents, answer["free"]["bytes"]) if extents else []
     return answer | ({"pilot": pilot} if pilot else {})
 
 
@@ -226,6 +232,7 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
                 waiting_factor=float(run.settings.get("waiting_factor", 0)),
                 most_seconds=max((phase["most_seconds"] for phase in found_by_bench["phases"]), default=0.0),
                 max_rate=float(found_by_bench.get("brake", {}).get("max_rate", 0)),
+                min_free=float(found_by_bench.get("brake", {}).get("min_free", 0)),
                 refusal=refusal,
             )
         )
@@ -238,12 +245,36 @@ def without_object_limit(limits: Sequence[str]) -> list[str]:
     return [one for one in limits if not re.fullmatch(rf"{OBJECT_LIMIT}=0*[1-9]\d*", one)]
 
 
+def _stops(place: Path, extents: Sequence[Extent], free: float) -> list[str]:
+    """Why the campaign would be stopped now, a sentence each: somebody else works in the place, or --min-free."""
+    scratch, found = place / SCRATCH, []
+    if scratch.is_symlink() or (scratch.exists() and not scratch.is_dir()):
+        found.append(foreign(scratch))
+    elif owner := live_owner(scratch):
+        found.append(owner)
+    least = max((one.min_free for one in extents), default=0.0)
+    needed = max((one.peak_bytes for one in extents), default=0)
+    if free < least:
+        found.append(
+            f"'{place}' has {quantity('bytes', free)} free, less than the {quantity('bytes', least)} of --min-free."
+        )
+    elif free - needed < least:
+        found.append(
+            f"'{place}' has {quantity('bytes', free)} free, of which a run takes {quantity('bytes', needed)}; that "
+            f"leaves less than the {quantity('bytes', least)} of --min-free, which would end the run."
+        )
+    return found
+
+
 def refusal_of(answer: Mapping[str, Any]) -> str:
-    """Which runs --max-objects would refuse, in a sentence; "" for none."""
+    """What would stop the campaign now: runs that --max-objects refuses, and `stops`; "" for nothing."""
     refused = [one for one in answer["points"] if one["refusal"]]
-    if not refused:
-        return ""
-    return f"{', '.join(one['name'] for one in refused)} would be refused. {refused[-1]['refusal']}"
+    found = []
+    if refused:
+        found = [f"{', '.join(one['name'] for one in refused)} would be refused. {refused[-1]['refusal']}"]
+    if stops := answer.get("stops"):
+        found.append(f"The campaign would be stopped now. {' '.join(stops)}")
+    return " ".join(found)
 
 
 def _without_repeat(run: PlannedRun) -> str:

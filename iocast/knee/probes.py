@@ -24,6 +24,7 @@ from iocast.campaign import (
     ALONE,
     MAY_BE_LEFT,
     NOTHING_TO_SWEEP,
+    SCRATCH,
     BY_CAMPAIGN,
     Backend,
     Ended,
@@ -138,7 +139,7 @@ class Probes:
                 f"The output directory '{request.out}' exists already and holds no campaign; name a new one, nothing "
                 "is overwritten."
             )
-        self.scratch = None if request.directory is None else request.directory.resolve() / "iocast-campaign"
+        self.scratch = None if request.directory is None else request.directory.resolve() / SCRATCH
         self._owned = Owned(request.out, self.scratch, use.take_over)
         try:
             self._open(request.identity | question | ({"max_rate": use.max_rate} if use.max_rate else {}))

@@ -2,6 +2,7 @@
 """`iocast measure --dry-run`: its numbers are those of the runs that follow, and it touches nothing."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from iocast.campaign import MAX_ITERATIONS, POSIX, SharedUse, read_plan
+from iocast.claim import Claim
 from iocast.dry_run import OWN_INODES, dry_run, dry_run_text
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -227,3 +229,53 @@ def test_a_limit_that_the_sizes_of_a_pilot_run_may_exceed_is_a_warning(
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert (f"--max-objects allows {limit:,} objects" in done.stdout) == (limit < most)
+
+
+@pytest.mark.parametrize(
+    ("state", "option", "stopped"),
+    [
+        ("", ("--min-free", "900TiB"), "free, less than the 990 TB"),
+        ("", ("--min-free", "1KiB"), ""),
+        ("filling", ("--min-free", "1GiB"), "leaves less than the 1.07 GB"),
+        ("link", (), "is no directory of iocast's but a symbolic link"),
+        ("owner", (), "is in use by process"),
+        ("dead owner", (), ""),
+    ],
+)
+def test_it_names_what_would_stop_the_campaign_now(
+    iocast: Iocast, root: Path, tmp_path: Path, state: str, option: tuple[str, ...], stopped: str
+) -> None:
+    """As the campaign itself is stopped then, before or in its first run."""
+    free = os.statvfs(root).f_bavail * os.statvfs(root).f_frsize
+    size = f"settings: {{datasets: 1, iterations: 1, objects: 1, object_size: {int(free - 2**29)}B}}"
+    text = re.sub("settings: .*", size, FIXED) if state == "filling" else FIXED
+    (tmp_path / "plan.yaml").write_text(text)
+    scratch = root / "iocast-campaign"
+    if state == "link":
+        scratch.symlink_to(tmp_path)
+    elif state:
+        scratch.mkdir()
+    held = Claim(scratch, "theirs", "a campaign") if "owner" in state else None
+    if held is not None and state == "dead owner":
+        content = held.content | {"process_started": "1"}
+        (scratch / "iocast.owner.json").write_text(json.dumps(content))
+    before = sorted(root.rglob("*"))
+    ask = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", *option)
+    done = iocast(*ask, "--dry-run")
+    assert done.returncode == (2 if stopped else 0), done.stderr
+    assert stopped in done.stderr and "place:" in done.stdout
+    assert ("Leave out --dry-run to measure" in done.stdout) == (not stopped)
+    assert sorted(root.rglob("*")) == before and not (tmp_path / "out").exists()
+    if stopped and state != "filling":
+        really = iocast(*ask)
+        assert really.returncode == 2 and not list((tmp_path / "out").glob("runs/*/run.json")), really.stderr
+    if held is not None:
+        held.release()
+
+
+def test_free_space_is_no_limit_of_a_service(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(FIXED)
+    ask = ("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
+    for more in ((), ("--dry-run",)):
+        done = iocast(*ask, "--min-free", "1GiB", *more)
+        assert done.returncode == 2 and "the backend 'dummy' works in none" in done.stderr, done.stderr
