@@ -11,10 +11,15 @@ from iocast.operations import MOVES_DATA
 from iocast.platform_names import steps_of
 from iocast.text import quantity
 
+LEAD = "What limits the rate: "
+"""Begin of each answer to that question."""
+NOT_KNOWN = "What limits the rate is not known: "
 FULL = 0.7
-"""Share of links' capacity in use from which on they are the limit; a station is called the bottleneck from it on."""
+"""Share of links' capacity or of a station's time in use from which on they are the limit."""
 PAUSING = 0.3
 """Share of their time in operations below which the ranks themselves are the limit."""
+UNEVEN = 0.7
+"""First rank's end over the last one's, below which the last ranks decide the length of the phase."""
 _PARTS = {
     "wait": "waiting for a server of",
     "service": "being served at",
@@ -24,70 +29,108 @@ _PARTS = {
 }
 
 
+def sentences(stations: Mapping[str, Any], otherwise: str) -> str:
+    """What limits the rate: a station that is in use most of the time, else `otherwise`, of text() or solved_text().
+    stations: their `utilisation` by name."""
+    if not stations:
+        return f"{otherwise} No station is used."
+    name = max(stations, key=lambda s: stations[s]["utilisation"])
+    used = f"{100 * stations[name]['utilisation']:.0f} %"
+    if stations[name]["utilisation"] >= FULL:
+        return f"{LEAD}{name}, {used} of its servers' time is in use."
+    return f"{otherwise} No station is full: the busiest, {name}, is used {used}."
+
+
 def text(
     phase: Mapping[str, Any], stations: Mapping[str, Any], system: Mapping[str, Any], nodes: int, ranks: float
 ) -> str:
-    """Sentences on where a mean operation's time goes. phase: of a run.json; stations: seconds an operation by station
-    and part; system: the resolved platform."""
-    links = _full_link(phase, system, nodes)
-    if links:
-        return links
+    """Sentences on the network, or where a mean operation's time goes. phase: of a run.json; stations: seconds an
+    operation by station and part; system: the resolved platform."""
     whole = sum(
         one["count"] * one["mean"] for name, one in phase["latency"].items() if "." not in name and one["count"]
     )
-    mean = whole / phase["operations"] if phase["operations"] else 0.0
+    if not whole or not phase["operations"]:
+        return f"{NOT_KNOWN}no operation takes any time."
+    if full := _full_link(phase, system, nodes):
+        return f"{LEAD}{full}."
+    if (busy := whole / (ranks * phase["seconds"])) < PAUSING:
+        return (
+            f"{LEAD}the ranks themselves. They are in an operation {100 * busy:.2g} % of the time; the rest are their "
+            "pauses, or waits for each other."
+        )
+    return _where_time_goes(whole / phase["operations"], stations, system) + _uneven_end(phase)
+
+
+def _where_time_goes(mean: float, stations: Mapping[str, Any], system: Mapping[str, Any]) -> str:
+    """The largest part of a mean operation's time."""
     spent = {(name, part): one[part] for name, one in stations.items() for part in _PARTS if one.get(part)}
     outside = mean - sum(spent.values())
-    if mean <= 0:
-        return ""
-    if (busy := whole / (ranks * phase["seconds"])) < PAUSING:
-        why = "their pauses, or waits for each other, limit the rate"
-        return f"Ranks are in an operation {100 * busy:.2g} % of the time: {why}."
     (name, part), seconds = max(spent.items(), key=lambda item: item[1], default=(("", ""), 0.0))
     if outside > seconds:
-        where = "slots of limits, the network and delays" if system.get("limits") else "the network and delays"
-        return f"Of an operation's time {100 * outside / mean:.0f} % goes to {where}."
-    sentence = f"Of an operation's time {100 * seconds / mean:.0f} % is {_PARTS[part]} {name}."
+        limits = "slots of limits, " if system.get("limits") else ""
+        return (
+            f"{LEAD}{limits}the network and delays, {100 * outside / mean:.0f} % of an operation's time. Which of them "
+            "is not known: the simulator counts them together."
+        )
+    what, share = f"{_PARTS[part]} {name}", f"{100 * seconds / mean:.0f} %"
     station = system["stations"].get(name, {})
     count = int(station.get("count", 1))
     shared = "directories" if station.get("spread") == "dataset" else "files"
+    if part == "service":
+        found = f"{LEAD}the time that an operation takes by itself, {share} of it {what}."
+        if seconds >= FULL * mean:
+            elsewhere = f", where their {shared} lie on instances of {name} with free servers" if count > 1 else ""
+            found += f" Ranks hardly wait for each other: more of them do more{elsewhere}."
+        return found
+    found = f"{LEAD}{what}, {share} of an operation's time."
     if part == "wait" and count > 1:
-        sentence += f" The {count} instances of {name} are used unevenly, in place or in time."
+        found += f" The {count} instances of {name} are used unevenly, in place or in time."
     if part == "wait" and stations[name]["lock_wait"] > stations[name]["service"]:
         longer = stations[name]["lock_wait"] / max(stations[name]["service"], 1e-12)
-        sentence += f" Who has a server waits for a lock there, {longer:.2g} times as long as it is served."
-    elif part == "service" and seconds >= FULL * mean:
-        elsewhere = f", where their {shared} lie on instances of {name} with free servers" if count > 1 else ""
-        sentence += f" Ranks hardly wait for each other: more of them do more{elsewhere}."
-    return sentence
+        found += f" Who has a server waits for a lock there, {longer:.2g} times as long as it is served."
+    return found
+
+
+def _uneven_end(phase: Mapping[str, Any]) -> str:
+    balance = phase.get("balance")
+    if balance is None or balance >= UNEVEN:
+        return ""
+    return f" The first rank ends after {100 * balance:.0f} % of the phase, and the last one decides its length."
 
 
 def solved_text(waiting: float, limits: Sequence[str]) -> str:
     """The same of an analytic solution: the share of an operation's time that it waits, and limits with fewer slots
     than ranks."""
     if waiting < 1 - FULL:
-        return f"An operation waits {100 * waiting:.0f} % of its time: more ranks do more."
-    behind = f", for slots of {', '.join(limits)} or" if limits else ""
-    return f"An operation waits {100 * waiting:.0f} % of its time{behind} at stations."
+        return (
+            f"{LEAD}the time that an operation takes by itself. It waits {100 * waiting:.0f} % of it: more ranks do "
+            "more."
+        )
+    behind = f"for slots of {', '.join(limits)} or " if limits else ""
+    return f"{LEAD}waits {behind}at stations, {100 * waiting:.0f} % of an operation's time."
 
 
 def _full_link(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
-    """A sentence on the links that the phase's transfers fill; empty where they fill none."""
+    """The links that the phase's transfers fill, and how far; empty where they fill none."""
     for moved, links in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
         if moved >= FULL * most:
-            return f"The network is: {name} are used at {100 * moved / most:.0f} % of their capacity."
+            return f"{name}, used at {100 * moved / most:.0f} % of capacity"
     return ""
 
 
 def capacity_text(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
-    """What each class of links can carry of the phase's transfers; empty where nothing is transferred."""
+    """What each class of links can carry of the phase's transfers, or that nothing is known to limit them; empty where
+    no data move."""
     found: dict[str, None] = {}
     for _, links in _links(phase, system, nodes):
         for name, each, count in links:
             apiece = f" ({quantity('bandwidth', each)} each)" if count > 1 else ""
             found[f"{name} {quantity('bandwidth', each * count)}{apiece}"] = None
-    return f"Links carry at most: {', '.join(found)}." if found else ""
+    if found:
+        return f"Links carry at most: {', '.join(found)}."
+    moves = any(row.get("bytes") for name, row in phase.get("by_operation", {}).items() if name in MOVES_DATA)
+    return "What links carry is not known: the platform gives those of these data no bandwidth." if moves else ""
 
 
 def _links(

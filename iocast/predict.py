@@ -58,7 +58,7 @@ SET_BY_HAND = (
     "This platform's author set its numbers by hand to published measurements of {}; iocast did not fit them, so there "
     "are no intervals."
 )
-RATES_SHOW_NO_BOTTLENECK = "Rates alone do not show which part of the system limits them."
+RATES_SHOW_NO_BOTTLENECK = f"{limits_of.NOT_KNOWN}rates alone do not show it."
 NOTHING_SHARED = "visit nothing that client nodes share"
 """In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
 LONG = 10_000_000
@@ -540,7 +540,7 @@ def _grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node:
     shown |= {
         "distributions": {},
         "stations": stations,
-        "bottleneck": _bottleneck(stations) if stations else RATES_SHOW_NO_BOTTLENECK,
+        "bottleneck": limits_of.sentences(stations, RATES_SHOW_NO_BOTTLENECK) if stations else RATES_SHOW_NO_BOTTLENECK,
     }
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
@@ -687,7 +687,7 @@ def _simulated(
         system = resolved(document, platform.file)
         stations = _stations(repeats[-1], system)
         limiting = limits_of.text(repeats[-1], stations, system, nodes, nodes * ranks_per_node)
-        shown |= {"stations": stations, "bottleneck": _bottleneck(stations, limiting)}
+        shown |= {"stations": stations, "bottleneck": limits_of.sentences(stations, limiting)}
         shown["links"] = limits_of.capacity_text(repeats[-1], system, nodes)
         shown["timeline"] = _timeline(repeats[-1])
         shown["balance"] = _balance(
@@ -962,7 +962,9 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
             "lasting": not solver.is_cut(phase, cut),
             "distributions": {},
             "stations": stations,
-            "bottleneck": _bottleneck(stations, limits_of.solved_text(solutions[0].waiting, solutions[0].limits)),
+            "bottleneck": limits_of.sentences(
+                stations, limits_of.solved_text(solutions[0].waiting, solutions[0].limits)
+            ),
             "left_out": solutions[0].left_out,
         }
         ensemble = {n: [one[n] for one in reported] for n in value}
@@ -1114,17 +1116,6 @@ def _parting(samples: dict[str, Any], fitted: dict[str, Any]) -> list[dict[str, 
 def _parted(parting: dict[str, Any]) -> str:
     printed = ", ".join(f"{option} {rate:.3g}/s" for option, rate in parting["rates"].items())
     return f"The measurements leave open which {parting['choice']} it is, and here that matters: {printed}."
-
-
-def _bottleneck(stations: dict[str, Any], limiting: str = "") -> str:
-    """The busiest station, and where none is busy `limiting`, what limits the rate."""
-    if not stations:
-        return f"No station is used. {limiting}".rstrip()
-    name = max(stations, key=lambda s: stations[s]["utilisation"])
-    used = stations[name]["utilisation"]
-    if used < 0.7:
-        return f"No station is the bottleneck: the busiest, {name}, is used {100 * used:.0f} %. {limiting}".rstrip()
-    return f"The bottleneck is {name}: {100 * used:.0f} % of its servers' time is in use."
 
 
 def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[str]:

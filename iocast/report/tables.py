@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from iocast.knee.words import load_text, why_ended
+from iocast.limits_of import LEAD
 from iocast.phases import main_phases, rate_of
 from iocast.report import evidence, study_tables, units
 from iocast.report.evidence import Comparison
@@ -209,7 +210,7 @@ def _limits(sources: Sources) -> Table:
             "phase": evidence.phase_of(f),
             "system": label,
             "ranks": evidence.ranks_of(f["placement"]),
-            "bottleneck": f["bottleneck"],
+            "bottleneck": f["bottleneck"].removeprefix(LEAD),
         }
         for label, forecasts in evidence.what_if(sources).items()
         for f in forecasts

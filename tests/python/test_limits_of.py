@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where no station is the bottleneck, the answer says what limits the rate instead."""
+"""An answer says what limits the rate, also where no station is full, or why that is not known."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from iocast.fitted import Fitted
+from iocast.limits_of import LEAD, NOT_KNOWN, capacity_text, text
 from iocast.predict import predict
 from iocast.text import forecast_text
 
@@ -73,14 +74,14 @@ def test_rows_of_bytes_and_of_the_whole_phase_have_the_range() -> None:
 @pytest.mark.parametrize(
     ("workload", "phase", "solver", "reason"),
     [
-        (FILES, "file-create", "simulate", "is waiting for a lock at server"),
-        (FILES, "file-remove", "simulate", "goes to slots of limits, the network and delays"),
-        (FILES, "file-remove", "analytic", "for slots of slots or at stations"),
-        (FILES, "file-stat", "simulate", "is standing still in stalls of server"),
+        (FILES, "file-create", "simulate", "waiting for a lock at server, "),
+        (FILES, "file-remove", "simulate", "slots of limits, the network and delays, "),
+        (FILES, "file-remove", "analytic", "waits for slots of slots or at stations"),
+        (FILES, "file-stat", "simulate", "standing still in stalls of server, "),
         (FILES, "file-read", "simulate", "more of them do more."),
         ((FILES[0], FILES[1] | {"think_time": "10ms"}), "file-read", "simulate", "their pauses"),
         (FILES, "file-read", "analytic", "more ranks do more"),
-        (BYTES, "write", "simulate", "the network cards of 2 client nodes are used at"),
+        (BYTES, "write", "simulate", "the network cards of 2 client nodes, used at"),
         (BYTES, "read", "simulate", "where their files lie on instances of disk with free servers"),
     ],
 )
@@ -88,7 +89,8 @@ def test_the_answer_says_what_limits_the_rate(
     platform: Path, workload: tuple[str, dict[str, str]], phase: str, solver: str, reason: str
 ) -> None:
     answer = predict(Fitted.open(str(platform)), *workload, 2, 4, phase=phase, solver=solver)
-    assert answer["bottleneck"].startswith("No station is the bottleneck") and reason in answer["bottleneck"]
+    text = answer["bottleneck"]
+    assert text.startswith(LEAD) and reason in text and "No station is full: the busiest, " in text, text
 
 
 def answer_of(file: Path, text: str, workload: tuple[str, dict[str, str]], phase: str) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def answer_of(file: Path, text: str, workload: tuple[str, dict[str, str]], phase
 def test_operations_that_use_no_station_have_a_reason_too(tmp_path: Path) -> None:
     text = PLATFORM.replace("read: {open: [{station: server, demand: 100us}]", "read: {open: [{delay: 1ms}]")
     answer = answer_of(tmp_path / "p.yaml", text, FILES, "file-read")
-    assert "100 % goes to slots of limits, the network and delays" in answer["bottleneck"]
+    assert "slots of limits, the network and delays, 100 %" in answer["bottleneck"]
 
 
 def test_stripes_that_are_served_side_by_side_take_the_time_of_one(tmp_path: Path) -> None:
@@ -111,7 +113,7 @@ def test_stripes_that_are_served_side_by_side_take_the_time_of_one(tmp_path: Pat
     answer = answer_of(tmp_path / "p.yaml", text, (BYTES[0], BYTES[1] | {"transfer_size": "256KiB"}), "read")
     disk = answer["stations"]["disk"]
     assert disk["service"] == pytest.approx(answer["quantities"]["pread.q50"]["value"], rel=0.1)
-    assert "100 % is being served at disk" in answer["bottleneck"]
+    assert "100 % of it being served at disk" in answer["bottleneck"]
 
 
 def test_what_a_buffer_drains_is_no_part_of_an_operations_time(tmp_path: Path) -> None:
@@ -122,3 +124,29 @@ def test_what_a_buffer_drains_is_no_part_of_an_operations_time(tmp_path: Path) -
     text += "buffers: {burst: {per: system, capacity: 1GiB, drain: [{station: disk, demand: 20ms}]}}\n"
     disk = answer_of(tmp_path / "p.yaml", text, BYTES, "write")["stations"]["disk"]
     assert disk["utilisation"] > 0 and disk["service"] == 0
+
+
+def phase(**changes: Any) -> dict[str, Any]:
+    """Of a run.json: 4 ranks that write for a second."""
+    written = {"pwrite": {"count": 100, "rate": 100, "bytes": 10**8, "bytes_per_second": 1e8}}
+    latency = {"pwrite": {"count": 100, "mean": 0.03}}
+    return {"seconds": 1.0, "operations": 100, "latency": latency, "by_operation": written, "balance": 0.9} | changes
+
+
+SERVED = {"disk": {"wait": 0.0, "service": 0.02, "lock_wait": 0.0, "stall": 0.0, "lost": 0.0, "utilisation": 0.2}}
+SYSTEM = {"stations": {"disk": {"count": 4}}, "operations": {"pwrite": [{"transfer": "write", "station": "disk"}]}}
+
+
+def test_ranks_that_end_unevenly_are_named() -> None:
+    assert "first rank" not in text(phase(), SERVED, SYSTEM, 1, 4)
+    uneven = text(phase(balance=0.5), SERVED, SYSTEM, 1, 4)
+    assert uneven.startswith(LEAD) and "The first rank ends after 50 % of the phase" in uneven
+
+
+def test_what_is_not_known_has_its_reason() -> None:
+    nothing = {"pwrite": {"count": 100, "mean": 0.0}}
+    assert text(phase(latency=nothing), SERVED, SYSTEM, 1, 4).startswith(NOT_KNOWN + "no operation takes any time")
+    assert "no bandwidth" in capacity_text(phase(), SYSTEM, 1)
+    assert capacity_text(phase(by_operation={"stat": {"count": 5, "rate": 5}}), SYSTEM, 1) == ""
+    known = capacity_text(phase(), SYSTEM | {"network": {"backbone_bandwidth": 1e9}}, 1)
+    assert known == "Links carry at most: the backbone 1.00 GB/s."
