@@ -12,11 +12,14 @@ is named by its middle; fio's bins are at most 1.6 % wide (stat.h, FIO_IO_U_PLAT
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from iocast.errors import InputError
 from iocast.importers import Importer, fio_text
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
@@ -38,6 +41,10 @@ PERCENTILES = {
 }
 
 
+SHORT = 0.9
+"""Share of its time below which a job of fixed time ended early."""
+
+
 def recognises(source: Source) -> bool:
     return '"fio version"' in source.head or fio_text.recognises(source)
 
@@ -54,7 +61,17 @@ def _read_json(source: Source) -> list[Record]:
     found = [(line, value) for line, value in source.json_values() if "fio version" in value]
     if not found:
         raise source.refuse_cut("the whole document with 'fio version'")
-    records = [_read_one(source, line, value) for line, value in found]
+    records, ended = [], []
+    begin = 1
+    for line, value in found:
+        if why := _ended(source, begin, line, value):
+            ended.append(why)
+        else:
+            records.append(_read_one(source, line, value))
+        begin = line
+    if not records:
+        raise ended[0]
+    records[0].warnings += [f"{str(one).rstrip('.')}; this run is left out." for one in ended]
     if source.cut_value is not None:
         records[0].warnings.append(
             f"{source.at(source.cut_value)}: the document that begins here was cut off; it is left out."
@@ -62,10 +79,51 @@ def _read_json(source: Source) -> list[Record]:
     return records
 
 
-def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
-    jobs = document.get("jobs") or [
+def _jobs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return document.get("jobs") or [
         job for job in document.get("client_stats") or [] if job.get("jobname") != "All clients"
     ]
+
+
+def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -> InputError | None:
+    """Why the run of the document at `line` did not reach its end: by a signal, which fio prints between `begin` and
+    the document, by an error, or before the time that it was to run."""
+    if early := source.ended_early(begin, line):
+        return source.refuse(early[0], f"fio ended before its jobs had done their work ('{early[1]}')")
+    jobs, shared = _jobs(document), document.get("global options") or {}
+    lines = _job_lines(source, line, jobs)
+    for job in jobs:
+        # With continue_on_error fio goes on after errors, and counts them.
+        name = f"the job '{job.get('jobname', 'job')}'"
+        if job.get("error") and "total_err" not in job:
+            why = f"ended with error {job['error']}{_meaning(job['error'])}, before it had done its work"
+            return source.refuse(lines[id(job)], f"{name} {why}")
+        options = {**shared, **(job.get("job options") or {})}
+        wanted = _seconds(options.get("runtime")) if "time_based" in options and "exitall" not in options else None
+        ways = [job[way] for way in OPERATIONS if isinstance(job.get(way), dict)]
+        ran = max((float(way.get("runtime") or 0) for way in ways), default=0)
+        if wanted and 0 < ran / 1000 < SHORT * wanted:
+            return source.refuse(
+                lines[id(job)],
+                f"{name} ran for {ran / 1000:g} s and was to run for {wanted:g} s "
+                "(time_based, runtime): it ended early",
+            )
+    return None
+
+
+def _meaning(error: Any) -> str:
+    return f" ({os.strerror(error)})" if isinstance(error, int) and 0 < error < 200 else ""
+
+
+def _seconds(text: Any) -> float | None:
+    """A time of fio's options in seconds; None for what is none."""
+    found = re.fullmatch(r"(\d+)\s*(us|ms|s|m|h|d|)", str(text).strip().lower())
+    units = {"us": 1e-6, "ms": 1e-3, "": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+    return int(found[1]) * units[found[2]] if found else None
+
+
+def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
+    jobs = _jobs(document)
     if not jobs:
         raise source.refuse(line, "there are no jobs in it ('jobs' or 'client_stats')")
     shared = document.get("global options") or {}

@@ -7,9 +7,11 @@ the version ("fio-3.41") before its results. Numbers are rounded by fio to three
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
 
+from iocast.errors import InputError
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
@@ -50,10 +52,36 @@ def tag(title: str) -> str:
 
 
 def read(source: Source) -> list[Record]:
-    records = [record for first, last in _runs(source) if (record := _read_run(source, first, last)) is not None]
+    records, ended = [], []
+    for first, last in _runs(source):
+        if why := _ended(source, first, last):
+            ended.append(why)
+        elif (record := _read_run(source, first, last)) is not None:
+            records.append(record)
+    if not records and ended:
+        raise ended[0]
+    if records:
+        records[0].warnings += [f"{str(one).rstrip('.')}; this run is left out." for one in ended]
     if not records:
         raise source.refuse_cut("the first group's result with its 'issued' lines and 'Run status group'")
     return records
+
+
+def _ended(source: Source, first: int, last: int) -> InputError | None:
+    """Why the run did not reach its end: by a signal, or by an error of a job."""
+    if early := source.ended_early(first, last):
+        return source.refuse(early[0], f"fio ended before its jobs had done their work ('{early[1]}')")
+    lines = source.lines[first - 1 : last]
+    if any(line.lstrip().startswith("errors ") and "total=" in line for line in lines):
+        return None  # continue_on_error: fio goes on after errors, and counts them
+    for number, line in enumerate(lines, start=first):
+        if (found := JOB.match(line)) and int(found["error"]):
+            error = int(found["error"])
+            meaning = f" ({os.strerror(error)})" if error < 200 else ""
+            return source.refuse(
+                number, f"the job '{found['name']}' ended with error {error}{meaning}, before it had done its work"
+            )
+    return None
 
 
 def _runs(source: Source) -> list[tuple[int, int]]:

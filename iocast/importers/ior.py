@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
@@ -169,6 +170,9 @@ def _read_text(source: Source) -> list[Record]:
         tests = _read_run(source, lines[begin:end], begin + 1)
         if not any(record.phases for record in tests):
             cut.append(f"{source.at(begin + 1)}: the run that begins here has no result of a write or read")
+        if (early := source.ended_early(begin + 1, end)) and tests:
+            cut.append(f"{source.at(early[0])}: IOR ended before its end ('{early[1]}')")
+            continue
         for record in tests:
             if why := _cut(record, lines[begin:end]):
                 cut.append(f"{source.at(end)}: {why}")
@@ -176,9 +180,8 @@ def _read_text(source: Source) -> list[Record]:
                 records.append(_finish(record))
     if not records:
         if whys := [sentence for sentence in cut if not sentence.endswith("of a write or read")]:
-            raise source.refuse(
-                len(source.lines), whys[0].partition(": ")[2] + "; the file was cut off, or the tool did not finish"
-            )
+            where, _, why = whys[0].partition(": ")
+            raise InputError(f"{where}: {why}; the file was cut off, or the tool did not finish.")
         raise source.refuse_cut("the first result of a write or read")
     records[0].warnings += [f"{sentence}; this run is left out." for sentence in cut]
     return records
@@ -193,6 +196,8 @@ def _cut(record: Record, lines: list[str]) -> str:
             return f"there are {number} results of {access} instead of {repetitions}"
     words = record.command or []
     wanted = {name for name, letter in (("write", "-w"), ("read", "-r")) if letter in words}
+    if words and not any(re.match(r"-[wrWRf]", word) for word in words):
+        wanted = set(OPERATIONS)  # as IOR does without any of them
     absent = wanted - {phase.name for phase in record.phases}
     closed = any(re.match(r"(Finished|Max Write|Max Read|Summary of all tests|Run finished)", line) for line in lines)
     if record.phases and absent and not closed:

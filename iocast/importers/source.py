@@ -20,6 +20,15 @@ from typing import Any
 from iocast.errors import InputError
 
 
+ENDED_EARLY = re.compile(
+    r"^fio: terminating on signal|^(?:ior|mdtest)\S* ERROR\b|^\*\* (?:error|exiting) \*\*"
+    r"|^.*Process \d+\([^)]*\): FAILED in|MPI_ABORT was invoked|exited on\s+signal \d"
+    r"|^srun: error: .*(?:Killed|Terminated|Out Of Memory|Segmentation fault|Bus error|Aborted)"
+    r"|^slurmstepd: error: .*(?:CANCELLED|Killed|oom)"
+)
+"""What fio, IOR, mdtest, mpirun and srun print when a run ends before its end."""
+
+
 class Source:
     """@raises InputError when there is nothing to read"""
 
@@ -99,6 +108,13 @@ class Source:
         return self.refuse(
             max(len(self.lines), 1), f"the file ends before {what}; it was cut off, or the tool did not finish"
         )
+
+    def ended_early(self, first: int, last: int) -> tuple[int, str] | None:
+        """The first of these lines that says that a run ended before its end, and that line."""
+        for number in range(first, min(last, len(self.lines)) + 1):
+            if ENDED_EARLY.search(line := self.lines[number - 1]):
+                return number, line.strip()[:200].rstrip(".")
+        return None
 
     def require_last_line(self) -> None:
         """Refuses a file whose last line does not end: a value in it may have lost digits."""

@@ -2,6 +2,7 @@
 """Imported runs hold what their files say; the tools that can be had are run for it."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -464,3 +465,63 @@ def test_stated_nodes_that_do_not_divide_the_ranks_are_a_warning(tmp_path: Path)
         ranks = run["placement"]["ranks"]
         found = [text for text in run["warnings"] if "unequal numbers on each node" in text]
         assert len(found) == (ranks % nodes != 0), run["warnings"]
+
+
+def _with_error(text: str) -> str:
+    return text.replace('"error" : 0', '"error" : 28', 1)
+
+
+def _shorter(text: str) -> str:
+    """The first job as one that was to run for an hour."""
+    return text.replace('"job options" : {', '"job options" : {"time_based" : "1", "runtime" : "1h",', 1)
+
+
+def _in_text(text: str, before: str, line: str) -> str:
+    return text.replace(f"\n{before}", f"\n{line}\n{before}", 1)
+
+
+UNFINISHED = {
+    "fio by a signal": ("fio/two-groups.json", lambda text: f"fio: terminating on signal 15\n{text}", "signal 15"),
+    "fio by an error": ("fio/two-groups.json", _with_error, "ended with error 28 (No space left on device)"),
+    "fio before its time": ("fio/two-groups.json", _shorter, "and was to run for 3600 s"),
+    "fio's text by a signal": (
+        "fio/text.txt",
+        lambda text: _in_text(text, "Run status", "fio: terminating on signal 2"),
+        "signal 2",
+    ),
+    "fio's text by an error": ("fio/text.txt", lambda text: text.replace("err= 0", "err= 5", 1), "with error 5 ("),
+    "IOR by an error": ("ior/beegfs.txt", lambda text: _in_text(text, "read ", "ior ERROR: read, errno 5"), "errno 5"),
+    "IOR without its read": (
+        "ior/beegfs.txt",
+        lambda text: text.partition("\nread ")[0] + "\n",
+        "asks for read, and there is no result of it",
+    ),
+    "IOR by mpirun": ("ior/beegfs.txt", lambda text: text + "rank 3 exited on signal 9 (Killed).\n", "signal 9"),
+    "mdtest by an error": (
+        "mdtest/stonewall.log",
+        lambda text: text.partition("-- finished at")[0] + "Process 3(n1): FAILED in create\n",
+        "-- finished at",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNFINISHED)
+def test_a_run_that_ended_before_its_end_is_not_whole(tmp_path: Path, case: str) -> None:
+    """It is refused with its line, and left out with a warning where another run of the file is whole."""
+    sample, damage, words = UNFINISHED[case]
+    whole = (SAMPLES / sample).read_text()
+    (tmp_path / "one").write_text(damage(whole))
+    with pytest.raises(InputError, match=re.escape(words)) as refused:
+        import_files([tmp_path / "one"], tmp_path / "run")
+    assert re.match(rf"{tmp_path}/one:[1-9]\d*: .*\.$", str(refused.value)), refused.value
+    assert not (tmp_path / "run").exists()
+    if "by an error" in case or "before its time" in case:
+        (tmp_path / "both").write_text(damage(whole) + whole)
+        document = imported(tmp_path / "kept", tmp_path / "both")
+        assert any("is left out" in warning for warning in document["warnings"])
+
+
+def test_fio_that_counts_errors_and_goes_on_is_whole(tmp_path: Path) -> None:
+    text = (SAMPLES / "fio" / "two-groups.json").read_text().replace('"error" : 0', '"error" : 5, "total_err" : 3', 1)
+    (tmp_path / "one").write_text(text)
+    assert sum(phase["errors"] for phase in imported(tmp_path / "run", tmp_path / "one")["phases"]) == 3

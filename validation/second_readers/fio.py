@@ -62,6 +62,8 @@ def of_json(text: str) -> Reading:
         if run.phases:
             runs.append(run)
     refusal = "" if runs else "no rate in it" if version else "truncated"
+    if len(runs) == 1 and "fio: terminating on signal" in text:
+        refusal = "ended by a signal"
     return Reading("fio", f"{version} JSON" if version else "JSON", runs, refusal)
 
 

@@ -268,7 +268,7 @@ def _table(path: Path, text: str) -> Reading | None:
     for row in csv.DictReader(lines):
         ranks = int(row["ranks"]) if row.get("ranks") else int(row["nodes"]) * int(row["ppn"])
         run = Printed(ranks, int(row["nodes"]) if row.get("nodes") else None)
-        run.put(row.get("phase") or "benchmark", 0, rate=float(row["rate"]))
+        run.put(row.get("phase") or row.get("operation") or "benchmark", 0, rate=float(row["rate"]))
         reading.runs.append(run)
     return reading
 
