@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,8 @@ from iocast.names import as_file_name
 from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
 from iocast.platform import dump, find_platform
 from iocast.predict import predict, ranks_per_node_of
+from iocast.question import Setting
+from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.text import ROUGHLY, interval, one_sided, percent, quantity, rate_kind, rule_beside, table, too_wide
 from iocast.workers import Workers
@@ -50,6 +52,9 @@ class PhaseForecast:
     refusal: str = ""
     left_out: list[Path] = field(default_factory=list)
     """Runs of the phase that don't say on how many nodes they ran, where others do."""
+    used: list[Path] = field(default_factory=list)
+    others: list[Path] = field(default_factory=list)
+    """Runs of the phase that have the settings of `only`, and those that have others."""
 
 
 @dataclass
@@ -90,6 +95,7 @@ def forecast(
     ranks_per_node: int | None = None,
     platform: str | None = None,
     phase: str | None = None,
+    only: Mapping[str, str] | None = None,
     stated: dict[str, Any] | None = None,
     level: float = 0.9,
     seed: int = 0,
@@ -101,6 +107,7 @@ def forecast(
     OUT/report.html.
 
     @param targets numbers of nodes; ranks_per_node defaults to that of each phase's largest measurement
+    @param only settings of the workload, by name, of the runs to forecast from; the others are left out
     @param stated ranks and nodes of the results, for files that don't have them
     @param out must not exist
     @param command that the page names as the one that made it
@@ -108,7 +115,19 @@ def forecast(
         by an interruption"""
     try:
         return _whole_way(
-            sources, targets, out, ranks_per_node, platform, phase, stated or {}, level, seed, report, workers, command
+            sources,
+            targets,
+            out,
+            ranks_per_node,
+            platform,
+            phase,
+            only or {},
+            stated or {},
+            level,
+            seed,
+            report,
+            workers,
+            command,
         )
     except (InputError, KeyboardInterrupt):
         shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
@@ -122,6 +141,7 @@ def _whole_way(
     ranks_per_node: int | None,
     platform: str | None,
     phase: str | None,
+    only: Mapping[str, str],
     stated: dict[str, Any],
     level: float,
     seed: int,
@@ -139,11 +159,13 @@ def _whole_way(
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
         within = _part(report, f"{name}: ", number / len(names), (number + 1) / len(names))
-        found.append(_of_phase(runs, name, targets, out, ranks_per_node, platform, level, seed, workers, within))
+        found.append(_of_phase(runs, name, only, targets, out, ranks_per_node, platform, level, seed, workers, within))
     if all(one.refusal for one in found):
-        raise InputError(
-            "No phase of these results can be forecast: " + " ".join(f"{one.phase}: {one.refusal}" for one in found)
-        )
+        phases: dict[str, list[str]] = {}
+        for one in found:
+            phases.setdefault(one.refusal, []).append(one.phase)
+        why = " ".join(f"{', '.join(own)}: {refusal}" for refusal, own in phases.items())
+        raise InputError(f"No phase of these results can be forecast: {why}")
     report("the report", PROGRESS, PROGRESS)
     left_out = list(dict.fromkeys(path for one in found for path in one.left_out))
     notes = [
@@ -157,7 +179,9 @@ def _whole_way(
         "iocast import --nodes."
         for path in left_out
     ]
-    page = _write_report(_without(runs, left_out), found, out, _title(sources), command)
+    used = {run for one in found for run in one.used}
+    others = [path for one in found for path in one.others if path not in used]
+    page = _write_report(_without(runs, [*left_out, *others]), found, out, _title(sources), command)
     beside = [] if phase else [name for name in every if name not in names and is_beside(name)]
     return Answer(out, runs, found, page, notes, beside)
 
@@ -210,6 +234,30 @@ def without_nodes(runs: Sequence[Run]) -> list[Path]:
     return unknown if len(unknown) < len(runs) else []
 
 
+def with_settings(runs: Sequence[Run], only: Mapping[str, str]) -> list[Run]:
+    """The runs whose workload has these settings, compared by meaning: 16MiB is 16777216.
+
+    @raises InputError that names the values there are when none has them"""
+    found = [
+        run
+        for run in runs
+        if all(
+            name in run.parameters and Setting.read(run.parameters[name]) == Setting.read(value)
+            for name, value in only.items()
+        )
+    ]
+    if not found and runs:
+        names = sorted({name for run in runs for name in run.parameters})
+        for name, value in only.items():
+            values = list(dict.fromkeys(str(run.parameters[name]) for run in runs if name in run.parameters))
+            if not values:
+                raise InputError(f"No run has the setting '{name}' of --only. {allowed_sentence(name, names)}")
+            if value not in values:
+                raise InputError(f"No run has {name}={value}, as --only wants. {allowed_sentence(value, values)}")
+        raise InputError("No run has all settings of --only together; leave one of them out.")
+    return found
+
+
 def _without(sources: Sequence[Path], left_out: Sequence[Path]) -> list[Path]:
     """The sources, a directory of runs as its runs where some of these are left out."""
     found: list[Path] = []
@@ -239,6 +287,7 @@ def phases_of(runs: Sequence[Path]) -> dict[str, dict[str, Any]]:
 def _of_phase(
     sources: Sequence[Path],
     phase: str,
+    only: Mapping[str, str],
     targets: Sequence[int],
     out: Path,
     ranks_per_node: int | None,
@@ -250,8 +299,11 @@ def _of_phase(
 ) -> PhaseForecast:
     answer = PhaseForecast(phase)
     try:
-        runs = [run for path in sources for run in _with_phase(path, phase)]
+        every = [run for path in sources for run in _with_phase(path, phase)]
+        runs = with_settings(every, only)
+        answer.others = [run.path for run in every if run not in runs]
         answer.left_out = without_nodes(runs)
+        answer.used = [run.path for run in runs]
         points = group([run for run in runs if run.path not in answer.left_out])
         answer.largest = max(points, key=lambda p: p.ranks)
         family = platform or (family_for(points) if _can_be_simulated(points) else RATES_ALONE)

@@ -12,6 +12,7 @@ its node's queue, then one shared server that slows down as it is crowded.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.phases import unit_entry
 from iocast.platform import Document, reference, set_path
+from iocast.question import Setting
 from iocast.run_directory import Point, is_table
 
 Array = NDArray[np.float64]
@@ -60,6 +62,19 @@ SAMPLES, MOVES = 2**9, 6
 DRAWS = 24
 NOT_OF_THE_WORKLOAD = ("waiting_factor", "repeats", "start_index", "phases", "working_set", "seed")
 """Parameters in which measurements of one workload may differ."""
+HOW_LONG = ("iterations", "transactions", "operations", "most_seconds", "stonewalling_time", "runtime", "ramp_time")
+"""Parameters that change how long a run was watched, and not what it did."""
+OF_THE_CALL = (
+    "name", "directory", "filename", "description", "numjobs", "nrfiles", "group_reporting", "output", "threads",
+    "write_bw_log", "write_iops_log", "write_lat_log", "log_avg_msec", "randseed", "time_based",
+)  # fmt: skip
+"""Options of fio and others that say where a run ran and what it wrote down."""
+OF_THE_TEST = (
+    "transfer_size", "access", "api", "type", "ordering_in_a_file", "bs", "rw", "rwmixread", "ioengine", "iodepth",
+    "direct", "test", "unique_directory",
+)  # fmt: skip
+"""Parameters that make another test of a run, at whatever placement: none of them follows the scale."""
+MAX_NAMED = 3
 OPERATIONS, BYTES = "operations", "bytes"
 """Units of a rate, per second."""
 FAR = (1, 2, 8, 32)
@@ -186,6 +201,8 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
 
     @raises InputError when there is no run, or for one that can't be fitted to"""
     reading.check_runs(points)
+    if mixed := different_tests(points):
+        raise InputError(mixed)
     noise = reading.noise(points)
     places = [Placement(*point.first.placement, point.waiting_factor) for point in points]
     observed = np.array([float(np.mean(np.log(point.observations("rate")))) for point in points])
@@ -268,6 +285,46 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "draws": [_numbers(posterior[i]) for i in chosen],
     }
     return document
+
+
+def different_tests(points: Sequence[Point]) -> str:
+    """That these points are of different tests, in what they differ and how one is chosen; "" for one test.
+
+    Tests differ in a setting that never follows the scale (OF_THE_TEST), or in any at one placement. Where all else
+    differs only from placement to placement, as sizes do with strong scaling, the points are taken for one test."""
+    free = {*NOT_OF_THE_WORKLOAD, *HOW_LONG, *OF_THE_CALL}
+    settings = [
+        {name: Setting.read(value) for name, value in point.first.parameters.items() if name not in free}
+        for point in points
+    ]
+    names = {name for one in settings for name in one}
+    differing = {name for name in OF_THE_TEST if len({one[name] for one in settings if name in one}) > 1}
+    by_place: dict[tuple[Any, ...], list[dict[str, Setting]]] = {}
+    for point, one in zip(points, settings, strict=True):
+        by_place.setdefault((*point.first.placement, point.waiting_factor), []).append(one)
+    differing |= {
+        name for name in names for those in by_place.values() if len({str(one.get(name)) for one in those}) > 1
+    }
+    if not differing:
+        return ""
+    tests: dict[tuple[str, ...], list[str]] = {}
+    for point, one in zip(points, settings, strict=True):
+        key = tuple(f"{name}={one[name]}" for name in sorted(differing) if name in one)
+        tests.setdefault(key, []).extend(run.path.name for run in point.runs)
+    listed = "; ".join(
+        f"{', '.join(key) or 'none of them'} in {_shortened(runs)}" for key, runs in list(tests.items())[:MAX_NAMED]
+    )
+    more = f"; and {len(tests) - MAX_NAMED} more" if len(tests) > MAX_NAMED else ""
+    example = " ".join(f"--only {shlex.quote(one)}" for one in max(tests, key=len))
+    return (
+        f"These are {len(tests)} tests that differ in {', '.join(sorted(differing))}: {listed}{more}. Each has a "
+        f"forecast of its own. Name the runs of one test alone, or choose it in iocast forecast by {example}."
+    )
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
 
 
 def _middle(printed: Array, logs: Array) -> int:

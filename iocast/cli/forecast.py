@@ -11,7 +11,17 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import LINE, verb
-from iocast.cli.options import LOAD, OUTPUT, Json, Level, LocalWorkers, Seed, local_workers, refuse_existing
+from iocast.cli.options import (
+    LOAD,
+    OUTPUT,
+    Json,
+    Level,
+    LocalWorkers,
+    Seed,
+    local_workers,
+    refuse_existing,
+    settings_of,
+)
 from iocast.errors import InputError
 from iocast.progress import Steps
 
@@ -37,6 +47,15 @@ def forecast(
     phase: Annotated[
         Optional[str],
         typer.Option(help="Phase to forecast.  [default: all but set-up and clean-up]", rich_help_panel=LOAD),
+    ] = None,
+    only: Annotated[
+        Optional[list[str]],
+        typer.Option(
+            "--only",
+            metavar="NAME=VALUE",
+            help="Only results whose workload has this setting, such as transfer_size=1MiB; may be repeated.",
+            rich_help_panel=MEASUREMENTS,
+        ),
     ] = None,
     platform: Annotated[
         Optional[str],
@@ -85,6 +104,7 @@ def forecast(
             ranks_per_node=ppn,
             platform=platform,
             phase=phase,
+            only=settings_of(only, "--only"),
             stated=stated,
             level=level,
             seed=seed,

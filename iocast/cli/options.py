@@ -204,15 +204,15 @@ def measured_points(paths: list[Path], phase: str = "benchmark") -> Any:
     return group(find_runs(paths, phase)[0])
 
 
-def settings_of(sets: list[str] | None) -> dict[str, str]:
-    """Workload parameters from --set.
+def settings_of(sets: list[str] | None, option: str = "--set") -> dict[str, str]:
+    """Workload parameters from --set, or from another option.
 
     @raises InputError for one without `=`"""
     settings = {}
     for one in sets or []:
         name, equals, value = one.partition("=")
         if not equals:
-            raise InputError(f"'{one}' is no setting; write --set name=value.")
+            raise InputError(f"'{one}' is no setting; write {option} name=value.")
         settings[name] = value
     return settings
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +19,10 @@ from scipy.stats import binom, chi2
 
 from iocast import analytic, binaries
 from iocast.calibrate import rates
-from iocast.calibrate.rates import PARAMETERS, Placement, find_posterior, rates_of
+from iocast.calibrate.rates import PARAMETERS, Placement, different_tests, find_posterior, rates_of
+from iocast.importers import import_files
 from iocast.platform import dump
+from iocast.run_directory import Run, group
 
 FALSE_ALARM = 1e-4
 Call = Callable[..., Any]
@@ -140,7 +143,58 @@ def test_what_the_network_does_not_know_is_named(iocast: Call, tmp_path: Path) -
     done = iocast(
         "calibrate", *sorted((tmp_path / "runs").iterdir()), "--platform", "queue", "--out", tmp_path / "fitted.yaml"
     )
+    assert done.returncode == 2 and "2 tests that differ in D: D=1 in" in done.stderr, "two values at one placement"
+    (tmp_path / "table.csv").write_text("nodes,ppn,rate,D\n10,1,540,10\n10,10,5280,1\n")
+    assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "again").returncode == 0
+    done = iocast("calibrate", tmp_path / "again", "--platform", "queue", "--out", tmp_path / "fitted.yaml")
     assert done.returncode == 0 and "The measurements differ in D," in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "differing"),
+    [
+        ("access", ["1,shared", "2,shared", "4,own"], "access"),
+        ("transfer_size", ["1,1048576", "2,4096", "4,1048576"], "transfer_size"),
+        ("bs,iodepth", ["1,4k,1", "2,4096,8"], "iodepth"),  # 4k is 4096
+        ("block_size", ["1,1024", "2,512", "4,256"], ""),  # strong scaling
+        ("block_size", ["1,1024", "2,512", "2,1024"], "block_size"),
+        ("numjobs,runtime", ["1,36,60", "2,72,30", "2,72,60"], ""),
+        ("kind", ["1,a", "1,a", "2,a"], ""),
+    ],
+)
+def test_different_tests_have_no_common_forecast(tmp_path: Path, columns: str, rows: list[str], differing: str) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join([f"ppn,rate,nodes,{columns}", *(f"36,1000,{row}" for row in rows)]) + "\n")
+    runs = [Run(path) for path in import_files([table], tmp_path / "runs")]
+    mixed = different_tests(group(runs))
+    assert bool(mixed) == bool(differing), mixed
+    assert (
+        not differing or f"tests that differ in {differing}: {differing}=" in mixed and f"--only {differing}=" in mixed
+    )
+
+
+def test_one_test_of_several_is_chosen(iocast: Call, tmp_path: Path) -> None:
+    """Its answer is that of its results alone; without a choice there is no answer."""
+    small, large = ["1,36,100,4KiB", "2,36,190,4KiB", "4,36,350,4KiB"], ["1,36,9,1MiB", "2,36,17,1MiB", "4,36,30,1MiB"]
+    head = "nodes,ppn,rate,transfer_size"
+    for name, rows in (("mixed", small + large), ("alone", large)):
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows]) + "\n")
+    ask = ("forecast", tmp_path / "mixed.csv", "--nodes", "8")
+    done = iocast(*ask, "--out", tmp_path / "none")
+    assert done.returncode == 2 and "2 tests that differ in transfer_size" in done.stderr, done.stderr
+    assert not (tmp_path / "none").exists()
+    (option,) = re.findall(r"--only (\S+)\.$", done.stderr.strip())
+    assert option.startswith("transfer_size=")
+    done = iocast(*ask, "--only", "transfer_size=1048576", "--json", "--out", tmp_path / "chosen")
+    assert done.returncode == 0, done.stderr
+    alone = iocast("forecast", tmp_path / "alone.csv", "--nodes", "8", "--json", "--out", tmp_path / "alone")
+    chosen, expected = (json.loads(one.stdout)["phases"][0]["forecasts"][0]["quantities"] for one in (done, alone))
+    assert chosen == expected
+    page = (tmp_path / "chosen" / "report.html").read_text()
+    assert "in 3 runs of" in page, "the page shows the runs of this test alone"
+    for wrong in ("transfer_size=1GiB", "block_size=1"):
+        done = iocast(*ask, "--only", wrong, "--out", tmp_path / "none")
+        assert done.returncode == 2 and "Allowed:" in done.stderr, done.stderr
 
 
 def forecast(iocast: Call, platform: Path, *arguments: object) -> dict[str, Any]:
