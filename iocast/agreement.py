@@ -12,6 +12,7 @@ from typing import Any
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import moment
+from iocast.total import total
 
 ENDS = ("low", "value", "high")
 BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
@@ -71,11 +72,12 @@ def check_forecast(forecast: dict[str, Any], name: str) -> None:
                 f"{name} is damaged: its made_at is {strict.shown(forecast['made_at'])}, which is no time; forecast "
                 "again with iocast predict."
             ) from error
-    further = forecast.get("further_phases") or []
-    for phase in (forecast, *(forecast | one for one in further if isinstance(one, dict))):
+    further = [one for one in forecast.get("further_phases") or [] if isinstance(one, dict)]
+    for phase in (forecast, *(forecast | one for one in further)):
         where = f"in its phase {phase.get('phase')}"
         try:
             rising, pairs = list(_rows_that_rise(phase)), list(_forecast_pairs(phase))
+            pairs += list(_total_pairs(forecast, further)) if phase is forecast else []
             finite = all(math.isfinite(one) for _, known in rising for one in known)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
@@ -133,6 +135,8 @@ def _rows_that_rise(phase: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 def _forecast_pairs(phase: dict[str, Any]) -> Iterator[tuple[str, float, str, float]]:
     """Of a forecast a number's name and value, and the name and value that it must equal."""
     rate, operations = (phase.get("quantities") or {}).get("rate") or {}, phase.get("operations") or {}
+    if course := [one for one in phase.get("course") or [] if one["phase"] == phase["phase"]]:
+        yield "repeats", float(phase.get("repeats", len(course))), "the rows of its course", float(len(course))
     shares = [one["share"] for one in operations.values()]
     if shares:
         yield "the sum of operations' shares", sum(shares), "the whole", 1.0
@@ -146,6 +150,18 @@ def _forecast_pairs(phase: dict[str, Any]) -> Iterator[tuple[str, float, str, fl
         if seconds.get("value") and seconds.get(other):
             count = seconds["value"] * rate["value"]
             yield f"seconds.{other} x rate.{end}", seconds[other] * rate[end], "seconds x rate", count
+
+
+def _total_pairs(forecast: dict[str, Any], further: list[dict[str, Any]]) -> Iterator[tuple[str, float, str, float]]:
+    """Numbers of all phases together, and the sums that they must equal."""
+    found, known = forecast.get("total"), total([forecast, *further])
+    if not found or known is None:
+        return
+    for way, own in known.items():
+        for end, value in own.items() if isinstance(own, dict) else [("", own)]:
+            if isinstance(value, int | float):
+                printed = found[way][end] if end else found[way]
+                yield f"total.{way}{'.' * bool(end)}{end}", float(printed), "the sum over its phases", float(value)
 
 
 def _repeated_question(phase: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -30,7 +30,19 @@ from iocast.predict import predict, ranks_per_node_of
 from iocast.question import Setting
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
-from iocast.text import ROUGHLY, interval, one_sided, percent, quantity, rate_kind, rule_beside, table, too_wide
+from iocast.text import (
+    ROUGHLY,
+    interval,
+    one_sided,
+    percent,
+    quantity,
+    rate_kind,
+    rule_beside,
+    table,
+    too_wide,
+    total_text,
+)
+from iocast.total import of_one_workload, total
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -68,6 +80,12 @@ class Answer:
     beside: list[str] = field(default_factory=list)
     """Phases of set-up and clean-up that were not forecast, since no phase was named."""
 
+    def totals(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+        """For each target whose phases all have a length: the placement, and what they take together."""
+        groups = of_one_workload([made for one in self.phases for made in one.forecasts])
+        found = [(group[0]["placement"], total(group)) for group in groups]
+        return [(where, one) for where, one in found if one is not None and not one["unknown"]]
+
     def document(self) -> dict[str, Any]:
         rows = []
         for one in self.phases:
@@ -82,6 +100,7 @@ class Answer:
             "runs": [str(path) for path in self.imported],
             "series": self.series,
             "phases": rows,
+            "totals": [{"placement": where} | found for where, found in self.totals()],
             "set_up_and_clean_up": self.beside,
             "report": str(self.report) if self.report else None,
         }
@@ -447,6 +466,7 @@ def forecasts_text(answer: Answer) -> str:
         "held-out error",
     ]
     lines = [table(header, rows), ""]
+    lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
     shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     left = len(shown) - 3

@@ -156,11 +156,12 @@ def is_solved(phase: Mapping[str, Any]) -> bool:
 @dataclass(frozen=True)
 class Shares:
     """Of a phase's operations: how many, each kind's share of them, and the bytes that one of a kind moves where it
-    moves any."""
+    moves any; and how often the phase runs."""
 
     operations: float  # of all ranks in one repeat of the phase
     share: dict[str, float]
     bytes_each: dict[str, float]
+    repeats: int = 1
 
     @classmethod
     def of(cls, phases: list[dict[str, Any]]) -> Shares:
@@ -174,12 +175,14 @@ class Shares:
         return cls.of_counts(count, moved, len(phases))
 
     @classmethod
-    def of_counts(cls, count: Mapping[str, float], moved: Mapping[str, float], repeats: float = 1) -> Shares:
+    def of_counts(cls, count: Mapping[str, float], moved: Mapping[str, float], repeats: int = 1) -> Shares:
+        """count, moved: over all repeats."""
         total = sum(count.values())
         return cls(
             total / repeats,
             {op: n / total for op, n in count.items() if n},
             {op: moved[op] / n for op, n in count.items() if n and moved.get(op)},
+            repeats,
         )
 
 

@@ -34,6 +34,7 @@ from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTILES, QUANTITIES, Run
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, rate_kind
+from iocast.total import total
 from iocast.workers import Workers
 
 SEEDS = 3
@@ -192,6 +193,7 @@ def predict(
         shares = shown.pop("shares")
         one["operations"] = _operations(shares, quantities["rate"])
         one["seconds"] = _phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
+        one["repeats"] = shares.repeats
         one["baselines"] = (
             _baselines(platform.fitted, requested.settings, ranks, factor, list(samples["value"]))
             if fitted_to_it and closed
@@ -212,6 +214,7 @@ def predict(
     if beside is not None:
         for one in (answer, *answer["further_phases"]):
             one["family"] = beside.document(one["phase"], one["quantities"])
+    answer["total"] = total([answer, *answer["further_phases"]])
     answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]}
@@ -286,6 +289,7 @@ OF_A_PHASE = (
     "parts",
     "operations",
     "seconds",
+    "repeats",
     "baselines",
     "rule",
     "distributions",
@@ -306,7 +310,8 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
     """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of
     the basis that not all of them have name their phase."""
     joined = answers[0] | {
-        "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]]
+        "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]],
+        "total": total(answers),
     }
     for key in ("warnings", "basis"):
         having: dict[str, list[str]] = {}
@@ -918,8 +923,10 @@ class _Solver:
         return cut is not None and names.index(phase) >= names.index(cut)
 
     def shares(self, phase: str) -> Shares:
-        count, each = self.known[phase]["operations"], self.known[phase]["bytes"]
-        return Shares.of_counts(count, {op: each[op] * count[op] for op in MOVES_DATA if op in count})
+        of = self.known[phase]
+        count = {op: of["repeats"] * n for op, n in of["operations"].items()}
+        moved = {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count}
+        return Shares.of_counts(count, moved, of["repeats"])
 
 
 def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int) -> Found:

@@ -13,7 +13,8 @@ from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted
 from iocast.predict import LONG, SEEDS, predict
 from iocast.question import Setting
-from iocast.text import quantity, seconds_range, table
+from iocast.text import quantity, seconds_range, table, total_text
+from iocast.total import bytes_per_second
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -100,6 +101,8 @@ def simulation_text(answer: dict[str, Any]) -> str:
         f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
         f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data"
     ]
+    if answer["total"]:
+        lines.append(total_text(answer["total"], answer["family"]["label"]))
     for one in (answer, *answer["further_phases"]):
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
     lines += _course_lines(answer["course"], answer.get("at"))
@@ -161,9 +164,10 @@ def _course_lines(course: list[dict[str, Any]], at: dict[str, Any] | None) -> li
 def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
     family, rate = one["family"], one["quantities"]["rate"]["value"]
     facts = [f"rate {quantity('rate', rate)}"]
-    moved = sum(row["bytes_per_second"]["value"] for row in one["operations"].values() if "bytes_per_second" in row)
+    moved = bytes_per_second(one)
     facts += [f"{quantity('bandwidth', moved)}"] if moved else []
-    facts += [f"{quantity('', one['seconds']['value'])} long"] if one.get("seconds") else []
+    times = f", {one['repeats']} times" if one["repeats"] > 1 else ""
+    facts += [f"{quantity('', one['seconds']['value'])} long{times}"] if one.get("seconds") else []
     if (ends := family["range"].get("rate")) is not None:
         each = moved / rate if rate else 0.0
         text = f"{family['label']}: {quantity('rate', ends['low'])} .. {quantity('rate', ends['high'])}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iocast.phases import BYTES
+from iocast.total import range_of_seconds
 
 if TYPE_CHECKING:  # text of other answers should not wait for what computes these
     from iocast.plan import Place, Proposed
@@ -277,6 +278,8 @@ def forecast_text(forecast: dict[str, Any]) -> str:
         f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "
         f"{forecast['waiting_factor']:g}{level}"
     ]
+    if whole := forecast.get("total"):
+        lines.append(total_text(whole, (forecast.get("family") or {}).get("label", "")))
     for one in (forecast, *forecast.get("further_phases", [])):
         lines += _phase_lines(one)
     if (draws := forecast.get("draws")) and draws["of"]:
@@ -289,11 +292,32 @@ def forecast_text(forecast: dict[str, Any]) -> str:
 
 def seconds_range(one: dict[str, Any]) -> str:
     """The length of a phase at the ends of its family's range, "" where there is none."""
-    ends = (one.get("family") or {"range": {}})["range"].get("rate")
-    if not ends or not one.get("seconds"):
-        return ""
-    work = one["seconds"]["value"] * one["quantities"]["rate"]["value"]
-    return " .. ".join(quantity("", work / ends[end]) for end in ("high", "low"))
+    ends = range_of_seconds(one)
+    return _seconds_between(ends) if ends else ""
+
+
+def _seconds_between(ends: Mapping[str, Any]) -> str:
+    return f"{quantity('', ends['low'])} .. {quantity('', ends['high'])}"
+
+
+def total_text(found: Mapping[str, Any], around: str = "") -> str:
+    """The key `total` of a forecast as a sentence. around: what the family's range is called."""
+    names = ", ".join(
+        name if repeats == 1 else f"{repeats} times {name}"
+        for name, repeats in zip(found["phases"], found["repeats"], strict=True)
+    )
+    if found["unknown"]:
+        return f"No total over the phases ({names}): how long {' and '.join(found['unknown'])} lasts is not known."
+    seconds, ends = found["seconds"], found["range"]
+    if too_wide(seconds):
+        return f"All phases together ({names}): {_seconds_between(seconds)} long, {ROUGHLY}."
+    text = f"All phases together ({names}): {quantity('', seconds['value'])} long"
+    text += f" ({_seconds_between(seconds)})" if seconds["low"] is not None else ""
+    text += f" ({around}: {_seconds_between(ends)})" if ends else ""
+    if found["bytes"]:
+        moved = quantity("bandwidth", found["bytes"]).removesuffix("/s")
+        text += f"; {moved}, {quantity('bandwidth', found['bytes_per_second'])} in the mean"
+    return f"{text}; {quantity('rate', found['rate'])} in the mean."
 
 
 def _phase_lines(one: dict[str, Any]) -> list[str]:

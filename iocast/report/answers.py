@@ -13,6 +13,7 @@ from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
 from iocast.text import NARROWED, ROUGHLY, rule_beside
+from iocast.total import bytes_per_second, of_one_workload, total
 
 MAX_ROWS = 20
 MAX_NAMED = 3
@@ -131,20 +132,48 @@ def _of_application(forecasts: list[dict[str, Any]]) -> Grid:
                 largest_part(one.get("stations") or {}, _mean_response(one)),
             ]
         )
+    rows += _together(forecasts)
     between = _between_heading(forecasts)
     header = ["phase", "nodes × ranks", "time", "bandwidth", "operations", between, "where the time goes"]
     return Grid("Time and bandwidth by phase", header, rows, _note(rows, len(forecasts)))
 
 
+def _together(forecasts: list[dict[str, Any]]) -> list[list[str]]:
+    """All phases together, for each placement of one system that has the length of them all."""
+    rows = []
+    for phases in of_one_workload(forecasts):
+        found = total(phases)
+        if found is None or found["unknown"]:
+            continue
+        wide = any(evidence.is_wide(one["quantities"]["rate"]) for one in phases)
+        rows.append(
+            [
+                "all phases",
+                _placement(phases[0]),
+                ROUGHLY if wide else units.seconds(found["seconds"]["value"]),
+                ROUGHLY if wide and found["bytes"] else units.bandwidth(found["bytes_per_second"] or None),
+                ROUGHLY if wide else units.rate(found["rate"]),
+                units.NOTHING,
+                units.NOTHING,
+            ]
+        )
+    return rows
+
+
 def _of_run(run: Run, names: list[str]) -> Grid:
-    """Phases of a run, repeats added up; the last row is the sum of their times."""
-    rows, total = [], 0.0
-    for name in names[:MAX_ROWS]:
+    """Phases of a run, repeats added up; the last row is of all of them together."""
+    rows: list[list[str]] = []
+    lengths: list[float] = []
+    counts: list[float] = []
+    volumes: list[float] = []
+    for name in names:
         phases = run.repeats(name)
         seconds = sum(float(p.get("seconds") or 0) for p in phases)
-        total += seconds
         moved = sum(float(o.get("bytes") or 0) for p in phases for o in (p.get("by_operation") or {}).values())
         operations = sum(p.get("operations") or 0 for p in phases)
+        lengths.append(seconds)
+        counts.append(operations)
+        volumes.append(moved)
         in_bytes = [p for p in phases if p.get("rate_unit") == BYTES]
         bandwidths = [rate for p in in_bytes if (rate := rate_of(p))]
         rates = [float(p["rate"]) for p in phases if p.get("rate") and not _is_of_bytes(p)]
@@ -161,10 +190,18 @@ def _of_run(run: Run, names: list[str]) -> Grid:
                 where,
             ]
         )
-    rows.append(["all", units.seconds(total), units.NOTHING, units.NOTHING, units.NOTHING])
+    whole = sum(lengths)
+    known = whole and all(counts)  # rates of imported phases have no number of operations
+    together = [
+        "all phases",
+        units.seconds(whole),
+        units.bandwidth(sum(volumes) / whole if known and any(volumes) else None),
+        units.rate(sum(counts) / whole if known else None),
+        units.NOTHING,
+    ]
     who = f"{run.name}: {_where(run.document['placement'])}"
     header = ["phase", "time", "bandwidth", "operations", "where the time goes"]
-    return Grid(f"Time and bandwidth by phase, {who}", header, rows, _note([], len(names)))
+    return Grid(f"Time and bandwidth by phase, {who}", header, [*rows[:MAX_ROWS], together], _note([], len(names)))
 
 
 def _is_of_bytes(phase: Mapping[str, Any]) -> bool:
@@ -221,8 +258,7 @@ def _mean_response(forecast: Mapping[str, Any]) -> float:
 
 def bandwidth(forecast: Mapping[str, Any]) -> float | None:
     """Bytes a second of all operations that move data."""
-    rates = [o["bytes_per_second"]["value"] for o in (forecast.get("operations") or {}).values() if "bytes_each" in o]
-    return float(sum(rates)) if rates else None
+    return bytes_per_second(forecast) or None
 
 
 def _value(rate: Mapping[str, Any]) -> str:

@@ -269,7 +269,7 @@ def test_an_applications_phases_have_time_bandwidth_and_where_the_time_goes(tmp_
     assert cells == [
         ["checkpoint", "4.00 s", "2.00 GB/s", "500 /s", "50 % waiting for oss"],
         ["restart", "2.00 s", "500 MB/s", "500 /s", "75 % network and clients' own limits"],
-        ["all", "6.00 s", "–", "–", "–"],
+        ["all phases", "6.00 s", "1.50 GB/s", "500 /s", "–"],
     ]
     assert reported.question == "How fast is my-app on 4 nodes with 16 ranks each?"
 
@@ -291,8 +291,11 @@ def test_a_forecast_of_an_application_answers_with_times_and_bandwidths(tmp_path
     assert "file-create 3.00 s at 2.00 GB/s, directory-create 5.00 s at 2.00 GB/s" in headline
     (grid,) = reported.grids
     assert [(row[2], row[-1]) for row in grid.rows] == [
-        (f"{time}\N{NO-BREAK SPACE}s", "75\N{NO-BREAK SPACE}% waiting for oss") for time in ("3.00", "5.00")
+        ("3.00\N{NO-BREAK SPACE}s", "75\N{NO-BREAK SPACE}% waiting for oss"),
+        ("5.00\N{NO-BREAK SPACE}s", "75\N{NO-BREAK SPACE}% waiting for oss"),
+        ("8.00\N{NO-BREAK SPACE}s", "–"),
     ]
+    assert [row[0] for row in grid.rows][-1] == "all phases" and grid.rows[-1][3] == "2.00\N{NO-BREAK SPACE}GB/s"
     assert reported.question.startswith(
         "How long do file-create and directory-create take, and at what bandwidth, on 4"
     )
