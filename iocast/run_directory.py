@@ -319,7 +319,11 @@ def _decoded(encoded: str) -> HdrHistogram:
     ):
         raise ValueError("bounds that no latency has")
     histogram = HdrHistogram.decode(encoded)
-    if histogram is None or histogram.get_total_count() < 0 or min(histogram.counts, default=0) < 0:
+    if (
+        histogram is None
+        or histogram.get_total_count() < 0
+        or np.min(np.asarray(histogram.counts, np.int64), initial=0) < 0
+    ):
         raise ValueError("counts below zero")
     return histogram
 
