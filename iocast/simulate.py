@@ -94,18 +94,20 @@ def _analytic(
 
 
 def simulation_text(answer: dict[str, Any]) -> str:
-    """Time, rate and range of each phase; rate, bytes a second and latencies of each operation; measured systems; the
-    course of repeated phases, and the phase of the moment `at`, where the answer has one."""
+    """The phase of the moment `at`, where the answer has one, and all phases together; time, rate and range of each
+    phase; rate, bytes a second and latencies of each operation; measured systems; the course of repeated phases."""
     where = answer["placement"]
     lines = [
         f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
         f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data"
     ]
+    if at := answer.get("at"):
+        lines.append(_moment_text(at, at["moment"]))
     if answer["total"]:
         lines.append(total_text(answer["total"], answer["family"]["label"]))
     for one in (answer, *answer["further_phases"]):
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
-    lines += _course_lines(answer["course"], answer.get("at"))
+    lines += _course_lines(answer["course"])
     if answer["analytic"]["refusal"]:
         lines.append(f"No analytic answer: {answer['analytic']['refusal']}")
     lacking = answer["analytic"]["left_out"]
@@ -141,10 +143,9 @@ def _moment_text(row: dict[str, Any], at: float) -> str:
     return f"At {quantity('', at)}: {when}phase {row['phase']}, repeat {row['repeat']} ({ends}), {rate}{moved}."
 
 
-def _course_lines(course: list[dict[str, Any]], at: dict[str, Any] | None) -> list[str]:
-    lines = [] if at is None else ["", _moment_text(at, at["moment"])]
+def _course_lines(course: list[dict[str, Any]]) -> list[str]:
     if len(course) < 2 or len(course) == len({row["phase"] for row in course}):
-        return lines
+        return []
     rows = [
         [
             row["phase"],
@@ -156,7 +157,7 @@ def _course_lines(course: list[dict[str, Any]], at: dict[str, Any] | None) -> li
         ]
         for row in course[:MAX_COURSE]
     ]
-    lines += ["", table(["course", "repeat", "begins after", "lasts", "rate", "bytes a second"], rows)]
+    lines = ["", table(["course", "repeat", "begins after", "lasts", "rate", "bytes a second"], rows)]
     more = len(course) - len(rows)
     return lines + ([f"... and {more} more; all are under 'course' in the file of --out."] if more else [])
 

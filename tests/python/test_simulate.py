@@ -97,7 +97,8 @@ def test_an_application_says_what_happens_at_a_moment(iocast: Iocast, tmp_path: 
     (tmp_path / "hour.yaml").write_text(HOUR)
     command = ("simulate", "lustre", tmp_path / "hour.yaml", "--nodes", 1, "--ppn", 2)
     done = iocast(*command, "--at", "5min", "--out", tmp_path / "answer.json")
-    assert "At 300 s: phase compute, repeat 2 (200 s to 400 s)" in done.stdout, done.stdout + done.stderr
+    first = done.stdout.splitlines()[1]  # before all tables
+    assert first.startswith("At 300 s: phase compute, repeat 2 (200 s to 400 s)"), done.stdout + done.stderr
     named = json.loads(iocast(*command, "--at", "5min", "--json").stdout)["at"]
     assert (named["moment"], named["phase"], named["repeat"]) == (300, "compute", 2)
     read_sources([tmp_path / "answer.json"])  # iocast report draws it
