@@ -71,6 +71,10 @@ def _parameters_of(pattern: str) -> list[dict[str, str]]:
     return list(described["parameters"])
 
 
+MEMBERS = "MEMBER.PARAMETER"
+"""How a mix describes its parameters, which are those of its members."""
+
+
 def units_of(pattern: str) -> dict[str, str]:
     return {p["name"]: p["unit"] for p in _parameters_of(pattern)}
 
@@ -121,7 +125,9 @@ def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
     units = units_of(run.json["workload"]["pattern"])
     suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
     settings = {
-        name: f"{value}{suffix.get(units[name], '')}" for name, value in run.parameters.items() if name in units
+        name: f"{value}{suffix.get(units.get(name, ''), '')}"
+        for name, value in run.parameters.items()
+        if name in units or (MEMBERS in units and "." in name)
     }
     settings = {k: ("true" if v == "True" else "false" if v == "False" else v) for k, v in settings.items()}
     return (

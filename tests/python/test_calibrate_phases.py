@@ -4,6 +4,7 @@ one question."""
 
 import json
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -11,14 +12,17 @@ from typing import Any
 
 import pytest
 
+from iocast import binaries
 from iocast.calibrate.phases import calibrate_phases, chosen_phases, family_for
+from iocast.calibrate.search import whole_settings
+from iocast.campaign import settings_arguments
 from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.fitted import Fitted
 from iocast.platform import dump
 from iocast.predict import predict
-from iocast.run_directory import find_runs, group, measured_phases
+from iocast.run_directory import Run, find_runs, group, measured_phases
 from iocast.text import forecast_text, validation_text
 from iocast.validate import validate
 
@@ -156,7 +160,7 @@ def test_what_was_not_fitted_is_refused(
     refused = iocast("validate", file, *runs, "--phase", "file-stta")
     assert refused.returncode == 2 and "Did you mean 'file-stat'" in refused.stderr
     (tmp_path / "other").mkdir()
-    write = {"name": "write", "seconds": 5.0, "operations": 5, "errors": 0, "rate": 1.0, "latency": {}}
+    write = {"name": "write", "repeat": 0, "seconds": 5.0, "operations": 5, "errors": 0, "rate": 1.0, "latency": {}}
     write_json(tmp_path / "other" / "run.json", json.loads((runs[0] / "run.json").read_text()) | {"phases": [write]})
     with pytest.raises(InputError, match="No phase is in all of these runs"):
         measured_phases([runs[0], tmp_path / "other"])
@@ -214,3 +218,19 @@ def test_without_a_platform_the_measured_file_systems_family_is_fitted(
                 one |= {"mean": 1e-3, **dict.fromkeys(("min", "q25", "q50", "q75", "q95", "q99", "q999", "max"), 1e-3)}
     write_json(run / "run.json", document)
     assert family_for(group(find_runs([run], "file-stat")[0])) == family
+
+
+def test_a_mix_is_simulated_with_its_members(simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A calibration simulates the run's own workload: members with their workloads, shares and sizes."""
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+    members = {
+        "small.workload": "md-workbench", "small.datasets": "1", "small.objects": "20", "small.iterations": "20",
+        "mail.workload": "postmark", "mail.number": "20", "mail.transactions": "40", "mail.ranks": "1",
+    }  # fmt: skip
+    command = [simulator, "--platform", "local", "--ppn", "3", "--workload", "mix", "--out", tmp_path / "run"]
+    subprocess.run([*command, *settings_arguments(members)], check=True, capture_output=True)
+    run = Run(tmp_path / "run")
+    settings = whole_settings(run)
+    assert members.items() <= settings.items()
+    again = binaries.simulate("local", "mix", settings, 1, 3, 0)
+    assert [p["operations"] for p in again["phases"] if p["name"] == "benchmark"] == [run.phases[0]["operations"]]
