@@ -129,8 +129,12 @@ def capacity_text(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: in
             found[f"{name} {quantity('bandwidth', each * count)}{apiece}"] = None
     if found:
         return f"Links carry at most: {', '.join(found)}."
-    moves = any(row.get("bytes") for name, row in phase.get("by_operation", {}).items() if name in MOVES_DATA)
-    return "What links carry is not known: the platform gives those of these data no bandwidth." if moves else ""
+    moving = [name for name, row in phase.get("by_operation", {}).items() if name in MOVES_DATA and row.get("bytes")]
+    if not moving:
+        return ""
+    if any("transfer" in step for name in moving for step in steps_of(system["operations"].get(name, []))):
+        return "What links carry is not known: the platform states no bandwidth of those that these data cross."
+    return "Data cross no link on this platform: no route of these operations has a transfer."
 
 
 def _links(

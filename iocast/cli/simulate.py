@@ -42,7 +42,9 @@ def simulate(
     ] = None,
     at: Annotated[
         Optional[str],
-        typer.Option(help="Name the phase of this moment, such as 30min after the start.", rich_help_panel=LOAD),
+        typer.Option(
+            help="Begin with the phase of this moment, such as 30min after the first phase began.", rich_help_panel=LOAD
+        ),
     ] = None,
     edit: Edits = None,
     out: AnswerFile = None,
@@ -52,8 +54,9 @@ def simulate(
 ) -> None:
     """Simulate a workload on a platform from hardware data.
 
-    The answer has time, rate, bytes a second and latencies of every phase. Models of measured systems of the same
-    family stand beside it; the range from them to the simulated value is no interval."""
+    The answer has time, rate, bytes a second and latencies of every phase, what limits it, and the total of several
+    phases. Models of measured systems of the same family stand beside it; the range from them to the simulated value
+    is no interval."""
     from iocast.fitted import Fitted
     from iocast.platform import parse_edit
     from iocast.simulate import simulate as simulate_

@@ -146,7 +146,8 @@ def test_ranks_that_end_unevenly_are_named() -> None:
 def test_what_is_not_known_has_its_reason() -> None:
     nothing = {"pwrite": {"count": 100, "mean": 0.0}}
     assert text(phase(latency=nothing), SERVED, SYSTEM, 1, 4).startswith(NOT_KNOWN + "no operation takes any time")
-    assert "no bandwidth" in capacity_text(phase(), SYSTEM, 1)
+    assert "is not known: the platform states no bandwidth" in capacity_text(phase(), SYSTEM, 1)
+    assert "cross no link" in capacity_text(phase(), SYSTEM | {"operations": {"pwrite": []}}, 1)
     assert capacity_text(phase(by_operation={"stat": {"count": 5, "rate": 5}}), SYSTEM, 1) == ""
     known = capacity_text(phase(), SYSTEM | {"network": {"backbone_bandwidth": 1e9}}, 1)
     assert known == "Links carry at most: the backbone 1.00 GB/s."
