@@ -77,7 +77,10 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
         cards.append(
             Card(
                 "chance that all levels are kept",
-                units.chance(probability).replace("more than", ">").replace("less than", "<"),
+                words.chance(probability, study["confidence_asked"])
+                .replace("more than", ">")
+                .replace("less than", "<")
+                .replace(" ", units.SPACE),
                 text,
             )
         )
@@ -125,7 +128,7 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
             words.limit_of(row),
             words.amount(row["quantity"], row["value"]),
             words.margin(row),
-            words.chance(row["probability"]),
+            words.chance(row["probability"], study["confidence_asked"]),
             *words.measured_beside(study, row),
         ]
         for row in words.tightest(shown["levels"])
@@ -143,7 +146,7 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
                 words.signed_money(r["difference"], study["currency"]).replace(" ", units.SPACE)
                 if priced
                 else units.NOTHING,
-                words.chance(r["probability"]).replace(" ", units.SPACE),
+                words.chance(r["probability"], study["confidence_asked"]).replace(" ", units.SPACE),
                 r["why"],
             ]
             for r in rivals

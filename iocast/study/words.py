@@ -61,10 +61,19 @@ def money(value: float, currency: str) -> str:
     return f"{rounded:,.0f} {currency}".rstrip()
 
 
-def chance(probability: float) -> str:
-    if probability > 0.99:
-        return "more than 99 %"
-    return "less than 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
+def chance(probability: float, required: float | None = None) -> str:
+    """A probability, never more certain than an estimate of one can be; beside a required one with as many digits as
+    leave it on its side of that."""
+    limit = required or 0.0
+    if probability > 0.99 and probability >= limit:
+        return f"more than {max(99.0, 100 * limit):g} %"
+    if probability < 0.01:
+        return "less than 1 %"
+    for digits in range(4):
+        shown = f"{100 * probability:.{digits}f}"
+        if required is None or (float(shown) >= 100 * required) == (probability >= required):
+            break
+    return f"{shown} %"
 
 
 def quoted(name: str) -> str:
@@ -98,6 +107,13 @@ def margin(row: Json) -> str:
 def _is_kept(row: Json) -> bool:
     """By the best estimate."""
     return bool(row["value"] <= row["limit"] if row["upper"] else row["value"] >= row["limit"])
+
+
+def _is_kept_now(answer: Json, uncertain: Json) -> bool:
+    """Whether the design that the answer is about keeps the level of an uncertain input by its best estimate."""
+    rows = (reference(answer) or {"levels": []})["levels"]
+    own = [row for row in rows if all(row[k] == uncertain[k] for k in ("level", "workload", "scale"))]
+    return all(row["value"] is not None and _is_kept(row) for row in own)
 
 
 def _percent_off(value: float, limit: float) -> str:
@@ -146,14 +162,16 @@ def sentence(answer: Json) -> str:
     if answer["decision"]:
         d = answer["decision"]
         cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
+        kept = chance(answer["confidence"], answer["confidence_asked"])
         return (
-            f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {chance(answer['confidence'])} confidence "
+            f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {kept} confidence "
             f"(required: {words}){if_it_holds(answer)}."
         )
     miss = answer["nearest_miss"]
+    kept = chance(miss["probability"], answer["confidence_asked"])
     return (
         f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, "
-        f"{quoted(miss['name'])}, does with {chance(miss['probability'])}{if_it_holds(answer)}."
+        f"{quoted(miss['name'])}, does with {kept}{if_it_holds(answer)}."
     )
 
 
@@ -297,7 +315,8 @@ def _nearest(answer: Json) -> str:
     miss, design = answer["nearest_miss"], reference(answer)
     if not miss or design is None:
         return ""
-    start = f"{quoted(miss['name'])}{_for(answer, miss)} keeps all levels with {chance(miss['probability'])}."
+    kept = chance(miss["probability"], answer["confidence_asked"])
+    start = f"{quoted(miss['name'])}{_for(answer, miss)} keeps all levels with {kept}."
     return f"{start} {_misses(answer, design)} {_would_do(miss)}"
 
 
@@ -313,7 +332,8 @@ def _cheaper(answer: Json) -> str:
     others = f"Of {len(cheaper)} cheaper designs {quoted(design['name'])} comes nearest"
     who = others if len(cheaper) > 1 else f"The only cheaper design is {quoted(design['name'])}"
     screened = design["basis"] == "screened"
-    kept = f"{'at most ' * screened}{chance(design['probability'])}{' by the analytic solver alone' * screened}"
+    probability = chance(design["probability"], answer["confidence_asked"])
+    kept = f"{'at most ' * screened}{probability}{' by the analytic solver alone' * screened}"
     required = f"{100 * answer['confidence_asked']:g} % are required"
     words = (
         f"{who}: it would save {money(cost - design['cost'], answer['currency'])}, and keeps all levels with {kept} "
@@ -357,7 +377,8 @@ def _misses_one(answer: Json, row: Json) -> str:
         return f"does not serve {where} ({level})"
     reported = amount(row["quantity"], value)
     if _is_kept(row):  # it may go either way, and goes wrong too often
-        return f"keeps {level} {where} with {chance(row['probability'])} only (best estimate {reported}, {margin(row)})"
+        kept = chance(row["probability"], answer["confidence_asked"])
+        return f"keeps {level} {where} with {kept} only (best estimate {reported}, {margin(row)})"
     times = max(value / limit, limit / value) if value else math.inf
     size = _percent_off(value, limit) if times < 2 else f"a factor of {times:.2g}"
     return f"misses {level} {where} by {size} ({reported})"
@@ -493,7 +514,7 @@ def changes(answer: Json) -> list[str]:
     uncertain = answer["sensitivity"]["uncertain"]
     turning = sorted((u for u in uncertain if u["turns_at"]), key=lambda u: abs(math.log(u["turns_at"])))
     for u in turning[:MAX_TURNING]:
-        side = "kept" if answer["nearest_miss"] else "missed"
+        side = "missed" if _is_kept_now(answer, u) else "kept"
         known = f" (known to within a factor of {u['factor']:.2g})" if u.get("factor") else ""
         words.append(
             f"{quoted(u['name'])} at {u['turns_at']:.2g} times the assumed value{known}: {u['level']} is {side}."
@@ -761,7 +782,7 @@ def as_text(answer: Json, most: int = 12) -> str:
             [
                 ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}",
                 money(d["cost"], answer["currency"]),
-                chance(d["probability"]),
+                chance(d["probability"], answer["confidence_asked"]),
                 amount("rate", d["rate"]) if d["rate"] else "-",
                 amount("", d["tail"]) if d["tail"] else "-",
                 "*" if d["front"] else "",
@@ -778,7 +799,7 @@ def as_text(answer: Json, most: int = 12) -> str:
                 limit_of(r),
                 amount(r["quantity"], r["value"]),
                 margin(r),
-                chance(r["probability"]),
+                chance(r["probability"], answer["confidence_asked"]),
                 *measured_beside(answer, r),
             ]
             for r in tightest(chosen["levels"])

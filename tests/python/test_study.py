@@ -452,7 +452,7 @@ def test_the_reports_first_screen_has_levels_runner_up_and_what_would_change(
         row = min((r for r in design["levels"] if r["level"] == level["level"]), key=lambda r: r["margin"])
         value = words.amount(row["quantity"], row["value"])
         assert cells == [row["level"], words.place(row, reported), words.limit_of(row), value, words.margin(row),
-                         words.chance(row["probability"]), *words.measured_beside(reported, row)]  # fmt: skip
+                         words.chance(row["probability"], 0.9), *words.measured_beside(reported, row)]  # fmt: skip
     others = [d for d in reported["designs"] if d["meets"] and d["id"] != design["id"]]
     runner_up = min(others, key=lambda d: d["cost"])
     assert rivals.rows[0][0] == words.quoted(runner_up["name"])

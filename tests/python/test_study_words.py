@@ -198,6 +198,39 @@ def test_the_nearest_cheaper_design_stands_with_what_it_misses_and_by_how_much(
     assert "Why not cheaper" not in about
 
 
+@pytest.mark.parametrize("required", [0.5, 0.9, 0.95, 0.99, 0.995])
+def test_a_probability_stays_on_its_side_of_the_required_one(required: float) -> None:
+    """The nearest design was reported with 99 % where 99 % were required and no design had them."""
+    for off in (-0.3, -0.01, -0.004, -0.0004, 0.0, 0.0004, 0.004):
+        probability = min(1.0, required + off)
+        shown = words.chance(probability, required)
+        number = float(shown.removeprefix("more than ").removesuffix(" %"))
+        assert (number >= 100 * required) == (probability >= required), (probability, shown)
+    assert words.chance(0.972, 0.9) == words.chance(0.972) == "97 %" and words.chance(1.0, 0.9) == "more than 99 %"
+
+
+@pytest.mark.parametrize(("value", "side"), [(0.0048, "missed"), (0.0052, "kept")])
+@pytest.mark.parametrize("decided", [True, False])
+def test_an_uncertain_input_turns_a_level_to_its_other_side(value: float, side: str, decided: bool) -> None:
+    """Without a decision a level that the best estimate keeps is missed at the turn, and not kept."""
+    designs = answer()["designs"]
+    designs[0] |= {"levels": [row(P99, value)], "probability": 0.4, "first_failing": None}
+    turn = {
+        "name": "x",
+        "level": P99,
+        "workload": "files",
+        "scale": "full",
+        "turns_at": 1.4,
+        "factor": 1.2,
+        "effect": 1.1,
+    }
+    changes: dict[str, Any] = {"sensitivity": {"axes": [], "uncertain": [turn]}, "designs": designs}
+    if not decided:
+        miss = {"design": "A", "name": "A", "cost": 0, "probability": 0.4, "needed": []}
+        changes |= {"decision": None, "nearest_miss": miss}
+    assert f"{P99} is {side}." in " ".join(words.changes(answer(**changes)))
+
+
 def test_prices_that_nobody_asks_are_not_mentioned() -> None:
     text = conclusions_of(
         measurements=[
