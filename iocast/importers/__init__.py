@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
+from iocast.importers import misbuilt
 from iocast.importers.record import Record, write_record
 from iocast.importers.source import Source
 from iocast.names import ALLOWED, as_file_name, is_file_name
@@ -113,14 +114,10 @@ def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
                 record.sources = record.sources or [source]
                 records.append(record)
         return records
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
+    except misbuilt.FORESEEN as error:
         if isinstance(error, InputError):
             raise
-        # Other people's JSON can be built in any way; what is not where the tool writes it is bad input, not a fault
-        # here.
-        raise InputError(
-            f"{sources[0].path}:1: it is not built as {importer.name} writes it ({type(error).__name__}: {error})."
-        ) from error
+        raise misbuilt.refusal(error, sources, importer.name) from error
 
 
 def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:

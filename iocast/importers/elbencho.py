@@ -11,7 +11,6 @@ only.
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -119,12 +118,7 @@ def _read_csv(source: Source) -> list[Record]:
 
 def _read_rows(source: Source) -> list[Record]:
     """The rows of the CSV file as a JSON list of objects, as other programs make it."""
-    try:
-        rows = json.loads(source.text)
-    except json.JSONDecodeError as error:
-        raise source.refuse(
-            error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
-        ) from error
+    rows = source.whole_json()
     lines = [source.line_at(found.start()) for found in re.finditer(r'"operation"\s*:', source.text)]
     found = [
         _row(source, line, {k: "" if v is None else str(v) for k, v in row.items()})
@@ -365,6 +359,8 @@ def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: 
     for i, row in rows:
         values = {name: source.number(row[name], i, name) for name in ("RuntimeMS", "DoneBytes", "Entries")}
         seconds = values["RuntimeMS"] / 1000
+        if seconds <= 0:
+            raise source.refuse(i, f"RuntimeMS is {row['RuntimeMS']}; a phase that did something took a time above 0")
         phase = Phase(row["Phase"].lower(), seconds=seconds, origin={"": source.at(i)})
         if values["DoneBytes"]:
             phase.bytes, phase.bytes_per_second = int(values["DoneBytes"]), values["DoneBytes"] / seconds

@@ -12,6 +12,7 @@ factor>-<iteration>-<operation>[-all].csv".
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -557,15 +558,22 @@ def _phase_of(record: Record, kind: str, iteration: int, factor: float) -> Phase
     return same[iteration] if iteration < len(same) else None
 
 
+LONGEST = 1e10
+"""Seconds that no operation takes; the clock of a trace may count since 1970."""
+
+
 def _read_trace(source: Source) -> tuple[np.ndarray, np.ndarray]:
     """Starts and latencies in seconds; md-workbench writes latencies with five digits."""
     try:
-        rows = np.loadtxt(source.lines[1:], delimiter=",", ndmin=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of no line at all, which is refused below
+            rows = np.loadtxt(source.lines[1:], delimiter=",", ndmin=2)
         if (
             rows.shape[1:] == (2,)
             and len(rows)
             and np.isfinite(rows).all()
             and (rows >= 0).all()
+            and (rows <= LONGEST).all()
             and source.text.endswith("\n")
         ):
             return rows[:, 0], rows[:, 1]
@@ -578,8 +586,11 @@ def _read_trace(source: Source) -> tuple[np.ndarray, np.ndarray]:
                 number,
                 f"this line has {len(cells)} values instead of a time and a runtime; the file may have been cut off",
             )
-        if min(source.number(cell, number, "a time") for cell in cells) < 0:
+        times = [source.number(cell, number, "a time") for cell in cells]
+        if min(times) < 0:
             raise source.refuse(number, "a time is negative")
+        if max(times) > LONGEST:
+            raise source.refuse(number, f"a time is {max(times):g} s; at most {LONGEST:g} s are allowed")
     raise source.refuse_cut("the end of a line" if len(source.lines) > 1 else "the first operation")
 
 

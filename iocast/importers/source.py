@@ -29,6 +29,24 @@ ENDED_EARLY = re.compile(
 """What fio, IOR, mdtest, mpirun and srun print when a run ends before its end."""
 
 
+JSON_WORDS = (
+    ("Expecting ',' delimiter", "a comma or a closing bracket is missing"),
+    ("Expecting ':' delimiter", "a colon is missing after a name"),
+    ("Expecting property name", "a name in double quotes is missing"),
+    ("Expecting value", "a value is missing, or is none of JSON's"),
+    ("Unterminated string", "a text has no closing quote"),
+    ("Invalid control character", "a text has a line break or another control character in it"),
+    ("Invalid \\", "a text has a backslash that stands for nothing"),
+    ("Illegal trailing comma", "a comma has no entry after it"),
+)
+"""Messages of Python's reader of JSON, by their beginnings, in plain words."""
+
+
+def json_words(error: json.JSONDecodeError) -> str:
+    """What is wrong with a document that is no JSON, at `error.lineno`."""
+    return next((words for begin, words in JSON_WORDS if error.msg.startswith(begin)), "it ends in the middle")
+
+
 class Source:
     """@raises InputError when there is nothing to read"""
 
@@ -141,6 +159,18 @@ class Source:
         found = ((pattern.match(line), number) for number, line in enumerate(self.lines, start=1))
         return {one[1].strip(): (self.number(one[2], number, one[1].strip()), number) for one, number in found if one}
 
+    def whole_json(self) -> Any:
+        """The file as one JSON value. @raises InputError with the line"""
+        try:
+            return json.loads(self.text)
+        except json.JSONDecodeError as error:
+            raise self.refuse_json(error) from error
+        except RecursionError as error:
+            raise self.refuse(1, "its JSON is nested more deeply than any tool writes") from error
+
+    def refuse_json(self, error: json.JSONDecodeError) -> InputError:
+        return self.refuse(error.lineno, f"this is not whole JSON: {json_words(error)}; the file may have been cut off")
+
     def json_values(self) -> list[tuple[int, Any]]:
         """All JSON values in the file with the lines where they begin; other lines before, between and after them are
         left out.
@@ -157,9 +187,9 @@ class Source:
                 if found:
                     self.cut_value = line
                     break
-                raise self.refuse(
-                    error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
-                ) from error
+                raise self.refuse_json(error) from error
+            except RecursionError as error:
+                raise self.refuse(line, "its JSON is nested more deeply than any tool writes") from error
             found.append((line, value))
         return found
 

@@ -7,7 +7,6 @@ warp's measured part, which leaves out the ramps. Concurrent operations of all c
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -28,12 +27,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
-    try:
-        document: dict[str, Any] = json.loads(source.text)
-    except json.JSONDecodeError as error:
-        raise source.refuse(
-            error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
-        ) from error
+    document: dict[str, Any] = source.whole_json()
     total = document.get("total") or {}
     record = Record("warp", "warp", [], pattern="warp", started=total.get("start_time"))
     inside = source.text.find('"by_op_type"')

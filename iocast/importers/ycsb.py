@@ -9,7 +9,6 @@ read and update are counted again under their own names.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -55,13 +54,8 @@ def _values(source: Source) -> dict[tuple[str, str], tuple[float, int]]:
     found: dict[tuple[str, str], tuple[float, int]] = {}
     if source.head.lstrip().startswith("[") and '"OVERALL"' in source.head:
         lines = [source.line_at(m.start()) for m in re.finditer(r'"metric"\s*:', source.text)]
-        try:
-            for line, one in zip(lines, json.loads(source.text), strict=False):
-                found[str(one["metric"]), str(one["measurement"])] = float(one["value"]), line
-        except json.JSONDecodeError as error:
-            raise source.refuse(
-                error.lineno, f"this is not whole JSON ({error.msg}); the file may have been cut off"
-            ) from error
+        for line, one in zip(lines, source.whole_json(), strict=False):
+            found[str(one["metric"]), str(one["measurement"])] = float(one["value"]), line
         return found
     for number, text in enumerate(source.lines, start=1):
         if (row := LINE.match(text)) and row[3] != "NaN":

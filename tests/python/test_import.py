@@ -2,6 +2,7 @@
 """Imported runs hold what their files say; the tools that can be had are run for it."""
 
 import json
+import random
 import re
 import subprocess
 from collections.abc import Callable
@@ -525,3 +526,80 @@ def test_fio_that_counts_errors_and_goes_on_is_whole(tmp_path: Path) -> None:
     text = (SAMPLES / "fio" / "two-groups.json").read_text().replace('"error" : 0', '"error" : 5, "total_err" : 3', 1)
     (tmp_path / "one").write_text(text)
     assert sum(phase["errors"] for phase in imported(tmp_path / "run", tmp_path / "one")["phases"]) == 3
+
+
+PYTHON = re.compile(
+    r"could not convert|invalid literal|index out of|object has no|unsupported operand|NoneType|(?:Key|Type|Value|"
+    r"Index|Attribute|Overflow)Error|argument must be|not supported between|Expecting|delimiter|Invalid control"
+)
+"""What Python's exceptions say, and no file."""
+PUT_IN = (
+    "x",
+    "-",
+    "-5",
+    "1e999",
+    "nan",
+    "NaN",
+    "9" * 30,
+    "0",
+    "null",
+    "[]",
+    "{}",
+    '"a"',
+    "true",
+    "1.2.3",
+    "é",
+    ",",
+    "\n",
+)
+
+
+def _damaged(text: str, chance: random.Random) -> str:
+    """A number or a word replaced, a line left out, some characters left out, or the end cut off."""
+    way = chance.randrange(4)
+    places = list(re.finditer(r"-?\d+\.?\d*" if chance.random() < 0.5 else r"\w+", text))
+    if way == 0 and places:
+        place = chance.choice(places)
+        return text[: place.start()] + chance.choice(PUT_IN) + text[place.end() :]
+    if way == 1:
+        lines = text.split("\n")
+        del lines[chance.randrange(len(lines))]
+        return "\n".join(lines) or "x"
+    begin = chance.randrange(len(text))
+    return text[:begin] + text[begin + chance.choice((1, 3, 20)) :] if way == 2 else text[:begin] or "x"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sample", sorted(p for p in SAMPLES.glob("*/*.*") if p.is_file()), ids=lambda p: p.name)
+def test_a_damaged_file_is_refused_in_its_own_words(tmp_path: Path, sample: Path) -> None:
+    """With file and line, and none of the words of Python's exceptions; or it is still a result."""
+    chance, text = random.Random(sample.name), sample.read_text(errors="replace")[:20_000]
+    for number in range(12):
+        (file := tmp_path / sample.name).write_text(_damaged(_damaged(text, chance), chance))
+        try:
+            import_files([file], tmp_path / f"run{number}", sample.parent.name, {"ranks": 4, "nodes": 1})
+        except InputError as refused:
+            assert re.search(rf"{re.escape(str(file))}:[1-9]\d*: .*[.]$", str(refused), re.DOTALL), refused
+            assert not PYTHON.search(str(refused)), refused
+
+
+@pytest.mark.parametrize(
+    ("sample", "was", "is_now", "says"),
+    [
+        ("dlio/summary.json", '"num_accelerators"', '"accelerators"', ":1: 'num_accelerators' is missing in it."),
+        ("fio/two-groups.json", '"total_ios" : 242', '"total_ios" : "24Z"', "'24Z' stands where a number is allowed."),
+        ("fio/two-groups.json", '"groupid" : 0', '"groupid" : 1e999', "a number is too large to be a measurement"),
+        ("fio/two-groups.json", '"error" : 0,', '"error" : 0', "a comma or a closing bracket is missing"),
+        ("filebench/varmail.txt", " ops/s", ".2.3 ops/s", "which is no number"),
+        ("elbencho/rows.json", "[", "[" * 100_000, "nested more deeply than any tool writes"),
+    ],
+)
+def test_what_was_read_and_what_is_allowed_are_named(
+    tmp_path: Path, sample: str, was: str, is_now: str, says: str
+) -> None:
+    text = (SAMPLES / sample).read_text()
+    assert was in text
+    (tmp_path / "file").write_text(text.replace(was, is_now, 1))
+    with pytest.raises(InputError) as refused:
+        import_files([tmp_path / "file"], tmp_path / "run", sample.partition("/")[0])
+    assert says in str(refused.value)
