@@ -198,6 +198,8 @@ def _whole_way(
         "iocast import --nodes."
         for path in left_out
     ]
+    if (out / "runs").is_dir():
+        notes += _import_warnings(runs)
     used = {run for one in found for run in one.used}
     others = [path for one in found for path in one.others if path not in used]
     page = _write_report(_without(runs, [*left_out, *others]), found, out, _title(sources), command)
@@ -244,6 +246,14 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
             "give the directories runs/* to iocast forecast."
         )
     return written
+
+
+def _import_warnings(written: Sequence[Path], most: int = 3) -> list[str]:
+    """What iocast import says of these runs: the first ones whole, of the others how many there are."""
+    warnings = list(dict.fromkeys(w for path in written for w in read_json(path / "run.json", "run")["warnings"]))
+    more = len(warnings) - most
+    rest = f"{more} further warning{'s' * (more > 1)} of the import: iocast import prints them." if more > 0 else ""
+    return [*warnings[:most], *([rest] if rest else [])]
 
 
 def without_nodes(runs: Sequence[Run]) -> list[Path]:

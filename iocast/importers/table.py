@@ -89,6 +89,11 @@ def _read_one(source: Source) -> list[Record]:
             header = cells
             if len(set(header)) < len(header):
                 raise source.refuse(number, "a column's name is there twice")
+            for name in header:
+                if meant := next((known for known in KNOWN if _differs_by_one(name, known)), None):
+                    raise source.refuse(
+                        number, f"the column '{name}' is nearly '{meant}'; write that, or a name that is unlike it"
+                    )
             if "rate" not in header or len({"nodes", "ppn", "ranks"} & set(header)) < 2:
                 raise source.refuse(number, "the header needs the column rate and two of nodes, ppn and ranks")
             continue
@@ -98,12 +103,31 @@ def _read_one(source: Source) -> list[Record]:
             )
         found.append((number, {name: cell for name, cell in zip(header, cells, strict=True) if cell}))
     source.require_last_line()
+    further = [name for name in header if name not in KNOWN]
     if not found:
         raise source.refuse(lines[-1][0] if lines else 1, "there is no result below the header")
     operations: dict[str, set[str]] = {}
     for _, row in found:
         operations.setdefault(_named_phase(row), set()).add(row.get("operation", ""))
-    return [_record(source, number, row, operations) for number, row in found]
+    records = [_record(source, number, row, operations) for number, row in found]
+    if further:
+        records[0].warnings.append(
+            f"{source.path.name}: settings of the workload, by which its lines are different measurements, are in the "
+            f"column{'s' * (len(further) > 1)} {', '.join(further)}."
+        )
+    return records
+
+
+def _differs_by_one(name: str, known: str) -> bool:
+    """Whether a letter is wrong, lacks, is too many, or two have changed places, or only capitals differ."""
+    if name == known or name in KNOWN:
+        return False
+    a, b = sorted((name.lower(), known), key=len)
+    if len(a) == len(b):
+        unlike = [i for i in range(len(a)) if a[i] != b[i]]
+        swapped = len(unlike) == 2 and [a[i] for i in unlike] == [b[i] for i in reversed(unlike)]
+        return len(unlike) <= 1 or (swapped and unlike[1] == unlike[0] + 1)
+    return len(b) == len(a) + 1 and any(b[:i] + b[i + 1 :] == a for i in range(len(b)))
 
 
 def _named_phase(row: dict[str, str]) -> str:

@@ -460,6 +460,22 @@ def test_a_file_that_is_nearly_a_table_is_refused_with_what_differs(tmp_path: Pa
     assert ("nearly a table" in str(refused.value)) == bool(differs) and differs in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("column", "meant"), [("unti", "unit"), ("Operation", "operation"), ("q98", "q95"), ("cores_", "cores")]
+)
+def test_a_column_that_is_nearly_one_of_a_table_is_no_setting(tmp_path: Path, column: str, meant: str) -> None:
+    """A rate whose unit nobody reads is another rate."""
+    (tmp_path / "near.csv").write_text(f"nodes,ppn,rate,{column}\n1,2,3,4\n")
+    with pytest.raises(InputError, match=rf"near.csv:1: the column '{column}' is nearly '{meant}'"):
+        import_files([tmp_path / "near.csv"], tmp_path / "run")
+
+
+def test_settings_of_a_table_are_named(tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]) -> None:
+    (tmp_path / "t.csv").write_text("nodes,ppn,rate,stripes\n1,2,3,4\n2,2,5,4\n")
+    done = iocast("forecast", tmp_path / "t.csv", "--nodes", 8, "--out", tmp_path / "out")
+    assert done.returncode == 0 and "t.csv: settings of the workload" in done.stdout and "stripes" in done.stdout
+
+
 def test_stated_nodes_that_do_not_divide_the_ranks_are_a_warning(tmp_path: Path) -> None:
     for nodes in (5, 7):
         run = imported(tmp_path / f"run-{nodes}", SAMPLES / "md-workbench" / "mistral-2017.txt", nodes=nodes)
