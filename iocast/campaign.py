@@ -92,7 +92,7 @@ class PlannedRun:
     @property
     def text(self) -> str:
         """ "8 ranks, T = 0"."""
-        return f"{self.ranks:,} rank{'s' * (self.ranks != 1)}, T = {self.settings['waiting_factor']:g}"
+        return f"{self.ranks:,} rank{'s' * (self.ranks != 1)}, T = {self.settings.get('waiting_factor', 0):g}"
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,7 @@ class Plan:
     points: list[PlannedPoint] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)  # what the user changed of it
+    parameters: frozenset[str] | None = None  # see parameters_of
 
 
 def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str, str] | None = None) -> Plan:
@@ -870,8 +871,24 @@ def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | Non
 
 
 def sized_by_a_pilot(plan: Plan) -> bool:
-    """Whether some point leaves its iterations to a pilot run."""
-    return any("iterations" not in {**plan.settings, **dict(point.settings)} for point in plan.points)
+    """Whether some point leaves its iterations to a pilot run. A workload without iterations has sizes of its own."""
+    lacking = any("iterations" not in {**plan.settings, **dict(point.settings)} for point in plan.points)
+    return lacking and "iterations" in parameters_of(plan)
+
+
+def parameters_of(plan: Plan) -> frozenset[str]:
+    """Names of the parameters that the plan's workload has.
+
+    @raises InputError, RunError with the benchmark's own sentence"""
+    if plan.parameters is None:
+        point = plan.points[0]
+        step = plan.steps[0].settings if plan.steps else {}
+        ranks = point.nodes * point.ranks_per_node
+        command = [binaries.find("iocast-bench"), "--backend", "dummy", "--workload", plan.workload]
+        command += settings_arguments({**plan.settings, **dict(point.settings), **step})
+        command += ["--dry-run", "--json", "--ranks", str(ranks), "--ranks-per-node", str(point.ranks_per_node)]
+        plan.parameters = frozenset(binaries.run_json(command)["workload"]["parameters"])
+    return plan.parameters
 
 
 def settings_of_a_run(plan: Plan) -> dict[str, Any]:
@@ -894,7 +911,7 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
             factor, repeats = point.waiting_factor, plan.benchmark_repeats
             given = {**plan.settings, **dict(point.settings)}
             sizes = {"objects": alone} if alone else {}
-            if "iterations" not in given:
+            if "iterations" not in given and "iterations" in parameters_of(plan):
                 share = float(point.nodes * point.ranks_per_node if plan.scaling == "strong" else 1)
                 if factor > 0:
                     # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of
@@ -903,6 +920,9 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
                     share *= 2 * (1 + factor)
                 sizes = dict.fromkeys(("iterations", "objects"), max(MIN_ITERATIONS, round(alone / share)))
             own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
+            # What the plan does not set is left out where the workload lacks it; a think time that it sets is refused.
+            kept = given.keys() | parameters_of(plan) | ({"waiting_factor"} if factor else set())
+            own = {name: value for name, value in own.items() if name in kept}
             runs += _steps(plan, point, own, f"{name}-r{repeat}", seed * SEEDS_OF_REPEATS + repeat - 1)
     return runs
 

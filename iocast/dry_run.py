@@ -113,18 +113,19 @@ def dry_run(
     check_out(out)
     place = root and root.resolve()
     rate, source, pilot = REFERENCE_RATE, "reference", {}
+    runs: list[PlannedRun] = []  # none where a campaign ended in its pilot run
     if (out / "campaign.json").is_file():
         campaign = read_campaign(out, planned=True)
         check_same(campaign, plan, out, place, backend, seed)
         runs = [PlannedRun(**point) for point in campaign["points"]]
         if "pilot" in campaign:
             rate, source = float(campaign["pilot"]["rate"]), "pilot run"
-    elif sized_by_a_pilot(plan):
+    if not runs and sized_by_a_pilot(plan):
         runs = planned_runs(plan, seed, _alone(plan, backend, rate))
         pilot = _pilot(plan, backend, planned_runs(plan, seed, MAX_ITERATIONS))
         if object_limit := set(limits) - set(without_object_limit(limits)):
             pilot["max_objects"] = int(object_limit.pop().partition("=")[2])
-    else:
+    elif not runs:
         runs = planned_runs(plan, seed, 0)
     missing = missing_of(runs, role)
     extents = _extents(missing, plan.workload, backend, limits)
@@ -175,7 +176,7 @@ def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> dict[
     biggest: dict[tuple[int, int], PlannedRun] = {}
     for run in largest:  # of each placement, the one that has most to do
         key = (run.nodes, run.ranks_per_node)
-        if key not in biggest or run.settings["waiting_factor"] < biggest[key].settings["waiting_factor"]:
+        if key not in biggest or run.settings.get("waiting_factor", 0) < biggest[key].settings.get("waiting_factor", 0):
             biggest[key] = run
     limits = _peak(_extents(list(biggest.values()), plan.workload, backend))
     pilot = _peak(_extents([own], plan.workload, backend))

@@ -72,6 +72,42 @@ def test_a_campaign_is_measured_and_resumed(iocast: Iocast, tmp_path: Path) -> N
     assert done.returncode == 2 and "another plan" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    [
+        ("ior-easy", "{per_process: 64KiB, transfer_size: 16KiB}"),
+        ("mix", "{small.workload: md-workbench, small.datasets: 1, small.objects: 9, small.iterations: 9}"),
+    ],
+)
+def test_a_workload_without_iterations_has_sizes_of_its_own(
+    iocast: Iocast, tmp_path: Path, workload: str, settings: str
+) -> None:
+    """No pilot run sizes it, and nothing is set that it lacks."""
+    text = f"schema_version: 1\nworkload: {workload}\nsettings: {settings}\nrepeats: 1\npoints: [{{ranks: 2}}]\n"
+    (tmp_path / "plan.yaml").write_text(text)
+    (root := tmp_path / "root").mkdir()
+    ask = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
+    dry = iocast(*ask, "--dry-run")
+    assert dry.returncode == 0 and "1 runs of" in dry.stdout and "pilot" not in dry.stdout, dry.stderr
+    done = iocast(*ask)
+    assert done.returncode == 0 and "1 of 1 runs measured" in done.stdout, done.stderr
+    assert list(root.iterdir()) == [] and [p.name for p in (tmp_path / "out" / "runs").iterdir()] == ["n2-t0-r1"]
+    (tmp_path / "plan.yaml").write_text(text.replace("ranks: 2", "ranks: 2, settings: {iterations: 5}"))
+    refused = iocast(*ask[:-1], tmp_path / "other")
+    assert refused.returncode == 2 and "There is no parameter 'iterations'" in refused.stderr, refused.stderr
+
+
+def test_a_dry_run_of_a_campaign_without_runs_is_of_all_of_them(iocast: Iocast, tmp_path: Path) -> None:
+    """As one that ended in its pilot run leaves it."""
+    (tmp_path / "plan.yaml").write_text(CAMPAIGN)
+    (root := tmp_path / "root").mkdir()
+    plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
+    with campaign.Campaign(root, plan, tmp_path / "out", 0) as work:
+        work._save()
+    done = iocast("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", "--dry-run")
+    assert done.returncode == 0 and "10 runs of md-workbench" in done.stdout, done.stdout
+
+
 def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
     plan = (
         CAMPAIGN.split("points:")[0].replace("repeats: 2\nb", "repeats: 1\nb")
