@@ -378,10 +378,10 @@ def _misses_one(answer: Json, row: Json) -> str:
     reported = amount(row["quantity"], value)
     if _is_kept(row):  # it may go either way, and goes wrong too often
         kept = chance(row["probability"], answer["confidence_asked"])
-        return f"keeps {level} {where} with {kept} only (best estimate {reported}, {margin(row)})"
+        return f"keeps {level} with {kept} only {where} (best estimate {reported}, {margin(row)})"
     times = max(value / limit, limit / value) if value else math.inf
     size = _percent_off(value, limit) if times < 2 else f"a factor of {times:.2g}"
-    return f"misses {level} {where} by {size} ({reported})"
+    return f"misses {level} by {size} {where} ({reported})"
 
 
 def _needs(needed: Json) -> str:

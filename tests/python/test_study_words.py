@@ -154,7 +154,7 @@ MISSES: list[tuple[str, list[dict[str, Any]], list[str]]] = [
             cheaper("E", 300, 0.0, (P99, 0.02, 0.0), (RATE, 61e3, 0.6)),
         ],
         ["Of 3 cheaper designs “D” comes nearest", "save 800 EUR", "with less than 1 % where 90 % are required",
-         f"misses {RATE} at 1,024 clients by 15 % (51.0 k/s); misses {P99} at 1,024 clients by 10 % (5.50 ms)",
+         f"misses {RATE} by 15 % at 1,024 clients (51.0 k/s); misses {P99} by 10 % at 1,024 clients (5.50 ms)",
          "At 1,024 clients mds is in use 96 %"],
     ),
     (
@@ -163,17 +163,17 @@ MISSES: list[tuple[str, list[dict[str, Any]], list[str]]] = [
             cheaper("C", 100, 0.4, (P99, 0.0052, 0.4), (RATE, 80e3, 0.99)),
             cheaper("D", 200, 0.3, (P99, 0.0049, 0.3), (RATE, 80e3, 0.99)),
         ],
-        ["“C” comes nearest", f"It misses {P99} at 1,024 clients by 4 % (5.20 ms). At"],
+        ["“C” comes nearest", f"It misses {P99} by 4 % at 1,024 clients (5.20 ms). At"],
     ),
     (
         "kept by best estimate",
         [cheaper("C", 100, 0.4, (P99, 0.0048, 0.4), (RATE, 80e3, 0.99))],
-        ["The only cheaper design is “C”", f"keeps {P99} at 1,024 clients with 40 % only (best estimate 4.80 ms, 4 %"],
+        ["The only cheaper design is “C”", f"keeps {P99} with 40 % only at 1,024 clients (best estimate 4.80 ms, 4 %"],
     ),
     (
         "down, and far off",
         [cheaper("C", 100, 0.0, (P99, None, 0.0), (RATE, 20e3, 0.0))],
-        [f"does not serve at 1,024 clients ({P99})", "by a factor of 3 (20.0 k/s)"],
+        [f"does not serve at 1,024 clients ({P99})", "by a factor of 3 at 1,024 clients (20.0 k/s)"],
     ),
 ]  # fmt: skip
 
