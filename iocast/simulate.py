@@ -131,7 +131,10 @@ def phase_at(course: list[dict[str, Any]], at: float) -> dict[str, Any]:
     row = next((one for one in course if at <= one["start"] + one["seconds"]), None)
     if row is None:
         end = course[-1]["start"] + course[-1]["seconds"]
-        raise InputError(f"The phases last {quantity('', end).strip()} in all; --at is {quantity('', at).strip()}.")
+        raise InputError(
+            f"--at is {quantity('', at).strip()}, and the phases last {quantity('', end).strip()} in all; name an "
+            "earlier moment, or make them longer with --set."
+        )
     return row
 
 

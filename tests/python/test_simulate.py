@@ -115,7 +115,7 @@ def test_an_application_says_what_happens_at_a_moment(iocast: Iocast, tmp_path: 
     text = _moment_text(phase_at(computing, gap), gap)
     assert "between two phases of this forecast; next comes phase compute, repeat 2 (" in text
     late = iocast(*command, "--at", "1h")
-    assert late.returncode == 2 and "The phases last 600 s in all" in late.stderr
+    assert late.returncode == 2 and "the phases last 600 s in all; name an earlier" in late.stderr
 
 
 def test_a_calibrated_platform_is_for_predict(iocast: Iocast) -> None:
