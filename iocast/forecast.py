@@ -32,6 +32,7 @@ from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.text import (
     ROUGHLY,
+    bulk_text,
     interval,
     one_sided,
     percent,
@@ -42,7 +43,7 @@ from iocast.text import (
     too_wide,
     total_text,
 )
-from iocast.total import of_one_workload, total
+from iocast.total import moves_bulk, of_one_workload, total
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -475,7 +476,8 @@ def forecasts_text(answer: Answer) -> str:
         "a simple rule",
         "held-out error",
     ]
-    lines = [table(header, rows), ""]
+    lines = [bulk_text(made) for one in answer.phases for made in one.forecasts if moves_bulk(made)]
+    lines += [table(header, rows), ""]
     lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
     shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
     lines += [f"Note: {sentence}" for sentence in shown[:3]]

@@ -14,7 +14,7 @@ from iocast.fitted import Fitted
 from iocast.predict import LONG, SEEDS, predict
 from iocast.question import Setting
 from iocast.text import quantity, seconds_range, table, total_text
-from iocast.total import bytes_per_second
+from iocast.total import bytes_per_second, moves_bulk
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -172,6 +172,8 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
     facts += [f"{quantity('bandwidth', moved)}"] if moved else []
     times = f", {one['repeats']} times" if one["repeats"] > 1 else ""
     facts += [f"{quantity('', one['seconds']['value'])} long{times}"] if one.get("seconds") else []
+    if moves_bulk(one):  # then time and bytes a second are the question
+        facts.reverse()
     if (ends := family["range"].get("rate")) is not None:
         each = moved / rate if rate else 0.0
         text = f"{family['label']}: {quantity('rate', ends['low'])} .. {quantity('rate', ends['high'])}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iocast.phases import BYTES
-from iocast.total import range_of_seconds
+from iocast.total import bytes_per_second, moves_bulk, range_of_seconds
 
 if TYPE_CHECKING:  # text of other answers should not wait for what computes these
     from iocast.plan import Place, Proposed
@@ -320,6 +320,20 @@ def total_text(found: Mapping[str, Any], around: str = "") -> str:
     return f"{text}; {quantity('rate', found['rate'])} in the mean."
 
 
+def bulk_text(made: Mapping[str, Any]) -> str:
+    """Time and bandwidth of a forecast phase that moves bytes in bulk, each with its interval where one is known."""
+    where, rate, seconds = made["placement"], made["quantities"]["rate"], made.get("seconds")
+    times = made.get("repeats", 1)
+    each = bytes_per_second(made) / rate["value"]
+    moved = {end: rate[end] and each * rate[end] for end in ("value", "low", "high")}
+    known = [(f"{times} times " if times > 1 else "", "", seconds)] if seconds else []
+    facts = []
+    for before, kind, answer in [*known, ("", "bandwidth", moved)]:
+        value, between = interval(kind, answer)
+        facts.append(f"{before}{value}" + (f" ({between})" if answer["low"] is not None else ""))
+    return f"{made['phase']} at {where['nodes']} x {where['ranks_per_node']}: {' at '.join(facts)}."
+
+
 def _phase_lines(one: dict[str, Any]) -> list[str]:
     """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
     models, rulers = list(one["baselines"]), one["baselines"]
@@ -395,6 +409,8 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
                 *(length(work, rulers[model].get("rate")) for model in models),
             ]
         )
+    if moves_bulk(one):  # then time and bytes a second are the question
+        rows.sort(key=lambda row: (row[0] != "whole phase", not row[0].endswith("bandwidth")))
     lines = ["", table([f"phase {one['phase']}", "forecast", family["label"] if family else "interval", *models], rows)]
     if balance := one.get("balance"):
         lines.append(

@@ -40,6 +40,22 @@ def total(phases: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     }
 
 
+BULK = 32 * 1024
+"""Bytes of a mean operation that moves data, from which on bandwidth and time are the question, and not operations a
+second. Above pages of databases and small files, below the records of parallel programs (47,008 bytes in IO500)."""
+
+
+def moves_bulk(phase: Mapping[str, Any]) -> bool:
+    """Whether the phase of a forecast moves bytes in bulk: then its answer begins with time and bytes a second."""
+    moved = [one for one in (phase.get("operations") or {}).values() if "bytes_per_second" in one]
+    return are_bulk(bytes_per_second(phase), sum(one["bytes_per_second"]["value"] / one["bytes_each"] for one in moved))
+
+
+def are_bulk(moved: float, operations: float) -> bool:
+    """Whether bytes are moved in bulk; operations: how many moved them, in the same time."""
+    return operations > 0 and moved >= BULK * operations
+
+
 def of_one_workload(forecasts: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Forecasts of the phases of one workload with one placement and the same settings, in groups. Where several
     systems are among them there is no group: nothing says which phases are of one."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
 from iocast.text import NARROWED, ROUGHLY, rule_beside
-from iocast.total import bytes_per_second, of_one_workload, total
+from iocast.total import are_bulk, bytes_per_second, moves_bulk, of_one_workload, range_of_seconds, total
 
 MAX_ROWS = 20
 MAX_NAMED = 3
@@ -56,9 +56,10 @@ def names_of(forecasts: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def is_application(forecasts: list[dict[str, Any]]) -> bool:
-    """Whether they are of several phases of one workload that moves data: then times and bandwidths answer."""
-    return len({evidence.phase_of(f) for f in forecasts}) > 1 and any(bandwidth(f) for f in forecasts)
+def is_of_time(forecasts: list[dict[str, Any]]) -> bool:
+    """Whether times and bandwidths answer: where a phase moves bytes in bulk, and for the phases of an application."""
+    several = len({evidence.phase_of(f) for f in forecasts}) > 1
+    return any(moves_bulk(f) or (several and bandwidth(f)) for f in forecasts)
 
 
 def question(sources: Sources) -> str:
@@ -70,8 +71,9 @@ def question(sources: Sources) -> str:
             [*phases[:MAX_NAMED], *([f"{len(phases) - MAX_NAMED} more"] if len(phases) > MAX_NAMED else [])]
         )
         where = _placements([f["placement"] for f in forecasts])
-        if is_application(forecasts):
-            return f"How long do {named} take, and at what bandwidth, {where}?"
+        if is_of_time(forecasts):
+            does = "does" if len(phases) == 1 else "do"
+            return f"How long {does} {named} take, and at what bandwidth, {where}?"
         return f"How fast {'is' if len(phases) == 1 else 'are'} {named} {where}?"
     runs = evidence.focus_runs(sources)
     if not runs:
@@ -87,58 +89,86 @@ def grids(sources: Sources) -> list[Grid]:
     """The answers: forecasts, or without any the phases of the largest run."""
     forecasts = [f for f in answered(sources) if "rate" in f["quantities"]]
     if forecasts:
-        return [_of_application(forecasts) if is_application(forecasts) else _of_forecasts(forecasts, sources)]
+        return [_of_forecasts(forecasts, sources)]
     run = next(iter(evidence.focus_runs(sources)), None)
     names = main_phases(run.phase_names) if run else []
-    if run is None or len(names) < 2:
+    if run is None or not run_is_of_time(run):
         return []
     return [_of_run(run, names)]
 
 
+def run_is_of_time(run: Run) -> bool:
+    """The same of a run: whether it has several main phases, or one that moves bytes in bulk."""
+    names = main_phases(run.phase_names)
+    return len(names) > 1 or any(are_bulk(*data_of(run, name)) for name in names)
+
+
+def data_of(run: Run, name: str) -> tuple[float, float]:
+    """Bytes that all repeats of a phase moved, and the operations that moved them."""
+    every = [one for phase in run.repeats(name) for one in (phase.get("by_operation") or {}).values()]
+    moved = [one for one in every if one.get("bytes")]
+    return sum(float(one["bytes"]) for one in moved), sum(float(one["count"]) for one in moved)
+
+
 def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
+    """Rate, time and bandwidth of each phase, and what stands beside them; those first that answer. Further columns
+    that no phase has anything for are left out."""
+    by_time = is_of_time(forecasts)
     held = {c.phase: c for c in reversed(evidence.checks(sources)) if c.row("rate")}
-    rows = []
+    heading = _between_heading(forecasts)
+    cells = []
     for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts), strict=False):
         rate, check = one["quantities"]["rate"], held.get(evidence.phase_of(one))
         error = check.row("rate") if check else None
-        rows.append(
-            [
-                name,
-                _placement(one),
-                _value(rate),
-                _between(one, rate),
-                rule_beside(one, partial(units.rate, unit=rate.get("unit"))) or units.NOTHING,
-                f"{units.error(error['error'])} at {units.ranks(check.ranks)}" if check and error else "not checked",
-            ]
+        cells.append(
+            {
+                "phase": name,
+                "nodes × ranks": _placement(one),
+                "time": time(one) or units.NOTHING,
+                "bandwidth": _bandwidth(one),
+                "operations" if by_time else "forecast": _value(rate),
+                heading: between(one, by_time),
+                "simple rule": rule_beside(one, partial(units.rate, unit=rate.get("unit"))) or units.NOTHING,
+                "error where checked": f"{units.error(error['error'])} at {units.ranks(check.ranks)}"
+                if check and error
+                else "not checked",
+                "where the time goes": largest_part(one.get("stations") or {}, _mean_response(one))
+                if by_time
+                else units.NOTHING,
+            }
         )
-    between = _between_heading(forecasts)
-    header = ["phase", "nodes × ranks", "forecast", between, "simple rule", "error where checked"]
-    return Grid("Forecasts for the target scales", header, rows, _note(rows, len(forecasts)))
+    cells += _together(forecasts) if by_time else []
+    header = ["phase", "nodes × ranks", *(["time", heading, "bandwidth"] if by_time else ["forecast", heading])]
+    header += [name for name in cells[0] if name not in header]
+    optional = {"time", "bandwidth", "where the time goes"} | (
+        {"simple rule", "error where checked"} if by_time else set()
+    )
+    empty = {units.NOTHING, "not checked"}
+    header = [h for h in header if h not in optional or any(row.get(h, units.NOTHING) not in empty for row in cells)]
+    rows = [[row.get(name, units.NOTHING) for name in header] for row in cells]
+    title = "Time and bandwidth by phase" if by_time else "Forecasts for the target scales"
+    return Grid(title, header, rows, _note(rows, len(forecasts)))
 
 
-def _of_application(forecasts: list[dict[str, Any]]) -> Grid:
-    """Time and bandwidth of each phase, and the largest part of its operations' time."""
-    rows = []
-    for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts), strict=False):
-        rate, seconds = one["quantities"]["rate"], one.get("seconds") or {}
-        rows.append(
-            [
-                name,
-                _placement(one),
-                ROUGHLY if evidence.is_wide(rate) else units.seconds(seconds.get("value")),
-                ROUGHLY if evidence.is_wide(rate) and bandwidth(one) else units.bandwidth(bandwidth(one)),
-                _value(rate),
-                _between(one, rate),
-                largest_part(one.get("stations") or {}, _mean_response(one)),
-            ]
-        )
-    rows += _together(forecasts)
-    between = _between_heading(forecasts)
-    header = ["phase", "nodes × ranks", "time", "bandwidth", "operations", between, "where the time goes"]
-    return Grid("Time and bandwidth by phase", header, rows, _note(rows, len(forecasts)))
+def time(forecast: Mapping[str, Any]) -> str | None:
+    """The length of a phase and of all its repeats; None where it isn't known."""
+    seconds = (forecast.get("seconds") or {}).get("value")
+    if seconds is None:
+        return None
+    return ROUGHLY if evidence.is_wide(forecast["quantities"]["rate"]) else units.repeated(seconds, repeats(forecast))
 
 
-def _together(forecasts: list[dict[str, Any]]) -> list[list[str]]:
+def repeats(forecast: Mapping[str, Any]) -> int:
+    """How often the phase runs; forecasts of before lack it, and are of one time."""
+    return int(forecast.get("repeats") or 1)
+
+
+def _bandwidth(forecast: Mapping[str, Any]) -> str:
+    found = bandwidth(forecast)
+    return ROUGHLY if found and evidence.is_wide(forecast["quantities"]["rate"]) else units.bandwidth(found)
+
+
+def _together(forecasts: list[dict[str, Any]]) -> list[dict[str, str]]:
     """All phases together, for each placement of one system that has the length of them all."""
     rows = []
     for phases in of_one_workload(forecasts):
@@ -147,21 +177,20 @@ def _together(forecasts: list[dict[str, Any]]) -> list[list[str]]:
             continue
         wide = any(evidence.is_wide(one["quantities"]["rate"]) for one in phases)
         rows.append(
-            [
-                "all phases",
-                _placement(phases[0]),
-                ROUGHLY if wide else units.seconds(found["seconds"]["value"]),
-                ROUGHLY if wide and found["bytes"] else units.bandwidth(found["bytes_per_second"] or None),
-                ROUGHLY if wide else units.rate(found["rate"]),
-                units.NOTHING,
-                units.NOTHING,
-            ]
+            {
+                "phase": "all phases",
+                "nodes × ranks": _placement(phases[0]),
+                "time": ROUGHLY if wide else units.seconds(found["seconds"]["value"]),
+                "bandwidth": ROUGHLY if wide and found["bytes"] else units.bandwidth(found["bytes_per_second"] or None),
+                "operations": ROUGHLY if wide else units.rate(found["rate"]),
+                _between_heading(forecasts): _ends(found["seconds"], found["range"], units.seconds),
+            }
         )
     return rows
 
 
 def _of_run(run: Run, names: list[str]) -> Grid:
-    """Phases of a run, repeats added up; the last row is of all of them together."""
+    """Phases of a run, with the mean time of their repeats and the sum; the last row is of all of them together."""
     rows: list[list[str]] = []
     lengths: list[float] = []
     counts: list[float] = []
@@ -169,7 +198,7 @@ def _of_run(run: Run, names: list[str]) -> Grid:
     for name in names:
         phases = run.repeats(name)
         seconds = sum(float(p.get("seconds") or 0) for p in phases)
-        moved = sum(float(o.get("bytes") or 0) for p in phases for o in (p.get("by_operation") or {}).values())
+        moved, _ = data_of(run, name)
         operations = sum(p.get("operations") or 0 for p in phases)
         lengths.append(seconds)
         counts.append(operations)
@@ -184,7 +213,7 @@ def _of_run(run: Run, names: list[str]) -> Grid:
         rows.append(
             [
                 name,
-                units.seconds(seconds) if seconds else units.NOTHING,
+                units.repeated(seconds / len(phases), len(phases)) if seconds else units.NOTHING,
                 units.bandwidth(bandwidth),
                 units.rate(rate),
                 where,
@@ -201,7 +230,8 @@ def _of_run(run: Run, names: list[str]) -> Grid:
     ]
     who = f"{run.name}: {_where(run.document['placement'])}"
     header = ["phase", "time", "bandwidth", "operations", "where the time goes"]
-    return Grid(f"Time and bandwidth by phase, {who}", header, [*rows[:MAX_ROWS], together], _note([], len(names)))
+    every = [*rows[:MAX_ROWS], *([together] if len(rows) > 1 else [])]
+    return Grid(f"Time and bandwidth by phase, {who}", header, every, _note([], len(names)))
 
 
 def _is_of_bytes(phase: Mapping[str, Any]) -> bool:
@@ -265,17 +295,24 @@ def _value(rate: Mapping[str, Any]) -> str:
     return ROUGHLY if evidence.is_wide(dict(rate)) else units.rate(rate["value"], rate.get("unit"))
 
 
-def _between(forecast: Mapping[str, Any], rate: Mapping[str, Any]) -> str:
-    if rate.get("low") is not None and rate.get("high") is not None:
-        return _span(rate)
+def between(forecast: Mapping[str, Any], by_time: bool) -> str:
+    """The interval or the family's range: by time that of all repeats of the phase, or where no length is known of its
+    bandwidth; else of the rate."""
+    rate, seconds, moved = forecast["quantities"]["rate"], forecast.get("seconds"), bandwidth(forecast)
     around = (forecast.get("family") or {}).get("range", {}).get("rate")
-    if around:
-        return f"{_span(around)} (a range)"
+    if by_time and seconds:
+        return _ends(seconds, range_of_seconds(forecast), lambda value: units.seconds(repeats(forecast) * value))
+    if by_time and moved and rate["value"]:
+        return _ends(rate, around, lambda value: units.bandwidth(moved / rate["value"] * value))
+    return _ends(rate, around, partial(units.rate, unit=rate.get("unit")))
+
+
+def _ends(answer: Mapping[str, Any], around: Mapping[str, Any] | None, shown: Callable[[float], str]) -> str:
+    """An interval, or without one the range of a family; shown: writes an end."""
+    for ends, what in ((answer, ""), (around, " (a range)")):
+        if ends and ends.get("low") is not None and ends.get("high") is not None:
+            return units.span(shown(ends["low"]), shown(ends["high"])) + what
     return "none"
-
-
-def _span(rate: Mapping[str, Any]) -> str:
-    return units.span(*(units.rate(rate[end], rate.get("unit")) for end in ("low", "high")))
 
 
 def _between_heading(forecasts: list[dict[str, Any]]) -> str:

@@ -19,6 +19,7 @@ from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
 from iocast.text import ROUGHLY, one_sided, too_wide
+from iocast.total import are_bulk
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
@@ -265,7 +266,7 @@ def _target_scale(forecast: dict[str, Any]) -> tuple[int, int, float]:
 
 def _scale_answer(forecasts: list[dict[str, Any]]) -> str:
     """Phases of one target scale, MAX_PHASES of them."""
-    by_time = answers.is_application(forecasts)
+    by_time = answers.is_of_time(forecasts)
     shown = [
         _phase_answer(f, name, by_time)
         for f, name in zip(forecasts[:MAX_PHASES], answers.names_of(forecasts), strict=False)
@@ -276,12 +277,14 @@ def _scale_answer(forecasts: list[dict[str, Any]]) -> str:
 
 
 def _phase_answer(forecast: dict[str, Any], name: str, by_time: bool) -> str:
-    """The phase's name and rate with its interval; of an application, the phase's time and bandwidth."""
-    seconds = (forecast.get("seconds") or {}).get("value")
-    if not by_time or seconds is None or evidence.is_wide(forecast["quantities"]["rate"]):
-        return f"{name} {_rate_with_interval(forecast)}"
+    """The phase's name and rate with its interval; where times answer, the phase's time and bandwidth."""
     moved = answers.bandwidth(forecast)
-    return f"{name} {units.seconds(seconds)}" + (f" at {units.bandwidth(moved)}" if moved else "")
+    known = [*filter(None, [answers.time(forecast)]), *([units.bandwidth(moved)] if moved else [])]
+    if not by_time or not known:
+        return f"{name} {_rate_with_interval(forecast)}"
+    if evidence.is_wide(forecast["quantities"]["rate"]):
+        return f"{name} {answers.between(forecast, by_time)} ({ROUGHLY})"
+    return f"{name} {' at '.join(known)}"
 
 
 def _how_often(sources: Sources, scored: Score | None) -> str:
@@ -316,24 +319,30 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     return f"{where}, {_beyond(float(rate['error']))} the {measured} that {what}."
 
 
+def _length(run: Run, phase: str, seconds: list[float]) -> str:
+    """The phase, how long it took, and the bandwidth where it moved bytes in bulk; seconds: of its repeats."""
+    moved, operations = answers.data_of(run, phase)
+    at = f" at {units.bandwidth(moved / sum(seconds))}" if are_bulk(moved, operations) else ""
+    return f"{phase} {units.repeated(sum(seconds) / len(seconds), len(seconds))}{at}"
+
+
 def _ran(run: Run) -> str:
-    """What a run did, with the phase; of one with several phases beside set-up and clean-up, such as an application's,
-    how long they took."""
+    """What a run did, with the phase; of an application's phases, or one that moves bytes in bulk, how long they
+    took."""
     where = "In simulation, " if run.simulated else ""
     who = f"{where}{units.ranks(run.ranks)}{f' on {units.nodes(run.nodes)}' if run.nodes else ''}"
     did = "do" if run.simulated else "did"
-    phases = [p for name in main_phases(run.phase_names) for p in run.repeats(name)]
-    seconds: dict[str, float] = {}
-    for phase in phases:
-        seconds[phase["name"]] = seconds.get(phase["name"], 0.0) + float(phase.get("seconds") or 0)
-    if len(seconds) > 1 and all(seconds.values()):
+    lengths = {
+        name: [float(phase.get("seconds") or 0) for phase in run.repeats(name)] for name in main_phases(run.phase_names)
+    }
+    seconds = {name: sum(each) for name, each in lengths.items()}
+    if answers.run_is_of_time(run) and all(seconds.values()):
         longest = sorted(seconds, key=lambda name: -seconds[name])[:MAX_PHASES]
-        listed = ", ".join(f"{name} {units.seconds(seconds[name])}" for name in seconds if name in longest)
+        found = [_length(run, name, lengths[name]) for name in seconds if name in longest]
         more = f" and {len(seconds) - len(longest)} more" if len(seconds) > len(longest) else ""
-        return (
-            f"{who} {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))} for the "
-            f"{len(seconds)} phases of {run.workload}: {listed}{more}."
-        )
+        whole = f" for the {len(seconds)} phases of {run.workload}" if len(seconds) > 1 else ""
+        took = f" {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))}{whole}" if whole else ""
+        return f"{who}{took}: {', '.join(found)}{more}."
     about = run.phase()
     rate = rate_of(about) if about else None
     return f"{who} {did} {units.rate(rate, about.get('rate_unit'))} in {about['name']}." if about and rate else ""

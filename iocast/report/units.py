@@ -42,6 +42,11 @@ def seconds(value: float | None) -> str:
     return _scaled(value, [(1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
 
 
+def repeated(each: float, times: int) -> str:
+    """The time of `times` repeats of one length: 6 × 80.0 s = 480 s; of a single one 80.0 s."""
+    return seconds(each) if times == 1 else f"{times:,} × {seconds(each)} = {seconds(times * each)}".replace(" ", SPACE)
+
+
 def rate(value: float | None, unit: str | None = None) -> str:
     """Operations a second: 456 /s, 12.3 k/s, 1.23 M/s; bytes a second of the unit BYTES."""
     if value is None:

@@ -267,7 +267,7 @@ def test_an_applications_phases_have_time_bandwidth_and_where_the_time_goes(tmp_
     cells = [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in grid.rows]
     assert grid.header == ["phase", "time", "bandwidth", "operations", "where the time goes"]
     assert cells == [
-        ["checkpoint", "4.00 s", "2.00 GB/s", "500 /s", "50 % waiting for oss"],
+        ["checkpoint", "2 × 2.00 s = 4.00 s", "2.00 GB/s", "500 /s", "50 % waiting for oss"],
         ["restart", "2.00 s", "500 MB/s", "500 /s", "75 % network and clients' own limits"],
         ["all phases", "6.00 s", "1.50 GB/s", "500 /s", "–"],
     ]
@@ -295,7 +295,7 @@ def test_a_forecast_of_an_application_answers_with_times_and_bandwidths(tmp_path
         ("5.00\N{NO-BREAK SPACE}s", "75\N{NO-BREAK SPACE}% waiting for oss"),
         ("8.00\N{NO-BREAK SPACE}s", "–"),
     ]
-    assert [row[0] for row in grid.rows][-1] == "all phases" and grid.rows[-1][3] == "2.00\N{NO-BREAK SPACE}GB/s"
+    assert [row[0] for row in grid.rows][-1] == "all phases" and grid.rows[-1][4] == "2.00\N{NO-BREAK SPACE}GB/s"
     assert reported.question.startswith(
         "How long do file-create and directory-create take, and at what bandwidth, on 4"
     )

@@ -2,6 +2,7 @@
 """What the phases of one workload take together, in forecasts, their text, and reports."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.forecast import Answer, PhaseForecast, forecasts_text
 from iocast.predict import predict
-from iocast.report import answers
+from iocast.report import answers, units
 from iocast.report.sources import read_sources
+from iocast.report.story import tell
 from iocast.simulate import simulate, simulation_text
-from iocast.text import total_text
-from iocast.total import total
+from iocast.text import bulk_text, forecast_text, quantity, total_text
+from iocast.total import bytes_per_second, moves_bulk, total
 
 STEPS = """\
 schema_version: 1
@@ -89,7 +91,7 @@ def test_terminal_and_page_have_the_total(tmp_path: Path) -> None:
     (tmp_path / "answer.json").write_text(json.dumps(answer))
     (grid,) = answers.grids(read_sources([tmp_path / "answer.json"]))
     assert [row[0] for row in grid.rows] == ["small", "checkpoint", "all phases"]
-    assert all(cell not in ("", "-") for cell in grid.rows[-1][:5])
+    assert all(cell not in ("", "-") for cell in grid.rows[-1][:6])
     for key in ("bytes", "operations", "rate"):
         changed = answer | {"total": answer["total"] | {key: 2 * answer["total"][key]}}
         with pytest.raises(InputError, match=f"total.{key} is .* the sum over its phases"):
@@ -107,3 +109,80 @@ def test_only_phases_of_one_question_are_added_up(tmp_path: Path) -> None:
     assert "At 2 x 2: All phases together (a, b): 4.00 s" in forecasts_text(answer)
     other.forecasts = [made[1] | {"question": made[1]["question"] | {"settings": {"size": 1}}}]
     assert answer.document()["totals"] == []
+
+
+@pytest.fixture(scope="module")
+def by_phase(tmp_path_factory: pytest.TempPathFactory) -> dict[str | None, dict[str, Any]]:
+    """STEPS simulated: each phase alone, and under None all of them."""
+    file = tmp_path_factory.mktemp("bulk") / "steps.yaml"
+    file.write_text(STEPS)
+    return {
+        name: simulate(Fitted.open("lustre"), str(file), {}, 2, 2, phase=name, report=lambda *_: None)
+        for name in ("small", "checkpoint", None)
+    }
+
+
+@pytest.mark.parametrize("name", ["checkpoint", None])
+def test_a_phase_that_moves_bytes_in_bulk_is_answered_by_time_and_bandwidth(
+    by_phase: dict[str | None, dict[str, Any]], name: str | None, tmp_path: Path
+) -> None:
+    """Alone as among others, on the page and on the terminal."""
+    answer = by_phase[name]
+    one = next(one for one in (answer, *answer["further_phases"]) if one["phase"] == "checkpoint")
+    seconds, moved = units.repeated(one["seconds"]["value"], 3), units.bandwidth(bytes_per_second(one))
+    assert moves_bulk(one)
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    page = tell(read_sources([tmp_path / "answer.json"]))
+    assert f"checkpoint {seconds} at {moved}" in page.headline and page.question.startswith("How long do")
+    (grid,) = page.grids
+    row = next(row for row in grid.rows if row[0] == "checkpoint")
+    assert grid.header[2:5] == ["time", "interval or range", "bandwidth"] and (row[2], row[4]) == (seconds, moved)
+    assert row[3].endswith("(a range)") and "/s" not in row[3]
+    length = quantity("", one["seconds"]["value"])
+    assert f"Phase checkpoint: {length} long, 3 times; " in simulation_text(answer)
+    assert [
+        line.split("  ")[0] for line in forecast_text(answer).partition("phase checkpoint")[2].splitlines()[1:3]
+    ] == ["whole phase", "pwrite bandwidth"]
+    assert bulk_text(answer | one).startswith(f"checkpoint at 2 x 2: 3 times {length} at ")
+
+
+def test_a_phase_of_small_operations_is_answered_by_its_rate(
+    by_phase: dict[str | None, dict[str, Any]], tmp_path: Path
+) -> None:
+    """Its time and bandwidth stand behind that."""
+    answer = by_phase["small"]
+    (tmp_path / "answer.json").write_text(json.dumps(answer))
+    page = tell(read_sources([tmp_path / "answer.json"]))
+    rate = units.rate(answer["quantities"]["rate"]["value"])
+    assert f"small {rate}" in page.headline and page.question.startswith("How fast is small")
+    (grid,) = page.grids
+    columns = dict(zip(grid.header, grid.rows[0], strict=True))
+    assert grid.header[2] == "forecast" and columns["forecast"] == rate
+    assert columns["bandwidth"] == units.bandwidth(bytes_per_second(answer))
+    assert simulation_text(answer).splitlines()[2].startswith("Phase small: rate ")
+
+
+@pytest.mark.parametrize("only", [None, "checkpoint"])
+def test_the_pages_of_a_forecast_and_of_a_run_name_the_repeats_and_their_sum(
+    by_phase: dict[str | None, dict[str, Any]], only: str | None, simulator: Path, tmp_path: Path
+) -> None:
+    """Of the same question, with the run that the forecast is of."""
+    answer = by_phase[None]
+    file = tmp_path / "steps.yaml"
+    file.write_text(STEPS)
+    arguments = ["--platform", "lustre", "--workload", str(file), "--nodes", "2", "--ppn", "2"]
+    subprocess.run([simulator, *arguments, "--out", str(tmp_path / "run")], check=True, capture_output=True)
+    if only:
+        document = json.loads((tmp_path / "run" / "run.json").read_text())
+        document["phases"] = [one for one in document["phases"] if one["name"] == only]
+        (tmp_path / "run" / "run.json").write_text(json.dumps(document))
+    page = tell(read_sources([tmp_path / "run"]))
+    (grid,) = page.grids
+    times = {row[0]: row[1] for row in grid.rows}
+    assert list(times) == ([only] if only else ["small", "checkpoint", "all phases"])
+    for one in (answer, *answer["further_phases"]):
+        if one["phase"] in times:
+            each = sum(row["seconds"] for row in answer["course"] if row["phase"] == one["phase"]) / 3
+            assert times[one["phase"]].startswith("3\N{NO-BREAK SPACE}×") and times[one["phase"]] in page.headline
+            assert one["seconds"]["value"] == pytest.approx(each, rel=0.2)
+    assert page.headline.count(" at ") == 1
