@@ -88,8 +88,9 @@ def forecast(
     from iocast.forecast import forecast as whole_way
     from iocast.forecast import forecasts_text
 
-    targets = [int(one) for one in nodes.split(",") if one.strip().isdigit() and int(one) > 0]
-    if not targets or len(targets) != len(nodes.split(",")):
+    counts = nodes.split(",")
+    targets = list(dict.fromkeys(int(one) for one in counts if one.strip().isdigit() and int(one) > 0))
+    if not all(one.strip().isdigit() and int(one) > 0 for one in counts):
         raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
     refuse_existing(out)
     stated = {"ranks": ranks_measured, "nodes": nodes_measured}

@@ -153,6 +153,7 @@ def measure(
         Ended,
         Ending,
         SharedUse,
+        Step,
         check_backend,
         read_plan,
         settings_of_a_run,
@@ -168,6 +169,9 @@ def measure(
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
+    roles = {step.role or point.role for point in runs.points for step in runs.steps or [Step("", {}, "")]}
+    if role is not None and role not in roles:
+        raise InputError(f"The campaign '{runs.file}' has no point of the role '{role}'; leave --role out.")
     if dry_run:
         from iocast.dry_run import dry_run as extent_of
         from iocast.dry_run import dry_run_text, refusal_of, without_object_limit

@@ -14,6 +14,7 @@ different operations are no repeats of one another.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -158,6 +159,9 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
     ]
     if known != sorted(known):
         raise source.refuse(number, "the quantiles of the latency do not ascend")
+    least, mean, most = numbers.get("min", 0.0), numbers.get("mean"), numbers.get("max", math.inf)
+    if mean is not None and not least <= mean <= most:
+        raise source.refuse(number, f"the mean {row['mean']} is not between min and max of the same latencies")
     operation, name = row.get("operation", "operation"), _named_phase(row)
     if len(operations[name]) > 1 and name != operation:
         name += f"-{operation}"

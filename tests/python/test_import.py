@@ -418,6 +418,7 @@ def test_a_line_of_a_table_is_called_by_what_it_measured(
         ("nodes,ppn,ranks,rate\n10,10,99,5\n", ":2: 99 ranks are not 10 nodes"),
         ("nodes,ppn,rate,rate\n10,10,5,5\n", ":1: a column's name is there twice"),
         ("nodes,ppn,rate,q50,q99\n10,10,5,0.2,0.1\n", ":2: the quantiles of the latency do not ascend"),
+        ("nodes,ppn,rate,mean,max\n1,1,5,9,0.2\n", ":2: the mean 9 is not between min and max"),
         ("nodes,ppn,rate\n", ":1: there is no result below the header"),
         ("nodes,rate\n1,5\n", ":1: the header needs the column rate and two of"),
     ],

@@ -108,6 +108,20 @@ def test_a_dry_run_of_a_campaign_without_runs_is_of_all_of_them(iocast: Iocast, 
     assert done.returncode == 0 and "10 runs of md-workbench" in done.stdout, done.stdout
 
 
+def test_a_role_that_no_point_has_is_refused(iocast: Iocast, tmp_path: Path) -> None:
+    """With steps a run has the role of its step, where that has one."""
+    fit = CAMPAIGN.replace("  - {ranks: 3, role: check}\n", "")
+    steps = fit + "steps: [{name: a, role: beside}, {name: b}]\n"
+    (root := tmp_path / "root").mkdir()
+    for text, role in ((fit, "check"), (fit.replace("waiting_factor: [0, 1]", "role: check"), "fit"), (steps, "check")):
+        (tmp_path / "plan.yaml").write_text(text)
+        for more in ((), ("--dry-run",)):
+            ask = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", "--role", role)
+            done = iocast(*ask, *more)
+            assert done.returncode == 2 and f"no point of the role '{role}'" in done.stderr, done.stdout
+    assert not (tmp_path / "out").exists()
+
+
 def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
     plan = (
         CAMPAIGN.split("points:")[0].replace("repeats: 2\nb", "repeats: 1\nb")
@@ -370,21 +384,10 @@ def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Ioca
     assert did[""] == pytest.approx(weak, abs=0.01) and did["scaling: weak\n"] == pytest.approx(weak, abs=0.01)
     assert did["scaling: strong\n"] == pytest.approx({(n, t): share / n for (n, t), share in weak.items()}, abs=0.01)
     (tmp_path / "plan.yaml").write_text(plan.replace("waiting_factor: [0, 1]", "settings: {objects: 700}"))
-    done = iocast(
-        "measure",
-        "--backend",
-        "dummy",
-        "--campaign",
-        tmp_path / "plan.yaml",
-        "--out",
-        tmp_path / "own",
-        "--role",
-        "check",
-        "--json",
-    )
-    assert (
-        done.returncode == 0 and [p["settings"]["objects"] for p in json.loads(done.stdout)["points"]] == [700] * 3
-    ), done.stderr
+    changed = campaign.read_plan(str(tmp_path / "plan.yaml"))
+    with campaign.Campaign(None, changed, tmp_path / "own", 0, backend=campaign.Backend("dummy")) as work:
+        work.prepare()
+    assert [run.settings["objects"] for run in work.runs] == [700] * 3
     (tmp_path / "plan.yaml").write_text(plan + "scaling: strnog\n")
     done = iocast("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "other")
     assert done.returncode == 2 and re.search(r"plan\.yaml:8: .*strnog.*strong", done.stderr), done.stderr

@@ -185,11 +185,12 @@ def test_one_test_of_several_is_chosen(iocast: Call, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
     (option,) = re.findall(r"--only (\S+)\.$", done.stderr.strip())
     assert option.startswith("transfer_size=")
-    done = iocast(*ask, "--only", "transfer_size=1048576", "--json", "--out", tmp_path / "chosen")
+    done = iocast(*ask[:-1], "8, 8", "--only", "transfer_size=1048576", "--json", "--out", tmp_path / "chosen")
     assert done.returncode == 0, done.stderr
     alone = iocast("forecast", tmp_path / "alone.csv", "--nodes", "8", "--json", "--out", tmp_path / "alone")
     chosen, expected = (json.loads(one.stdout)["phases"][0]["forecasts"][0]["quantities"] for one in (done, alone))
     assert chosen == expected
+    assert len(json.loads(done.stdout)["phases"][0]["forecasts"]) == 1, "a target that is named twice is one target"
     page = (tmp_path / "chosen" / "report.html").read_text()
     assert "in 3 runs of" in page, "the page shows the runs of this test alone"
     for wrong in ("transfer_size=1GiB", "block_size=1"):
