@@ -113,7 +113,7 @@ def _import_results(
         name = path if str(path).startswith(str(out)) and not explain else path.name
         number = len(document["phases"])
         tool = document["tool"]["name"]
-        whose = f"a {tool} ({document['workload']['name']})" if tool == "table" else tool
+        whose = f"a table ({', '.join(p['name'] for p in document['phases'])})" if tool == "table" else tool
         phases = f"{number} phase{'s' * (number != 1)} of {whose}"
         print(f"{name}: {phases}, {where['ranks']} ranks{nodes}.")
     for curve, scaling in series.get("scaling", {}).items():

@@ -182,7 +182,6 @@ class Record:
     tool: str
     phases: list[Phase]
     pattern: str = ""  # iocast's name of the workload when there is one of its kind, else the tool's name
-    workload: str = ""  # what reports call the workload; its pattern by default
     version: str | None = None
     command: list[str] | None = None
     started: str | None = None  # ISO 8601, with a zone if that is known
@@ -274,7 +273,7 @@ class Record:
             "started": self.started,
             "seed": None,
             "workload": {
-                "name": self.workload or self.pattern or self.tool,
+                "name": self.pattern or self.tool,
                 "pattern": self.pattern or self.tool,
                 "parameters": self.parameters,
             },

@@ -189,7 +189,6 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
         "table",
         [phase],
         pattern=row.get("workload", "table"),
-        workload=row.get("workload") or (phase.name if named else source.path.stem),
         ranks=ranks,
         nodes=nodes,
         label=row.get("label", ""),

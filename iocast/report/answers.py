@@ -78,7 +78,7 @@ def question(sources: Sources) -> str:
     runs = evidence.focus_runs(sources)
     if not runs:
         return ""
-    workloads = list(dict.fromkeys(run.workload for run in runs))
+    workloads = list(dict.fromkeys(run.subject for run in runs))
     where = _placements([run.document["placement"] for run in runs])
     verb = "is" if len(workloads) == 1 else "are"
     simulated = " in simulation" if all(run.simulated for run in runs) else ""

@@ -231,9 +231,7 @@ def _same(forecast: dict[str, Any], run: Run) -> bool:
     if ranks_of(placement) != run.ranks or placement.get("nodes", run.nodes) != run.nodes:
         return False
     name = workload if isinstance(workload, str) else workload.get("name", run.workload)
-    # A table's workload is called by its phase or its file; the phase is compared elsewhere.
-    tables = not isinstance(workload, str) and workload.get("pattern") == run.pattern == "table"
-    return (name == run.workload or tables) and waiting_factor(forecast) == run.waiting_factor
+    return name == run.workload and waiting_factor(forecast) == run.waiting_factor
 
 
 def phase_of(forecast: dict[str, Any]) -> str:

@@ -146,7 +146,7 @@ def write_data(sources: list[Path], out: Path) -> list[Path]:
 def _title(read: Sources) -> str:
     if read.study:
         return str(read.study["title"])
-    names = [r.workload for r in read.runs] or [str(c.get("workload")) for c in read.campaigns]
+    names = [r.subject for r in read.runs] or [str(c.get("workload")) for c in read.campaigns]
     if not names:
         entries = [f.get("workload") for f in read.forecasts]
         names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in entries if w]

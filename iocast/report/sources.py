@@ -90,8 +90,13 @@ class Run:
         return str(self.document.get("workload", {}).get("name", "unnamed workload"))
 
     @property
-    def pattern(self) -> str:
-        return str(self.document.get("workload", {}).get("pattern", ""))
+    def subject(self) -> str:
+        """What was measured, for a reader: the workload, or of a table, which names none, its phase or its file."""
+        if self.workload != "table":
+            return self.workload
+        files = (self.document.get("imported") or {}).get("files") or []
+        name = self.phase_names[0] if self.phase_names else "benchmark"
+        return Path(files[0]["name"]).stem if name == "benchmark" and files else name
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -340,7 +340,7 @@ def _ran(run: Run) -> str:
         longest = sorted(seconds, key=lambda name: -seconds[name])[:MAX_PHASES]
         found = [_length(run, name, lengths[name]) for name in seconds if name in longest]
         more = f" and {len(seconds) - len(longest)} more" if len(seconds) > len(longest) else ""
-        whole = f" for the {len(seconds)} phases of {run.workload}" if len(seconds) > 1 else ""
+        whole = f" for the {len(seconds)} phases of {run.subject}" if len(seconds) > 1 else ""
         took = f" {'take' if run.simulated else 'took'} {units.seconds(sum(seconds.values()))}{whole}" if whole else ""
         return f"{who}{took}: {', '.join(found)}{more}."
     about = run.phase()
@@ -384,7 +384,7 @@ def _runs(sources: Sources, simulated: bool) -> str:
     where = f" on {', '.join(known)}" if known else ""
     scale = units.ranks(ranks[0]) if len(ranks) == 1 else f"{ranks[0]:,} to {units.ranks(ranks[-1])}"
     operations = sum(p.get("operations") or 0 for r in runs for p in r.phases)
-    workload = ", ".join(dict.fromkeys(r.workload for r in runs))
+    workload = ", ".join(dict.fromkeys(r.subject for r in runs))
     number = "one run" if len(runs) == 1 else f"{len(runs)} runs"
     counted = f", {units.count(operations)} operations in all" if operations else ""
     return f"{workload}{where} in {number} of {scale}{counted}."

@@ -399,7 +399,6 @@ def test_a_line_of_a_table_is_called_by_what_it_measured(
     runs = import_files([table], tmp_path / "runs")
     documents = [json.loads((one / "run.json").read_text()) for one in runs]
     assert [one["phases"][0]["name"] for one in documents] == phases_
-    assert [one["workload"]["name"] for one in documents] == names
     text = dict(_tell_measured(read_sources(runs)).paragraphs)["Measured"]
     assert set(text.partition(" in ")[0].split(", ")) == set(names)
     if len(set(phases_)) == 1:
