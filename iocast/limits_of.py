@@ -53,12 +53,19 @@ def text(
         return f"{NOT_KNOWN}no operation takes any time."
     if full := _full_link(phase, system, nodes):
         return f"{LEAD}{full}."
-    if (busy := whole / (ranks * phase["seconds"])) < PAUSING:
+    if share := share_if_pausing(whole, ranks * phase["seconds"]):
         return (
-            f"{LEAD}the ranks themselves. They are in an operation {100 * busy:.2g} % of the time; the rest are their "
-            "pauses, or waits for each other."
+            f"{LEAD}the ranks themselves. They are in an operation {share} of the time; the rest are their pauses, or "
+            "waits for each other."
         )
     return _where_time_goes(whole / phase["operations"], stations, system) + _uneven_end(phase)
+
+
+def share_if_pausing(responding: float, whole: float) -> str:
+    """The share of their time that ranks are in an operation, where it is so small that they themselves are the limit,
+    as while an application computes; else "". responding: seconds in operations, of all ranks together; whole: seconds
+    of all ranks"""
+    return f"{100 * responding / whole:.2g} %" if 0 < responding < PAUSING * whole else ""
 
 
 def _where_time_goes(mean: float, stations: Mapping[str, Any], system: Mapping[str, Any]) -> str:

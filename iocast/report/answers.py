@@ -132,7 +132,8 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
                 "error where checked": f"{units.error(error['error'])} at {units.ranks(check.ranks)}"
                 if check and error
                 else "not checked",
-                "where the time goes": largest_part(one.get("stations") or {}, _mean_response(one))
+                "where the time goes": pauses(evidence.in_operations(one))
+                or largest_part(one.get("stations") or {}, evidence.mean_response(one))
                 if by_time
                 else units.NOTHING,
             }
@@ -209,7 +210,8 @@ def _of_run(run: Run, names: list[str]) -> Grid:
         rate = operations / seconds if seconds and operations else _mean(rates)
         bandwidth = moved / seconds if moved and seconds else _mean(bandwidths)
         responding = sum(float(p.get("responding_seconds") or 0) for p in phases)
-        where = largest_part(_time_at_stations(phases), responding)
+        where = pauses(evidence.in_operations_of_run(run, phases))
+        where = where or largest_part(_time_at_stations(phases), responding)
         rows.append(
             [
                 name,
@@ -243,6 +245,11 @@ def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+def pauses(share: str) -> str:
+    """Where the time of ranks goes that are in an operation for this small share of it; "" without one."""
+    return share and f"the ranks' own pauses, or waits for each other: in an operation {share} of the time"
+
+
 def largest_part(stations: Mapping[str, Mapping[str, Any]], response: float) -> str:
     """The largest part of the response time: a station and what operations do there, or what lies outside of all
     stations. `stations`: seconds by station and part, in the unit of `response`; they are more together where stripes
@@ -272,18 +279,6 @@ def _time_at_stations(phases: Iterable[Mapping[str, Any]]) -> dict[str, dict[str
                 for part in PARTS:
                     at[part] = at.get(part, 0.0) + sums["visits"] * float(sums.get(part) or 0)
     return found
-
-
-def _mean_response(forecast: Mapping[str, Any]) -> float:
-    """Mean response time over all operations, from their distributions; 0 where they aren't known."""
-    total = 0.0
-    for operation, entry in (forecast.get("operations") or {}).items():
-        known = (forecast.get("distributions") or {}).get(operation)
-        if not known:
-            return 0.0
-        p, s = known["probability"], known["seconds"]
-        total += entry["share"] * sum((b - a) * (x + y) / 2 for a, b, x, y in zip(p, p[1:], s, s[1:], strict=False))
-    return total
 
 
 def bandwidth(forecast: Mapping[str, Any]) -> float | None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from iocast.limits_of import share_if_pausing
 from iocast.phases import rate_of, unit_entry
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 from iocast.text import too_wide
@@ -232,6 +234,30 @@ def _same(forecast: dict[str, Any], run: Run) -> bool:
         return False
     name = workload if isinstance(workload, str) else workload.get("name", run.workload)
     return name == run.workload and waiting_factor(forecast) == run.waiting_factor
+
+
+def in_operations(forecast: Mapping[str, Any]) -> str:
+    """The share of their time that the ranks of a forecast are in an operation, where that is small; else ""."""
+    rate = (forecast["quantities"].get("rate") or {}).get("value") or 0.0
+    return share_if_pausing(rate * mean_response(forecast), ranks_of(forecast["placement"]))
+
+
+def in_operations_of_run(run: Run, phases: list[dict[str, Any]]) -> str:
+    """The same of phases of a run."""
+    responding, seconds = (sum(float(p.get(key) or 0) for p in phases) for key in ("responding_seconds", "seconds"))
+    return share_if_pausing(responding, run.ranks * seconds)
+
+
+def mean_response(forecast: Mapping[str, Any]) -> float:
+    """Mean response time over all operations, from their distributions; 0 where they aren't known."""
+    total = 0.0
+    for operation, entry in (forecast.get("operations") or {}).items():
+        known = (forecast.get("distributions") or {}).get(operation)
+        if not known:
+            return 0.0
+        p, s = known["probability"], known["seconds"]
+        total += entry["share"] * sum((b - a) * (x + y) / 2 for a, b, x, y in zip(p, p[1:], s, s[1:], strict=False))
+    return total
 
 
 def phase_of(forecast: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
 from iocast.text import ROUGHLY, one_sided, too_wide
-from iocast.total import are_bulk
+from iocast.total import are_bulk, moves_bulk
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
@@ -278,7 +278,7 @@ def _scale_answer(forecasts: list[dict[str, Any]]) -> str:
 
 def _phase_answer(forecast: dict[str, Any], name: str, by_time: bool) -> str:
     """The phase's name and rate with its interval; where times answer, the phase's time and bandwidth."""
-    moved = answers.bandwidth(forecast)
+    moved = answers.bandwidth(forecast) if moves_bulk(forecast) else None
     known = [*filter(None, [answers.time(forecast)]), *([units.bandwidth(moved)] if moved else [])]
     if not by_time or not known:
         return f"{name} {_rate_with_interval(forecast)}"

@@ -241,11 +241,11 @@ def test_an_applications_headline_is_its_time_by_phase(tmp_path: Path) -> None:
 
 
 def with_data(phase: dict[str, Any], moved: float, wait: float) -> dict[str, Any]:
-    """The phase, with bytes that it moved and a station at which each operation waits and is served for 1 ms."""
-    sums = {"visits": phase["operations"], "wait": wait, "service": 1e-3, "lock_wait": 0, "stall": 0}
+    """The phase, with bytes that it moved and a station at which each operation waits and is served for 25 ms."""
+    sums = {"visits": phase["operations"], "wait": wait, "service": 25e-3, "lock_wait": 0, "stall": 0}
     return phase | {
         "by_operation": {"pwrite": {"count": phase["operations"], "bytes": moved}},
-        "responding_seconds": phase["operations"] * 4e-3,
+        "responding_seconds": phase["operations"] * 0.1,
         "stations": {"oss": {"utilisation": 1, "operations": {"pwrite": sums, "drain": sums | {"wait": 9.0}}}},
     }
 
@@ -257,9 +257,9 @@ def test_an_applications_phases_have_time_bandwidth_and_where_the_time_goes(tmp_
     checkpoint, restart = document["phases"][1], document["phases"][2]
     document["phases"] = [
         document["phases"][0],
-        with_data(checkpoint, 3e9, 2e-3),
+        with_data(checkpoint, 3e9, 50e-3),
         with_data(restart, 1e9, 0),
-        with_data(checkpoint | {"repeat": 1}, 5e9, 2e-3),
+        with_data(checkpoint | {"repeat": 1}, 5e9, 50e-3),
     ]
     (path / "run.json").write_text(json.dumps(document))
     reported = tell(read_sources([path]))
@@ -277,8 +277,8 @@ def test_an_applications_phases_have_time_bandwidth_and_where_the_time_goes(tmp_
 def test_a_forecast_of_an_application_answers_with_times_and_bandwidths(tmp_path: Path) -> None:
     file = forecast(tmp_path / "f.json", "file-create", 64, further=("directory-create",))
     document = json.loads(file.read_text())
-    latencies = {"pwrite": {"probability": [0.0, 1.0], "seconds": [0.0, 4e-3]}}  # mean 2 ms
-    at = {"oss": {"wait": 1.5e-3, "service": 0.2e-3}}
+    latencies = {"pwrite": {"probability": [0.0, 1.0], "seconds": [0.0, 8e-3]}}  # mean 4 ms
+    at = {"oss": {"wait": 3e-3, "service": 0.4e-3}}
     for one, seconds in ((document, 3.0), (document["further_phases"][0], 5.0)):
         rate = one["quantities"]["rate"]
         each = 2e9 / rate["value"]

@@ -40,17 +40,28 @@ def data(sources: Sources) -> list[Row] | None:
         if known:
             forecast = known[-1]
             panel = f"{evidence.phase_of(forecast)}, {label}, {evidence.ranks_of(forecast['placement']):,} ranks"
+            panel += _pausing(evidence.in_operations(forecast))
             for station, at in forecast["stations"].items():
                 rows += [_row(panel, station, part, at.get(key)) for part, key in KEYS.items()]
     if not rows:
         runs = [r for r in evidence.focus_runs(sources) if r.simulated]
         rows = [
-            row
-            for run in runs
-            for phase in run.about
-            for row in _of_run(run, phase, f" in {phase}" + (f", {run.name}" if len(runs) > 1 else ""))
+            row for run in runs for phase in run.about for row in _of_run(run, phase, _where(run, phase, len(runs) > 1))
         ]
     return [r for r in rows if r["seconds"]] or None
+
+
+def _where(run: Run, phase: str, several: bool) -> str:
+    return (
+        f" in {phase}"
+        + (f", {run.name}" if several else "")
+        + _pausing(evidence.in_operations_of_run(run, run.repeats(phase)))
+    )
+
+
+def _pausing(share: str) -> str:
+    """What a reader must know before a bar counts: that ranks are hardly ever there."""
+    return share and f": in an operation {share} of the time"
 
 
 def _of_study(sources: Sources) -> list[Row]:
