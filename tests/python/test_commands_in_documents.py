@@ -55,6 +55,10 @@ def test_the_first_forecast(page: Page) -> None:
     page.run("first-forecast.md")
 
 
+def test_reading_a_forecast(page: Page) -> None:
+    page.run("reading-a-forecast.md")
+
+
 def test_a_data_sheet(page: Page) -> None:
     page.run("data-sheet.md")
 
