@@ -19,6 +19,7 @@ import yaml
 from scipy.special import ndtri
 
 from iocast import analytic, arrivals, baselines, binaries, draws, growth, limits_of, rules
+from iocast.accuracy import QUANTILES
 from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers, units_of
 from iocast.errors import InputError, RunError
 from iocast.family import Beside, set_by_hand_to
@@ -31,7 +32,7 @@ from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
 from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
-from iocast.run_directory import QUANTILES, QUANTITIES, Run
+from iocast.run_directory import QUANTITIES, Run
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, rate_kind
 from iocast.total import total

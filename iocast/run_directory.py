@@ -20,6 +20,7 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from iocast import strict
+from iocast.accuracy import QUANTILES
 from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
@@ -27,10 +28,6 @@ from iocast.names import is_file_name
 from iocast.phases import BYTES, main_phases, operations_in, phase_sentences, rate_of
 from iocast.question import Question
 
-QUANTILES = {"q50": 0.50, "q75": 0.75, "q95": 0.95, "q99": 0.99}
-"""The quantiles that forecasts are about; the maximum comes beside them: the largest latency of one repeat of the
-phase, of which several repeats, runs or simulations have a geometric mean. So more repeats or runs make it surer, and
-not larger."""
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
 MAX_UNPACKED = 2**23

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from iocast.accuracy import OF_QUANTILES
 from iocast.phases import BYTES
 from iocast.total import bytes_per_second, moves_bulk, range_of_seconds
 
@@ -461,7 +462,7 @@ def validation_text(validation: dict[str, Any]) -> str:
             *(f"{_error(summary['noise'][kind])} {basis[kind]}" for kind in ("rate", "quantiles")),
         ]
     )
-    lines.append(table(["median size of the error", "throughput", "quantiles"], rows))
+    lines.append(table(["median size of the error", "throughput", OF_QUANTILES], rows))
     lines.append(f"Errors are {validation['error']}.")
     if summary["wasserstein_median"] is not None:
         lines.append(
@@ -474,7 +475,7 @@ def validation_text(validation: dict[str, Any]) -> str:
             f"{100 * validation['level']:.0f} % intervals."
         )
     for one in summary.get("beaten_by", []):
-        what = "throughput" if one["what"] == "rate" else "quantiles"
+        what = "throughput" if one["what"] == "rate" else OF_QUANTILES
         lines.append(
             f"The simple rule '{one['rule']}' forecasts the {what} better by more than noise: "
             f"{_error(one['rule_error'])} off in the median, iocast {_error(one['forecast_error'])}."

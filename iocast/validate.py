@@ -15,6 +15,7 @@ from iocast.calibrate.reading import noise_basis_of
 from iocast.calibrate.search import whole_settings
 from iocast.earlier import Earlier
 from iocast.errors import InputError
+from iocast.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
 from iocast.phases import unit_entry
@@ -28,11 +29,9 @@ LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
 BEATEN_BY, BEATEN_DEVIATIONS = 0.02, 2.0
-"""A simple rule beats a forecast where its median |ln(forecast / measured)| is smaller by more than
+"""A simple rule beats a forecast where its median error is smaller by more than
 `BEATEN_DEVIATIONS` standard deviations of a measured mean, and by more than `BEATEN_BY`, by which simulations of one
 platform differ."""
-ERROR = "forecast / measured - 1"
-"""The error of a row; a median error is that of its absolute value."""
 NOTHING_HELD_OUT = "nothing held out"
 
 
@@ -214,47 +213,27 @@ def _wasserstein(point: Point, op: str, answer: dict[str, list[float]]) -> float
     return float(trapezoid(np.abs(np.array(answer["seconds"]) - seen), probability) / trapezoid(seen, probability))
 
 
-def error_of(forecast: float, measured: float) -> float:
-    """The relative error of a forecast (`ERROR`)."""
-    return forecast / measured - 1
+_KINDS = {"rate": is_rate, "quantiles": is_quantile}
 
 
-def _median_error(rows: list[dict[str, Any]], which: Any) -> float | None:
-    """Median of the absolute errors of the rows, over throughput or over the quantiles."""
-    sizes = [abs(row["error"]) for row in rows if which(row["quantity"])]
-    return float(np.median(sizes)) if sizes else None
-
-
-def _is_rate(quantity: str) -> bool:
-    return quantity == "rate"
-
-
-def _is_quantile(quantity: str) -> bool:
-    return kind_of(quantity) in ("q50", "q75", "q95", "q99")
-
-
-_KINDS = {"rate": _is_rate, "quantiles": _is_quantile}
+def _medians(errors: list[tuple[str, float]]) -> dict[str, float | None]:
+    return {
+        "rate_error_median": median_error(errors, is_rate),
+        "quantile_error_median": median_error(errors, is_quantile),
+    }
 
 
 def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, Any]:
     rows = [row for point in points for row in point["rows"]]
     by_model = {}
     for model in sorted({model for row in rows for model in row["baselines"]}):
-        own = [
-            {"quantity": row["quantity"], "error": row["baselines"][model]["error"]}
-            for row in rows
-            if model in row["baselines"]
-        ]
-        by_model[model] = {
-            "rate_error_median": _median_error(own, _is_rate),
-            "quantile_error_median": _median_error(own, _is_quantile),
-        }
+        own = [(row["quantity"], row["baselines"][model]["error"]) for row in rows if model in row["baselines"]]
+        by_model[model] = _medians(own)
     distances = [distance for point in points for distance in point["wasserstein"].values()]
     noise, basis = fitted["noise"], noise_basis_of(fitted)
     quantiles = KINDS["q50 to q95"] + KINDS["q99"]
     return {
-        "rate_error_median": _median_error(rows, _is_rate),
-        "quantile_error_median": _median_error(rows, _is_quantile),
+        **_medians([(row["quantity"], row["error"]) for row in rows]),
         "coverage": sum(judged) / len(judged)
         if (judged := [row["inside"] for row in rows if row["inside"] is not None])
         else None,
@@ -279,7 +258,7 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
 
 def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dict[str, Any]]:
     """Simple rules that are better than the forecasts by more than noise, in throughput or in quantiles: `what`,
-    `rule`, and the median errors of both as factors less 1. A rule that has no value for some of the rows is not
+    `rule`, and the median errors of both (`ERROR`). A rule that has no value for some of the rows is not
     compared. Each row counts once; the noise is that of the mean of a point's runs, by which both errors move alike.
 
     @param noise standard deviation of the logarithm of one measurement, by kind of quantity"""
@@ -293,17 +272,11 @@ def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dic
         ]
         if not rows:
             continue
-        ours = float(np.median([_factor(row["forecast"], row["measured"]) for row, _ in rows]))
+        ours = float(np.median([abs(error_of(row["forecast"], row["measured"])) for row, _ in rows]))
         least = max(BEATEN_BY, BEATEN_DEVIATIONS * float(np.median([deviation for _, deviation in rows])))
         for rule in sorted(set.intersection(*(set(row["baselines"]) for row, _ in rows))):
-            its = float(np.median([_factor(row["baselines"][rule]["value"], row["measured"]) for row, _ in rows]))
+            values = [(row["baselines"][rule]["value"], row["measured"]) for row, _ in rows]
+            its = float(np.median([abs(error_of(*one)) for one in values]))
             if ours - its > least:
-                found.append(
-                    {"what": what, "rule": rule, "forecast_error": math.expm1(ours), "rule_error": math.expm1(its)}
-                )
+                found.append({"what": what, "rule": rule, "forecast_error": ours, "rule_error": its})
     return found
-
-
-def _factor(forecast: float, measured: float) -> float:
-    """|ln(forecast / measured)|."""
-    return abs(math.log(max(forecast, 1e-12) / measured))

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from iocast.accuracy import is_quantile, is_rate, median_error
 from iocast.limits_of import share_if_pausing
 from iocast.phases import rate_of, unit_entry
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
@@ -95,7 +96,7 @@ class Comparison:
 
 @dataclass
 class Score:
-    """How wrong forecasts were over some comparisons. Errors are factors minus 1: medians of the absolute log ratio."""
+    """How wrong forecasts were over some comparisons: median errors, as `iocast.accuracy` defines them."""
 
     rate_error: float | None
     quantile_error: float | None
@@ -353,18 +354,20 @@ def score(compared: list[Comparison]) -> Score | None:
     judged = [r for r in rows if r.get("inside") is not None]
     names = {name for r in rows for name in (r.get("baselines") or {})}
     return Score(
-        _typical([r.get("error") for r in rows if r["quantity"] == "rate"]),
-        _typical([r.get("error") for r in rows if r["quantity"] != "rate"]),
+        *_medians((r["quantity"], r.get("error")) for r in rows),
         sum(bool(r["inside"]) for r in judged),
         len(judged),
         {
-            name: (
-                _typical([_baseline_error(r, name) for r in rows if r["quantity"] == "rate"]),
-                _typical([_baseline_error(r, name) for r in rows if r["quantity"] != "rate"]),
-            )
+            name: _medians((r["quantity"], _baseline_error(r, name)) for r in rows)
             for name in sorted(names, key=baseline_order)
         },
     )
+
+
+def _medians(errors: Iterable[tuple[str, float | None]]) -> tuple[float | None, float | None]:
+    """Of the rate, and of the quantiles."""
+    every = list(errors)
+    return median_error(every, is_rate), median_error(every, is_quantile)
 
 
 def baseline_order(name: str) -> tuple[int, str]:
@@ -374,11 +377,6 @@ def baseline_order(name: str) -> tuple[int, str]:
 def _baseline_error(row: dict[str, Any], name: str) -> float | None:
     error = ((row.get("baselines") or {}).get(name) or {}).get("error")
     return None if error is None else float(error)
-
-
-def _typical(errors: list[float | None]) -> float | None:
-    """Median size of the errors, each forecast / measured - 1, as `iocast validate` has it."""
-    return median(sizes) if (sizes := [abs(e) for e in errors if e is not None]) else None
 
 
 def focus_runs(sources: Sources) -> list[Run]:

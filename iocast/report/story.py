@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast import busy
+from iocast.accuracy import OF_QUANTILES
 from iocast.phases import main_phases, rate_of
 from iocast.predict import NEVER_CALIBRATED
 from iocast.report import answers, evidence, record, units
@@ -445,7 +446,7 @@ def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
     texts += [sentence] if (sentence := one_sided(errors)) else []
     if scored.quantile_error is not None:
         texts.append(
-            f"The median error of the latency quantiles was {units.error(scored.quantile_error).removeprefix('+')}."
+            f"The median error of the {OF_QUANTILES} was {units.error(scored.quantile_error).removeprefix('+')}."
         )
     if scored.judged:
         level = rows[0].level
@@ -471,7 +472,7 @@ def _simple(scored: Score | None, rows: list[Comparison]) -> str:
         )
     for what, known, own in (
         ("throughput", rates, scored.rate_error),
-        ("the latency quantiles", tails, scored.quantile_error),
+        (f"the {OF_QUANTILES}", tails, scored.quantile_error),
     ):
         if known and own is not None:
             name = min(known, key=lambda n: known[n])
@@ -565,7 +566,7 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
             Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note)
         )
     if scored.quantile_error is not None:
-        cards.append(Card("median error of latency quantiles", _size(scored.quantile_error), unseen))
+        cards.append(Card(f"median error of {OF_QUANTILES}", _size(scored.quantile_error), unseen))
     if not scored.judged and sources.fitted and not _has_queues(sources):
         known = record.RATES_ALONE
         note = f"{known.forecasts} rates of published systems, 90{units.SPACE}% intervals"

@@ -10,7 +10,7 @@ from iocast.campaign import PlannedRun
 from iocast.knee import Search
 from iocast.knee.judge import Seen
 from iocast.knee.probes import KneeSearch
-from iocast.run_directory import QUANTILES
+from iocast.accuracy import QUANTILES
 from iocast.study.levels import Level
 
 

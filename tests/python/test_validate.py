@@ -16,6 +16,8 @@ from iocast.calibrate import reading
 from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.fitted import Fitted
+from iocast.report.sources import read_sources
+from iocast.report.story import tell
 from iocast.run_directory import Point, Run
 from iocast.text import validation_text
 from iocast.validate import validate
@@ -119,6 +121,42 @@ def test_one_definition_of_error(judge: Any) -> None:
         assert summary["rate_error_median"] == pytest.approx(abs(error))
         assert summary["baselines"]["last value"]["rate_error_median"] == pytest.approx(abs(ruler))
         assert answer["error"] == "forecast / measured - 1" and answer["error"] in validation_text(answer)
+
+
+def test_terminal_and_report_have_one_median_error(judge: Any, tmp_path: Path) -> None:
+    """Of throughput and quantiles, of the forecast, each simple rule, and one that is better; the largest latency,
+    here ten times off, is in none of them. What the error is stands in the text once."""
+    answer = judge(1.0, 250.0, most=1.0)
+    (point,) = [point for point in answer["points"] if point["role"] == "check"]
+    row = point["rows"][0]
+    assert [one["quantity"] for one in point["rows"]] == ["rate"] and row["error"] == pytest.approx(-0.6)
+
+    def of(quantity: str, forecast: float, rule: float) -> dict[str, Any]:
+        """Of a quantity of which 100 was measured."""
+        errors = {"error": forecast / 100 - 1, "baselines": {"last value": {"value": rule, "error": rule / 100 - 1}}}
+        return row | {"quantity": quantity, "measured": 100.0, "forecast": forecast, "inside": False} | errors
+
+    point["rows"] = [of("rate", 26.0, 84.0), *(of(f"stat.{q}", 228.0, 120.0) for q in ("q50", "q95", "q99"))]
+    point["rows"] += [of("stat.max", 1000.0, 1000.0), of("open.max", 1000.0, 1000.0), of("read.max", 1000.0, 1000.0)]
+    noise = {"noise": dict.fromkeys(reading.NOISE_KINDS, 0.01)}
+    answer["summary"] = judging._summary([point], noise)
+    text = validation_text(answer)
+    (tmp_path / "validation.json").write_text(json.dumps(answer))
+    page = tell(read_sources([tmp_path / "validation.json"]))
+    for (which, ours, its), key in zip(
+        (("throughput", 0.74, 0.16), ("latency quantiles q50 to q99", 1.28, 0.2)), ("rate", "quantile"), strict=True
+    ):
+        assert answer["summary"][f"{key}_error_median"] == pytest.approx(ours)
+        assert page.summary[f"{key}_error_median"] == pytest.approx(ours)
+        assert page.summary["baselines"]["last value"][f"{key}_error_median"] == pytest.approx(its)
+        better = (
+            f"the {which} better by more than noise: {100 * its:.0f} % off in the median, iocast {100 * ours:.0f} %."
+        )
+        assert better in text
+    assert "latency quantiles q50 to q99" in text.split("median size of the error", 1)[1].splitlines()[0]
+    (card,) = [card for card in page.cards if card.label == "median error of latency quantiles q50 to q99"]
+    assert card.value.replace("\N{NO-BREAK SPACE}", " ") == "128 %"
+    assert text.count(answer["error"]) == 1
 
 
 def test_stated_repeats_are_the_noise_and_an_assumption_is_called_one(tmp_path: Path, judge: Any) -> None:
