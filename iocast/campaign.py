@@ -885,7 +885,10 @@ def parameters_of(plan: Plan) -> frozenset[str]:
         step = plan.steps[0].settings if plan.steps else {}
         ranks = point.nodes * point.ranks_per_node
         command = [binaries.find("iocast-bench"), "--backend", "dummy", "--workload", plan.workload]
-        command += settings_arguments({**plan.settings, **dict(point.settings), **step})
+        given = {**plan.settings, **dict(point.settings), **step}
+        if "iterations" not in given:  # the workload's own may be more than these objects; the campaign's will not
+            given.pop("objects", None)
+        command += settings_arguments(given)
         command += ["--dry-run", "--json", "--ranks", str(ranks), "--ranks-per-node", str(point.ranks_per_node)]
         plan.parameters = frozenset(binaries.run_json(command)["workload"]["parameters"])
     return plan.parameters
@@ -918,13 +921,26 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
                     # the work.
                     repeats = 1
                     share *= 2 * (1 + factor)
-                sizes = dict.fromkeys(("iterations", "objects"), max(MIN_ITERATIONS, round(alone / share)))
+                iterations = max(MIN_ITERATIONS, round(alone / share))
+                sizes = {"iterations": _within_objects(iterations, given), "objects": iterations}
             own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
             # What the plan does not set is left out where the workload lacks it; a think time that it sets is refused.
             kept = given.keys() | parameters_of(plan) | ({"waiting_factor"} if factor else set())
             own = {name: value for name, value in own.items() if name in kept}
             runs += _steps(plan, point, own, f"{name}-r{repeat}", seed * SEEDS_OF_REPEATS + repeat - 1)
     return runs
+
+
+def pilot_run(plan: Plan, iterations: int) -> PlannedRun:
+    """A rank alone, with objects for its iterations where the campaign sets none."""
+    sizes = {"objects": iterations} | plan.settings
+    return PlannedRun("pilot", 1, 1, sizes | {"iterations": _within_objects(iterations, sizes)}, "fit")
+
+
+def _within_objects(iterations: int, settings: dict[str, Any]) -> int:
+    """At most as many as the objects that a campaign sets: beyond them a rank reads what nobody made yet."""
+    objects = str(settings.get("objects", ""))
+    return min(iterations, int(objects)) if objects.isdigit() else iterations
 
 
 def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str, seed: int) -> list[PlannedRun]:
@@ -1099,7 +1115,7 @@ class Campaign:
         number = 0
         while True:
             number += 1
-            run = self._pilot(iterations)
+            run = pilot_run(self.plan, iterations)
             attempt, place = self._begin(run, f"pilot-{number}")
             out = self.out / "runs" / f"pilot.attempt-{attempt}"
             for old in (self.out / "runs").glob("pilot*"):
@@ -1126,16 +1142,14 @@ class Campaign:
                 )
             shutil.rmtree(out)
             seconds = phase["seconds"]
-            if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1]:
+            done = int(run.settings["iterations"])
+            if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1] or done < iterations:
                 break
             iterations *= PILOT_GROWTH
         wanted = self.plan.seconds / self.plan.benchmark_repeats
-        iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(iterations * wanted / max(float(seconds), 1e-6))))
+        iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(done * wanted / max(float(seconds), 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return iterations
-
-    def _pilot(self, iterations: int) -> PlannedRun:
-        return PlannedRun("pilot", 1, 1, {**self.plan.settings, "iterations": iterations, "objects": iterations}, "fit")
 
     def _place(self, key: str, attempt: int) -> Path | None:
         """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs
@@ -1217,7 +1231,7 @@ class Campaign:
         for key in attempts:
             if found := re.fullmatch(r"pilot-([1-9])", key):
                 iterations = min(PILOT_ITERATIONS[0] * PILOT_GROWTH ** (int(found[1]) - 1), PILOT_ITERATIONS[1])
-                pilots[key] = self._pilot(iterations)
+                pilots[key] = pilot_run(self.plan, iterations)
         return begun | pilots
 
     def sweep(self) -> None:

@@ -33,6 +33,7 @@ from iocast.campaign import (
     failure,
     foreign,
     missing_of,
+    pilot_run,
     planned_runs,
     settings_arguments,
     sized_by_a_pilot,
@@ -171,8 +172,7 @@ def _peak(extents: Sequence[Extent]) -> dict[str, int]:
 
 def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> dict[str, Any]:
     """Peaks where a pilot run decides the sizes: its own, and the campaign's with the largest that it may choose."""
-    iterations = PILOT_ITERATIONS[1]
-    own = PlannedRun("pilot", 1, 1, {**plan.settings, "iterations": iterations, "objects": iterations}, "fit")
+    own = pilot_run(plan, PILOT_ITERATIONS[1])
     biggest: dict[tuple[int, int], PlannedRun] = {}
     for run in largest:  # of each placement, the one that has most to do
         key = (run.nodes, run.ranks_per_node)

@@ -249,6 +249,21 @@ def test_a_service_that_can_not_be_swept_is_not_called_clean(
             work.sweep()
 
 
+@pytest.mark.parametrize("objects", [None, 7, 700, 10**6])
+def test_a_pilot_run_keeps_to_the_objects_that_the_campaign_sets(tmp_path: Path, objects: int | None) -> None:
+    """No run is refused for more iterations than objects."""
+    (tmp_path / "plan.yaml").write_text(
+        CAMPAIGN.replace("iterations: 20, objects: 20", f"objects: {objects}" if objects else "")
+    )
+    plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
+    pilot = campaign.pilot_run(plan, 3200)
+    runs = [pilot, *campaign.planned_runs(plan, 0, 2369)]
+    assert all(run.settings["iterations"] <= run.settings["objects"] for run in runs)
+    assert {run.settings["objects"] for run in runs} == {objects} if objects else runs[0].settings["objects"] == 3200
+    wanted = [3200, 2369] if objects is None else [min(3200, objects), min(2369, objects)]
+    assert wanted[0] == pilot.settings["iterations"] and wanted[1] in {run.settings["iterations"] for run in runs[1:]}
+
+
 def test_a_sweep_leaves_what_the_campaign_did_not_begin(iocast: Iocast, tmp_path: Path) -> None:
     """Neither another campaign's data set of the same name is touched, nor is a wrong --out called clean."""
     (tmp_path / "plan.yaml").write_text(CAMPAIGN)
