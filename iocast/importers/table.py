@@ -40,6 +40,8 @@ KNOWN = (
     "label",
     *LATENCIES,
 )
+TEXTS = ("unit", "phase", "operation", "workload", "label")
+"""Columns of words; the other ones have numbers or sizes."""
 
 
 def recognises(source: Source) -> bool:
@@ -83,6 +85,7 @@ def _read_one(source: Source) -> list[Record]:
     ]
     rows = csv.reader([line for _, line in lines])
     header: list[str] = []
+    near: dict[str, str] = {}
     found: list[tuple[int, dict[str, str]]] = []
     for (number, _), cells in zip(lines, rows, strict=False):
         cells = [cell.strip() for cell in cells]
@@ -90,11 +93,10 @@ def _read_one(source: Source) -> list[Record]:
             header = cells
             if len(set(header)) < len(header):
                 raise source.refuse(number, "a column's name is there twice")
-            for name in header:
-                if meant := next((known for known in KNOWN if _differs_by_one(name, known)), None):
-                    raise source.refuse(
-                        number, f"the column '{name}' is nearly '{meant}'; write that, or a name that is unlike it"
-                    )
+            near = {
+                name: next((known for known in KNOWN if known not in header and _differs_by_one(name, known)), "")
+                for name in header
+            }
             if "rate" not in header or len({"nodes", "ppn", "ranks"} & set(header)) < 2:
                 raise source.refuse(number, "the header needs the column rate and two of nodes, ppn and ranks")
             continue
@@ -107,6 +109,12 @@ def _read_one(source: Source) -> list[Record]:
     further = [name for name in header if name not in KNOWN]
     if not found:
         raise source.refuse(lines[-1][0] if lines else 1, "there is no result below the header")
+    first = lines[0][0]
+    for name, meant in near.items():
+        if meant and all(_may_be(meant, row[name]) for _, row in found if name in row):
+            raise source.refuse(
+                first, f"the column '{name}' is nearly '{meant}'; write that, or a name that is unlike it"
+            )
     operations: dict[str, set[str]] = {}
     for _, row in found:
         operations.setdefault(_named_phase(row), set()).add(row.get("operation", ""))
@@ -129,6 +137,11 @@ def _differs_by_one(name: str, known: str) -> bool:
         swapped = len(unlike) == 2 and [a[i] for i in unlike] == [b[i] for i in reversed(unlike)]
         return len(unlike) <= 1 or (swapped and unlike[1] == unlike[0] + 1)
     return len(b) == len(a) + 1 and any(b[:i] + b[i + 1 :] == a for i in range(len(b)))
+
+
+def _may_be(known: str, cell: str) -> bool:
+    """Whether a cell could stand in this column: but for words those are numbers, or sizes such as 16GiB."""
+    return known in TEXTS or bool(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?\s*[a-z]*", cell, re.IGNORECASE))
 
 
 def _named_phase(row: dict[str, str]) -> str:
