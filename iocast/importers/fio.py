@@ -43,6 +43,8 @@ PERCENTILES = {
 
 SHORT = 0.9
 """Share of its time below which a job of fixed time ended early."""
+ENDS_BEFORE = ("exitall", "steadystate", "ss", "read_iolog", "fill_device", "fill_fs")
+"""Options with which fio ends a job of fixed time before that time, as it should."""
 
 
 def recognises(source: Source) -> bool:
@@ -88,7 +90,7 @@ def _jobs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -> InputError | None:
     """Why the run of the document at `line` did not reach its end: by a signal, which fio prints between `begin` and
     the document, by an error, or before the time that it was to run."""
-    if early := source.ended_early(begin, line):
+    if early := source.ended_early(begin, line, fio_text.ENDED_EARLY):
         return source.refuse(early[0], f"fio ended before its jobs had done their work ('{early[1]}')")
     jobs, shared = _jobs(document), document.get("global options") or {}
     lines = _job_lines(source, line, jobs)
@@ -99,7 +101,8 @@ def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -
             why = f"ended with error {job['error']}{_meaning(job['error'])}, before it had done its work"
             return source.refuse(lines[id(job)], f"{name} {why}")
         options = {**shared, **(job.get("job options") or {})}
-        wanted = _seconds(options.get("runtime")) if "time_based" in options and "exitall" not in options else None
+        fixed = _is_set(options, "time_based") and not any(_is_set(options, name) for name in ENDS_BEFORE)
+        wanted = _seconds(options.get("runtime")) if fixed else None
         ways = [job[way] for way in OPERATIONS if isinstance(job.get(way), dict)]
         ran = max((float(way.get("runtime") or 0) for way in ways), default=0)
         if wanted and 0 < ran / 1000 < SHORT * wanted:
@@ -109,6 +112,11 @@ def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -
                 "(time_based, runtime): it ended early",
             )
     return None
+
+
+def _is_set(options: Mapping[str, Any], name: str) -> bool:
+    """Whether an option is there, and not switched off; one without a value is on."""
+    return name in options and str(options[name]).strip() not in ("0", "false")
 
 
 def _meaning(error: Any) -> str:

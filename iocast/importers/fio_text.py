@@ -33,6 +33,8 @@ TIMES = re.compile(
 )
 PERCENTILES = re.compile(r"^\s+(clat|lat|sync) percentiles \((nsec|usec|msec)\)")
 ISSUED = re.compile(r"^\s+issued\s*(?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)(?:,(\d+))?")
+ENDED_EARLY = re.compile(r"^fio: terminating on signal")
+"""What fio prints before the results of a run that a signal ended. One that was killed has none."""
 CLOSED = re.compile(r"^Run status group (\d+) \(")
 SYNC = re.compile(r"^\s+fsync/fdatasync/sync_file_range")
 UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
@@ -69,7 +71,7 @@ def read(source: Source) -> list[Record]:
 
 def _ended(source: Source, first: int, last: int) -> InputError | None:
     """Why the run did not reach its end: by a signal, or by an error of a job."""
-    if early := source.ended_early(first, last):
+    if early := source.ended_early(first, last, ENDED_EARLY):
         return source.refuse(early[0], f"fio ended before its jobs had done their work ('{early[1]}')")
     lines = source.lines[first - 1 : last]
     if any(line.lstrip().startswith("errors ") and "total=" in line for line in lines):

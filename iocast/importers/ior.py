@@ -21,6 +21,7 @@ from iocast.importers.source import Source
 
 TEXT = re.compile(r"IOR-?(\S*?):? MPI Coordinated Test of Parallel I/O")
 TABLE = re.compile(r"^access\s+bw\(MiB/s\)")
+CLOSING = re.compile(r"^(?:Run finished|Finished)\s*:")
 OPTION = re.compile(r"^\s*([A-Za-z][\w ()]*?)\s*[:=]\s+(.*\S)\s*$")
 MOVED = re.compile(r"Using actual aggregate bytes moved\s*= (\d+)")
 PRINTED_SIZES = {
@@ -170,7 +171,7 @@ def _read_text(source: Source) -> list[Record]:
         tests = _read_run(source, lines[begin:end], begin + 1)
         if not any(record.phases for record in tests):
             cut.append(f"{source.at(begin + 1)}: the run that begins here has no result of a write or read")
-        if (early := source.ended_early(begin + 1, end)) and tests:
+        if (early := source.ended_early(begin + 1, begin + _last_line(lines[begin:end]))) and tests:
             cut.append(f"{source.at(early[0])}: IOR ended before its end ('{early[1]}')")
             continue
         for record in tests:
@@ -185,6 +186,13 @@ def _read_text(source: Source) -> list[Record]:
         raise source.refuse_cut("the first result of a write or read")
     records[0].warnings += [f"{sentence}; this run is left out." for sentence in cut]
     return records
+
+
+def _last_line(lines: list[str]) -> int:
+    """Number of the line with which IOR closes a run, from 1 on; what comes after it is of others, such as the next
+    program of a job. The number of all lines where it closes none."""
+    closing = [number for number, line in enumerate(lines, start=1) if CLOSING.match(line)]
+    return closing[-1] if closing else len(lines)
 
 
 def _cut(record: Record, lines: list[str]) -> str:

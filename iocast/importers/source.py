@@ -21,12 +21,12 @@ from iocast.errors import InputError
 
 
 ENDED_EARLY = re.compile(
-    r"^fio: terminating on signal|^(?:ior|mdtest)\S* ERROR\b|^\*\* (?:error|exiting) \*\*"
+    r"^ior\S* ERROR\b|^\*\* (?:error|exiting) \*\*"
     r"|^.*Process \d+\([^)]*\): FAILED in|MPI_ABORT was invoked|exited on\s+signal \d"
     r"|^srun: error: .*(?:Killed|Terminated|Out Of Memory|Segmentation fault|Bus error|Aborted)"
     r"|^slurmstepd: error: .*(?:CANCELLED|Killed|oom)"
 )
-"""What fio, IOR, mdtest, mpirun and srun print when a run ends before its end."""
+"""What IOR, mpirun and srun print when a run of IOR ends before its end."""
 
 
 JSON_WORDS = (
@@ -127,10 +127,10 @@ class Source:
             max(len(self.lines), 1), f"the file ends before {what}; it was cut off, or the tool did not finish"
         )
 
-    def ended_early(self, first: int, last: int) -> tuple[int, str] | None:
+    def ended_early(self, first: int, last: int, words: re.Pattern[str] = ENDED_EARLY) -> tuple[int, str] | None:
         """The first of these lines that says that a run ended before its end, and that line."""
         for number in range(first, min(last, len(self.lines)) + 1):
-            if ENDED_EARLY.search(line := self.lines[number - 1]):
+            if words.search(line := self.lines[number - 1]):
                 return number, line.strip()[:200].rstrip(".")
         return None
 

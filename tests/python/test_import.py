@@ -470,6 +470,18 @@ def test_a_column_that_is_nearly_one_of_a_table_is_no_setting(tmp_path: Path, co
         import_files([tmp_path / "near.csv"], tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    ("column", "cell"),
+    [("date", "2024-01-01"), ("rates", "5"), ("tag", "x"), ("mix", "70/30"), ("mix", "oltp"), ("mid", "a")],
+)
+def test_a_column_that_can_not_be_the_known_one_is_a_setting(tmp_path: Path, column: str, cell: str) -> None:
+    """The known one is there itself, or the cells are no values of it."""
+    (tmp_path / "t.csv").write_text(f"nodes,ppn,rate,min,{column}\n1,2,3,,{cell}\n")
+    assert column in imported(tmp_path / "with", tmp_path / "t.csv")["workload"]["parameters"]
+    (tmp_path / "t.csv").write_text(f"nodes,ppn,rate,{column}\n1,2,3,{cell}\n")
+    assert column in imported(tmp_path / "without", tmp_path / "t.csv")["workload"]["parameters"]
+
+
 def test_settings_of_a_table_are_named(tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]) -> None:
     (tmp_path / "t.csv").write_text("nodes,ppn,rate,stripes\n1,2,3,4\n2,2,5,4\n")
     done = iocast("forecast", tmp_path / "t.csv", "--nodes", 8, "--out", tmp_path / "out")
@@ -513,7 +525,11 @@ UNFINISHED = {
         lambda text: text.partition("\nread ")[0] + "\n",
         "asks for read, and there is no result of it",
     ),
-    "IOR by mpirun": ("ior/beegfs.txt", lambda text: text + "rank 3 exited on signal 9 (Killed).\n", "signal 9"),
+    "IOR by mpirun": (
+        "ior/beegfs.txt",
+        lambda text: _in_text(text, "Finished ", "rank 3 exited on signal 9 (Killed)."),
+        "signal 9",
+    ),
     "mdtest by an error": (
         "mdtest/stonewall.log",
         lambda text: text.partition("-- finished at")[0] + "Process 3(n1): FAILED in create\n",
@@ -536,6 +552,48 @@ def test_a_run_that_ended_before_its_end_is_not_whole(tmp_path: Path, case: str)
         (tmp_path / "both").write_text(damage(whole) + whole)
         document = imported(tmp_path / "kept", tmp_path / "both")
         assert any("is left out" in warning for warning in document["warnings"])
+
+
+AFTERWARDS = (
+    "slurmstepd: error: *** JOB 4711 ON n1 CANCELLED AT 2025-11-26T05:00:00 DUE TO TIME LIMIT ***",
+    "srun: error: n1: task 0: Out Of Memory",
+    'mdtest-4.0.0 ERROR: open64("/scratch/x", 66, 0664) failed. Error: No space left on device',
+    "mpirun noticed that process rank 3 exited on signal 9 (Killed).",
+)
+"""What a job prints whose next program is ended."""
+
+
+@pytest.mark.parametrize("line", AFTERWARDS)
+@pytest.mark.parametrize("sample", ["fio/two-groups.json", "fio/text.txt", "ior/beegfs.txt"])
+def test_a_run_is_whole_whatever_comes_after_it(tmp_path: Path, sample: str, line: str) -> None:
+    """Also between two runs that are both whole."""
+    whole = (SAMPLES / sample).read_text()
+    (tmp_path / "one").write_text(f"{whole}{line}\n")
+    (tmp_path / "two").write_text(f"{whole}{line}\n{whole}")
+    (tmp_path / "clean").write_text(f"{whole}\n{whole}")
+    for name in ("one", "two", "clean"):
+        import_files([tmp_path / name], tmp_path / f"run-{name}")
+    runs = {name: sorted((tmp_path / f"run-{name}").rglob("run.json")) for name in ("one", "two", "clean")}
+    assert len(runs["two"]) == len(runs["clean"]) == 2 * len(runs["one"])
+    for path in (*runs["one"], *runs["two"]):
+        assert not any("left out" in warning for warning in json.loads(path.read_text())["warnings"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"time_based": "0"},
+        {"time_based": "1", "steadystate": "iops:2%"},
+        {"time_based": "1", "ss": "bw:5%"},
+        {"time_based": "1", "exitall": "1"},
+        {"time_based": "1", "fill_device": "1"},
+    ],
+)
+def test_fio_that_may_end_before_its_time_is_whole(tmp_path: Path, options: dict[str, str]) -> None:
+    given = "".join(f'"{name}" : "{value}", ' for name, value in options.items())
+    text = (SAMPLES / "fio" / "two-groups.json").read_text()
+    (tmp_path / "one").write_text(text.replace('"job options" : {', f'"job options" : {{{given}"runtime" : "1h",', 1))
+    assert imported(tmp_path / "run", tmp_path / "one")["phases"]
 
 
 def test_fio_that_counts_errors_and_goes_on_is_whole(tmp_path: Path) -> None:
