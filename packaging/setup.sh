@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Sourced by ./quickstart and ./check: system packages, build, Python. A step whose result is there does nothing.
+# Each says what it does before it begins.
 #   setup_packages FILE...   installs the Debian packages that the files name and this machine lacks
 #   setup_build [OPTION...]  configures and builds into build/
 #   setup_python [EXTRA]     makes .venv with iocast and its dependencies
@@ -40,6 +41,7 @@ take_turns() { ! command -v flock >/dev/null || flock 9; }
 
 setup_build() {
   local log=build/setup.log
+  step "Building iocast-bench and iocast-sim in build/: compiling C++ takes minutes the first time; see $log"
   mkdir -p build
   (
     take_turns
@@ -54,7 +56,7 @@ setup_python() {
   local wanted
   wanted=$(sha256sum pyproject.toml | cut -c1-16)${1:-}
   [ -x .venv/bin/iocast ] && [ -e ".venv/.has-$wanted" ] && return
-  step "Setting up Python in .venv"
+  step "Setting up Python in .venv: pip fetches iocast's dependencies"
   mkdir -p .venv
   (
     take_turns

@@ -390,3 +390,26 @@ def test_no_script_hides_a_module_of_python() -> None:
     ]
     assert len(scripts) > 100
     assert [file for file in scripts if file.stem in sys.stdlib_module_names] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "tool", "step"), [("setup_build", "cmake", "Building"), ("setup_python", ".venv/bin/python", "Setting up")]
+)
+def test_set_up_says_what_it_does_before_it_does_it(call: str, tool: str, step: str, tmp_path: Path) -> None:
+    """Compiling and fetching take minutes, in which nothing else is printed."""
+    (tmp_path / "pyproject.toml").touch()
+    stand_in = tmp_path / tool
+    stand_in.parent.mkdir(parents=True, exist_ok=True)
+    stand_in.write_text(f"#!/bin/sh\necho began >> {tmp_path}/printed\n")
+    stand_in.chmod(0o755)
+    with (tmp_path / "printed").open("a") as printed:
+        done = subprocess.run(
+            ["bash", "-c", f". {PACKAGING}/setup.sh; {call}"],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+            stderr=printed,
+            check=False,
+        )
+    lines = (tmp_path / "printed").read_text().split("\n")
+    assert done.returncode == 0 and lines.index("began") > 0
+    assert step in "\n".join(lines[: lines.index("began")]), lines
