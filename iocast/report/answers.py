@@ -46,14 +46,16 @@ def answered(sources: Sources) -> list[dict[str, Any]]:
     return sorted(found, key=lambda f: (order.index(evidence.phase_of(f)), evidence.ranks_of(f["placement"])))
 
 
-def names_of(forecasts: list[dict[str, Any]]) -> list[str]:
-    """The phase of each, with the forecast's label where several systems have one of the same phase and placement."""
+def names_of(forecasts: list[dict[str, Any]], sources: Sources) -> list[str]:
+    """The phase of each, with the platform where the sources have several, or with the forecast's label where another
+    has the same phase and placement."""
     same = Counter((evidence.phase_of(f), _placement(f)) for f in forecasts)
-    return [
-        phase if same[phase, _placement(one)] == 1 or not one.get("label") else f"{phase} ({one['label']})"
-        for one in forecasts
-        for phase in [evidence.phase_of(one)]
-    ]
+    names = []
+    for one in forecasts:
+        phase, system = evidence.phase_of(one), evidence.system_of(sources, one)
+        beside = system or (one.get("label") if same[phase, _placement(one)] > 1 else "")
+        names.append(f"{phase} ({beside})" if beside else phase)
+    return names
 
 
 def is_of_time(forecasts: list[dict[str, Any]]) -> bool:
@@ -117,7 +119,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
     held = {c.phase: c for c in reversed(evidence.checks(sources)) if c.row("rate")}
     heading = _between_heading(forecasts)
     cells = []
-    for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts), strict=False):
+    for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts, sources), strict=False):
         rate, check = one["quantities"]["rate"], held.get(evidence.phase_of(one))
         error = check.row("rate") if check else None
         cells.append(
@@ -138,7 +140,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
                 else units.NOTHING,
             }
         )
-    cells += _together(forecasts) if by_time else []
+    cells += _together(forecasts, sources) if by_time else []
     header = ["phase", "nodes × ranks", *(["time", heading, "bandwidth"] if by_time else ["forecast", heading])]
     header += [name for name in cells[0] if name not in header]
     optional = {"time", "bandwidth", "where the time goes"} | (
@@ -169,17 +171,18 @@ def _bandwidth(forecast: Mapping[str, Any]) -> str:
     return ROUGHLY if found and evidence.is_wide(forecast["quantities"]["rate"]) else units.bandwidth(found)
 
 
-def _together(forecasts: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _together(forecasts: list[dict[str, Any]], sources: Sources) -> list[dict[str, str]]:
     """All phases together, for each placement of one system that has the length of them all."""
     rows = []
     for phases in of_one_workload(forecasts):
         found = total(phases)
-        if found is None or found["unknown"]:
+        systems = {evidence.system_of(sources, dict(one)) for one in phases}
+        if found is None or found["unknown"] or len(systems) > 1:
             continue
         wide = any(evidence.is_wide(one["quantities"]["rate"]) for one in phases)
         rows.append(
             {
-                "phase": "all phases",
+                "phase": "all phases" + (f" ({system})" if (system := systems.pop()) else ""),
                 "nodes × ranks": _placement(phases[0]),
                 "time": ROUGHLY if wide else units.seconds(found["seconds"]["value"]),
                 "bandwidth": ROUGHLY if wide and found["bytes"] else units.bandwidth(found["bytes_per_second"] or None),

@@ -11,6 +11,7 @@ from typing import Any
 
 from iocast.accuracy import is_quantile, is_rate, median_error
 from iocast.limits_of import share_if_pausing
+from iocast.names import as_file_name
 from iocast.phases import rate_of, unit_entry
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 from iocast.text import too_wide
@@ -298,15 +299,26 @@ def what_if(sources: Sources, phase: str | None = None) -> dict[str, list[dict[s
     several platforms have forecasts as they are, the labels name them."""
     labels: dict[str, list[dict[str, Any]]] = {}
     chosen = [f for f in sources.forecasts if phase is None or phase_of(f) == phase]
-    systems = {_system(f) for f in sources.forecasts if not is_alternative(f)}
     for forecast in sorted(chosen, key=lambda f: (is_alternative(f), ranks_of(f["placement"]))):
         label = label_of(forecast)
-        if len(systems) > 1 and not is_alternative(forecast):
-            name, content = _system(forecast)
-            shared = sum(name == other for other, _ in systems) > 1
-            label = f"{name} ({content[:8]}) {AS_IT_IS}" if shared else f"{name} {AS_IT_IS}"
+        if not is_alternative(forecast) and (system := system_of(sources, forecast)):
+            label = f"{system} {AS_IT_IS}"
         labels.setdefault(label, []).append(forecast)
     return labels
+
+
+def system_of(sources: Sources, forecast: dict[str, Any]) -> str:
+    """The name of a forecast's platform where the sources have forecasts of several as they are, those of one name with
+    their content; "" where there is one system. Fits to the phases of one system, each called by its phase as
+    `iocast forecast` does, are no systems of their own."""
+    known = [f for f in sources.forecasts if not is_alternative(f)]
+    systems = {_system(f) for f in known}
+    by_phase = {(phase_of(f), _system(f)) for f in known}
+    fits = all(name == as_file_name(phase) for phase, (name, _) in by_phase)
+    if len(systems) == 1 or (fits and len(by_phase) == len(systems)):
+        return ""
+    name, content = _system(forecast)
+    return f"{name} ({content[:8]})" if sum(name == other for other, _ in systems) > 1 else name
 
 
 def _system(forecast: dict[str, Any]) -> tuple[str, str]:

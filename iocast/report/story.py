@@ -246,7 +246,7 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         parts = []
         for ranks, on, factor in scales:
             where = f" on {units.nodes(on)}" if len(nodes[ranks]) > 1 else ""
-            parts.append(f"for {_scale(ranks, factor)}{where}: {_scale_answer(by_scale[ranks, on, factor])}")
+            parts.append(f"for {_scale(ranks, factor)}{where}: {_scale_answer(by_scale[ranks, on, factor], sources)}")
         left = len(by_scale) - len(scales)
         more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
         answer = f"Forecast {'; '.join(parts)}{more}"
@@ -265,12 +265,12 @@ def _target_scale(forecast: dict[str, Any]) -> tuple[int, int, float]:
     return evidence.ranks_of(placement), int(placement.get("nodes") or 0), evidence.waiting_factor(forecast)
 
 
-def _scale_answer(forecasts: list[dict[str, Any]]) -> str:
+def _scale_answer(forecasts: list[dict[str, Any]], sources: Sources) -> str:
     """Phases of one target scale, MAX_PHASES of them."""
     by_time = answers.is_of_time(forecasts)
     shown = [
         _phase_answer(f, name, by_time)
-        for f, name in zip(forecasts[:MAX_PHASES], answers.names_of(forecasts), strict=False)
+        for f, name in zip(forecasts[:MAX_PHASES], answers.names_of(forecasts, sources), strict=False)
         if "rate" in f["quantities"]
     ]
     left = len(forecasts) - MAX_PHASES

@@ -354,3 +354,41 @@ def test_the_number_of_folded_warnings(count: int, words: str, tmp_path: Path) -
     file.write_text(json.dumps(document))
     write_report([file], tmp_path / "page.html")
     assert words in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("further", [(), ("file-stat",)], ids=["other phases", "same phase"])
+def test_forecasts_of_two_platforms_are_two_series_and_the_first_screen_names_both(
+    further: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Also where their phases, placements or both differ; fits to the phases of one system are no systems."""
+    laws = {"create": {"probability": [0.0, 0.5, 0.99], "seconds": [1e-4, 1e-3, 2e-3]}}
+
+    def of(name: str, phase: str, ranks: int, further: tuple[str, ...] = ()) -> Path:
+        file = forecast(tmp_path / f"{name}-{phase}.json", phase, ranks, further=further)
+        document = json.loads(file.read_text())
+        document["platform"] |= {"name": name, "content_hash": f"sha256:{name}"}
+        for one in (document, *document["further_phases"]):
+            one["distributions"] = laws
+        file.write_text(json.dumps(document))
+        return file
+
+    both = [of("offer-a", "file-create", 64, further), of("offer-b", "file-stat", 128)]
+    sources = read_sources(both)
+    shown = tell(sources)
+    for name in ("file-create (offer-a)", "file-stat (offer-b)"):
+        assert name in shown.headline and name in [row[0] for row in shown.grids[0].rows]
+    figures = {figure.name: figure for figure in all_figures()}
+    rows = figures["throughput"].data(sources)
+    assert {(row["ranks"], row["system"]) for row in rows} == {(64, "offer-a"), (128, "offer-b")}
+    drawing = figures["throughput"].draw(rows)
+    assert {"forecast, offer-a", "forecast, offer-b"} <= {mark.label for mark in drawing.legend}
+    for panel in drawing.panels:
+        for layer in panel.chart.to_dict(validate=False)["layer"]:
+            if "line" in json.dumps(layer["mark"]) or "area" in json.dumps(layer["mark"]):
+                assert layer["encoding"]["detail"]["field"] == "system", "points of two platforms are not joined"
+    series = {row["series"].split(", ")[-1] for row in figures["percentiles"].data(sources)}
+    assert series == {"offer-a", "offer-b"}
+
+    fits = read_sources([of(phase, phase, 64) for phase in ("file-create", "file-stat")])
+    assert "(" not in tell(fits).grids[0].rows[0][0]
+    assert {row["system"] for row in figures["throughput"].data(fits)} == {""}

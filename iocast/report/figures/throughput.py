@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -41,7 +42,7 @@ def data(sources: Sources) -> list[Row] | None:
         if answer is None:
             continue
         shown, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
-        if (shown, factor, "measured", ranks, False) not in drawn:
+        if (shown, factor, "measured", ranks, False, "") not in drawn:
             ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
             rows.append(_row(shown, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
         held_out = comparison.origin == evidence.HELD_OUT
@@ -58,14 +59,21 @@ def data(sources: Sources) -> list[Row] | None:
         shown = evidence.phase_of(forecast)
         if "rate" not in forecast["quantities"]:
             continue
+        system = evidence.system_of(sources, forecast)
         answer = {"forecast": forecast["quantities"]["rate"]}
         baselines = forecast.get("baselines") or {}
         answer |= {name: values["rate"] for name, values in baselines.items() if "rate" in values}
         for name, entry in answer.items():
-            if (shown, factor, name, ranks, False) not in drawn:
-                rows.append(_row(shown, factor, name, ranks, entry if isinstance(entry, dict) else {"value": entry}))
+            if not drawn & {(shown, factor, name, ranks, False, of) for of in (system, "")}:
+                entry = entry if isinstance(entry, dict) else {"value": entry}
+                rows.append(_row(shown, factor, name, ranks, entry) | {"system": system})
     drawn = {_place(r) for r in rows}
-    fitted = [row for platform in sources.fitted for row in _model_at_fitted(platform) if _place(row) not in drawn]
+    fitted = [
+        row
+        for platform in sources.fitted
+        for row in _model_at_fitted(platform, {str(r["system"]) for r in rows})
+        if _place(row) not in drawn
+    ]
     rows += [row for row in fitted if any(_place(row)[:3] == place[:3] for place in drawn)]
     order = sources.phases
     rows.sort(
@@ -73,14 +81,17 @@ def data(sources: Sources) -> list[Row] | None:
             order.index(r["phase"]) if r["phase"] in order else len(order),
             r["waiting_factor"],
             r["series"],
+            r["system"],
             r["ranks"],
         )
     )
     return rows if len(rows) > 1 else None
 
 
-def _model_at_fitted(platform: dict[str, Any]) -> list[Row]:
-    """The model's rate at the placements that it was fitted to: its line begins at the smallest."""
+def _model_at_fitted(platform: dict[str, Any], systems: set[str]) -> list[Row]:
+    """The model's rate at the placements that it was fitted to: its line begins at the smallest. systems: platforms
+    that name series."""
+    system = str(platform.get("name")) if platform.get("name") in systems else ""
     fitted = platform["fitted"]
     points = {point["name"]: point for point in (fitted.get("campaign") or {}).get("points") or []}
     rows = []
@@ -91,7 +102,7 @@ def _model_at_fitted(platform: dict[str, Any]) -> list[Row]:
         answer = {"value": row["forecast"]} | unit_entry(row.get("unit"))
         phase = str(row.get("phase") or phases_of_platform(platform)[0])
         place = (phase, float(point.get("waiting_factor") or 0), "forecast", int(point["ranks"]))
-        rows.append(_row(*place, answer) | {"fitted": True})
+        rows.append(_row(*place, answer) | {"fitted": True, "system": system})
     return rows
 
 
@@ -106,12 +117,13 @@ def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, A
         **unit_entry(answer.get("unit")),
         "run": run,
         "fitted": False,
+        "system": "",  # of a forecast, where there are several
         "held_out": False,  # by a fit without this scale: no point of the line that the final fit draws
     }
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    return row["phase"], row["waiting_factor"], row["series"], row["ranks"], row["held_out"]
+    return row["phase"], row["waiting_factor"], row["series"], row["ranks"], row["held_out"], row["system"]
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -119,7 +131,12 @@ def draw(rows: list[Row]) -> Drawing:
     baselines = [style.baseline(name) for name in sorted(names, key=evidence.baseline_order)]
     simulated = style.Mark("simulated", style.PURPLE, "cross", kind="point")
     present = {r["series"] for r in rows}
-    shown = [m for m in (style.MEASURED, simulated, style.FORECAST, style.HELD_OUT) if m.label in present]
+    systems = list(dict.fromkeys(r["system"] for r in rows if r["series"] == style.FORECAST.label))
+    forecasts = style.cycle(_who(style.FORECAST.label, system) for system in systems)
+    if len(forecasts) == 1:
+        forecasts = [replace(style.FORECAST, label=forecasts[0].label)]
+    shown = [m for m in (style.MEASURED, simulated) if m.label in present]
+    shown += forecasts + [m for m in [style.HELD_OUT] if m.label in present]
     places = list(dict.fromkeys((r["phase"], r["waiting_factor"]) for r in rows))
     panels = []
     for phase, factor in places:
@@ -131,6 +148,10 @@ def draw(rows: list[Row]) -> Drawing:
     return Drawing(panels, legend)
 
 
+def _who(series: str, system: str) -> str:
+    return f"{series}, {system}" if system else series
+
+
 def _chart(
     phase: str, factor: float, rows: list[Row], shown: list[style.Mark], baselines: list[style.Mark]
 ) -> style.Drawn:
@@ -138,19 +159,26 @@ def _chart(
     where = f"{style.is_('phase', phase)} && {style.is_('waiting_factor', factor)}"
     text, title = style.rate_axis(rows)
     base = style.with_texts(style.chart(where), text, value="value", low="low", high="high")
+    # Of several systems each has its own line, and its forecasts their own look; rules look alike.
+    base = base.transform_calculate(
+        who=f"({style.is_('series', style.FORECAST.label)}) && datum.system ? datum.series + ', ' + datum.system : "
+        "datum.series"
+    ).encode(detail="system:N")
+    several = sum(mark.label.startswith(style.FORECAST.label) for mark in shown) > 1
     log = alt.Scale(type="log", nice=False, padding=10)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
     axis = style.log_axis(text, title, [r[k] for r in rows for k in ("value", "low", "high")])
     y = alt.Y("value:Q", scale=log, axis=axis)
     tooltip = [
-        alt.Tooltip("series:N", title="who"),
+        alt.Tooltip("who:N", title="who"),
         alt.Tooltip("run:N", title="run"),
         alt.Tooltip("ranks:Q", format=","),
         alt.Tooltip("value_text:N", title="rate"),
         alt.Tooltip("low_text:N", title="from"),
         alt.Tooltip("high_text:N", title="to"),
     ]
-    look = {"color": style.colour(marks), "tooltip": tooltip}
+    look = {"color": style.colour(marks, "who"), "tooltip": tooltip}
+    own = {"color": look["color"]} if several else {}
     forecast, held_out = (style.is_("series", name) for name in FORECASTS)
     points = f"{style.is_('series', 'measured')} || {style.is_('series', 'simulated')}"
     known = base.transform_filter("isValid(datum.value) && !datum.wide")
@@ -161,29 +189,31 @@ def _chart(
     return style.finish(
         alt.layer(
             base.transform_filter(f"{forecast} && {has_ends}")
-            .mark_area(color=style.SKY, opacity=0.4)
-            .encode(x=x, **ends),
+            .mark_area(color=style.SKY, opacity=0.2 if several else 0.4)
+            .encode(x=x, **ends, **own),
             base.transform_filter(f"({forecast} || {held_out}) && {has_ends}")
             .mark_rule(color=style.SKY, size=6, opacity=0.6)
-            .encode(x=x, tooltip=tooltip, **ends),
+            .encode(x=x, tooltip=tooltip, **ends, **own),
             *(
                 base.transform_filter(f"({lines}) && {has_ends}")
                 .mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
-                .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks), **look)
+                .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks, "who"), **look)
                 for end in ("low", "high")
             ),
-            known.transform_filter(lines).mark_line(size=1.2).encode(x=x, y=y, strokeDash=style.dash(marks), **look),
+            known.transform_filter(lines)
+            .mark_line(size=1.2)
+            .encode(x=x, y=y, strokeDash=style.dash(marks, "who"), **look),
             known.transform_filter(others)
             .mark_point(size=40, strokeWidth=1.4)
-            .encode(x=x, y=y, shape=style.shape(marks), **look),
-            known.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y),
+            .encode(x=x, y=y, shape=style.shape(marks, "who"), **look),
+            known.transform_filter(forecast).mark_line(size=2, color=style.BLUE).encode(x=x, y=y, **own),
             known.transform_filter(f"{forecast} && !datum.fitted")
             .mark_point(size=60, filled=True, opacity=1)
-            .encode(x=x, y=y, **look),
+            .encode(x=x, y=y, **({"shape": style.shape(marks, "who")} if several else {}), **look),
             known.transform_filter(held_out).mark_point(size=60, strokeWidth=1.6, opacity=1).encode(x=x, y=y, **look),
             base.transform_filter(points)
             .mark_point(size=65, filled=True, opacity=0.85)
-            .encode(x=x, y=y, shape=style.shape(marks), **look),
+            .encode(x=x, y=y, shape=style.shape(marks, "who"), **look),
         ),
         f"Throughput of {phase} against the number of ranks at waiting factor {factor:g}",
         300,
