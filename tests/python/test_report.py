@@ -324,7 +324,8 @@ def test_a_logarithmic_axis_has_labels_however_little_it_spans(widest):
     for step in range(60):
         low = 1e-6 * 10 ** (step / 7)
         ticks = style.log_ticks([low, low * widest])
-        assert 2 <= len(ticks) <= 7
+        # A single value has a single place on its axis, where several labels would lie on each other.
+        assert (2 if widest > 1 else 1) <= len(ticks) <= (7 if widest > 1 else 1)
         assert all(low / 1.021 <= tick <= low * widest * 1.021 for tick in ticks)
         assert len({f"{tick:.3g}" for tick in ticks}) == len(ticks)
 

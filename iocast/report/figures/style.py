@@ -158,6 +158,8 @@ def log_ticks(values: Iterable[float | None], most: int = 7) -> list[float]:
     known = [v for v in values if v is not None and v > 0]
     if not known:
         return []
+    if max(known) < 1.0001 * min(known):  # an axis of one value has one place, where all ticks would lie
+        return [float(f"{known[0]:.3g}")]
     low, high = min(known) / 1.02, max(known) * 1.02
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found: list[float] = []
