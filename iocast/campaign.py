@@ -17,7 +17,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from glob import escape as glob_escape
 from pathlib import Path
@@ -576,15 +576,21 @@ def sweep(
         remove_if_empty(place)
 
 
-def counted(directory: Path) -> str:
-    """How many files and directories are in there: "1,234 files and directories". A count that takes more than
-    COUNTING seconds ends there."""
-    found, end = 0, time.monotonic() + COUNTING
-    for _, directories, files in os.walk(directory):
-        found += len(directories) + len(files)
-        if time.monotonic() > end:
-            return f"at least {found:,} files and directories"
+def counted(places: Sequence[Path]) -> str:
+    """How many files and directories these directories are with what is in them: "1,234 files and directories". A count
+    that takes more than COUNTING seconds ends there."""
+    found, end = len(places), time.monotonic() + COUNTING
+    for place in places:
+        for _, directories, files in os.walk(place):
+            found += len(directories) + len(files)
+            if time.monotonic() > end:
+                return f"at least {found:,} files and directories"
     return f"{found:,} files and directories"
+
+
+def mark_of_places(campaign: Mapping[str, Any]) -> str:
+    """The campaign's identity, which its directories have in their names; "" for a campaign of before they had."""
+    return str(campaign["id"]) if campaign.get("places") == BY_CAMPAIGN else ""
 
 
 def own_place(scratch: Path | None, name: str, mark: str) -> Path | None:
@@ -611,16 +617,18 @@ def require_directory(place: Path | None) -> None:
         raise InputError(f"'{place}' is {kind}, which iocast did not make; look at it, and move it away.")
 
 
-def left_in(scratch: Path) -> str:
-    """What directories of data sets there are in DIR/iocast-campaign, as a sentence; "" for none."""
+def left_in(scratch: Path, mark: str = "") -> str:
+    """What directories of data sets there are in DIR/iocast-campaign, as a sentence; "" for none. mark: only those of
+    the campaign of this identity."""
     try:
-        if not any(one.is_dir() for one in scratch.iterdir()):
-            return ""
+        places = [one for one in scratch.iterdir() if one.name.endswith(f".{mark}" * bool(mark)) and one.is_dir()]
+        if mark:  # its own empty ones are clean
+            places = [one for one in places if any(one.iterdir())]
     except FileNotFoundError:
         return ""
     except OSError as error:
         return f"'{scratch}' can't be read ({error.strerror}); it may still hold files."
-    return f"'{scratch}' still holds {counted(scratch)}."
+    return f"'{scratch}' still holds {counted(places)}." if places else ""
 
 
 def remove_if_empty(place: Path | None) -> bool:
@@ -1154,12 +1162,7 @@ class Campaign:
     def _place(self, key: str, attempt: int) -> Path | None:
         """A directory of its own for each attempt: what an earlier one may still do there, wherever it runs, disturbs
         nobody."""
-        return own_place(self.scratch, key if attempt == 1 else f"{key}.attempt-{attempt}", self._mark_of_places)
-
-    @property
-    def _mark_of_places(self) -> str:
-        """The campaign's identity, which its directories have in their names; "" for a campaign of before they had."""
-        return str(self.json["id"]) if self.json.get("places") == BY_CAMPAIGN else ""
+        return own_place(self.scratch, key if attempt == 1 else f"{key}.attempt-{attempt}", mark_of_places(self.json))
 
     def _sweep_attempts(self, run: PlannedRun, key: str) -> str:
         """Removes what earlier attempts at a run, or at a group of steps, left. What can't be recognised is reported,
@@ -1256,7 +1259,7 @@ class Campaign:
             return ""
         if self.scratch is None:
             return MAY_BE_LEFT if self._attempted() else ""
-        return left_in(self.scratch)
+        return left_in(self.scratch, mark_of_places(self.json))
 
     def missing(self, role: str | None) -> list[PlannedRun]:
         """Runs to make, in order."""

@@ -118,7 +118,7 @@ def knee(
 
     Each run's load follows from those before it. Inside a Slurm job runs are started with srun. Exit status 4 when
     not even an unloaded system keeps the levels."""
-    from iocast.campaign import Ended, Ending, SharedUse
+    from iocast.campaign import Ended, Ending, SharedUse, left_in
     from iocast.knee import Search, check_levels
     from iocast.knee.probes import KneeSearch, Probes
     from iocast.knee.words import knee_text
@@ -159,7 +159,7 @@ def knee(
                 search = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision)
                 answer = search.run(steps)
     if sweep:
-        if probes.scratch is not None and (stays := probes.left_over()):
+        if probes.scratch is not None and (stays := left_in(probes.scratch)):
             raise RunError(stays)
         print(json.dumps(probes.json) if json_ else f"Nothing of the search in {out} is left on the storage.")
         return

@@ -155,6 +155,7 @@ def measure(
         SharedUse,
         Step,
         check_backend,
+        left_in,
         read_plan,
         settings_of_a_run,
     )
@@ -216,7 +217,7 @@ def measure(
                 missing = work.missing(role)
                 work.measure(role, name_run(steps))
     if sweep:
-        if work.scratch is not None and (stays := work.left_over()):
+        if work.scratch is not None and (stays := left_in(work.scratch)):
             raise RunError(stays)
         print(json.dumps(work.json) if json_ else f"Nothing of the campaign in {out} is left on the storage.")
         return

@@ -42,6 +42,7 @@ from iocast.campaign import (
     launcher,
     left_in,
     make_place,
+    mark_of_places,
     own_place,
     remove_if_empty,
     settings_arguments,
@@ -428,8 +429,8 @@ class Probes:
 
     def _place(self) -> Path | None:
         """The data set's own directory, another one for each data set."""
-        mark = str(self.json["id"]) if self.json.get("places") == BY_CAMPAIGN else ""
-        return own_place(self.scratch, f"knee-{self.json['attempt']}" if self.json["attempt"] else "knee", mark)
+        name = f"knee-{self.json['attempt']}" if self.json["attempt"] else "knee"
+        return own_place(self.scratch, name, mark_of_places(self.json))
 
     def _new_place(self) -> None:
         """Notes that a data set is about to lie there."""
@@ -487,6 +488,8 @@ class Probes:
             raise Ended(f"Ended because {error}, while it removed what was left.") from error
         if refused and self.scratch is None and NOTHING_TO_SWEEP not in refused:
             raise InputError(f"What the search left on the service may still be there: {refused}")
+        if refused and self.scratch is not None:
+            self.json["data_set"] = True  # so that --sweep says the same again until it is gone
         self._save()
 
     def left_over(self) -> str:
@@ -495,7 +498,7 @@ class Probes:
             return ""
         if self.scratch is None:
             return MAY_BE_LEFT if self.json["data_set"] else ""
-        return left_in(self.scratch)
+        return left_in(self.scratch, mark_of_places(self.json))
 
     def leave(self) -> None:
         """Removes the data set, and this program's directories if nothing else is in them. Others may have them

@@ -359,6 +359,46 @@ def test_work_that_ends_by_a_failed_run_says_what_stays_and_how_it_is_removed(
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("verb", "more"),
+    [
+        ("measure", ("--campaign", "plan.yaml", "--min-free", "999TiB")),
+        ("knee", ("--slo", "p99(any) < 9s", "--set", "datasets=1", "--length", "200ms", "--min-free", "999TiB")),
+    ],
+)
+def test_work_that_is_refused_names_nothing_of_other_campaigns(
+    iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, more: tuple[str, ...]
+) -> None:
+    """Its --sweep would not remove it."""
+    monkeypatch.chdir(tmp_path)
+    Path("plan.yaml").write_text(CAMPAIGN)
+    (theirs := tmp_path / "root" / "iocast-campaign" / "1x1-r1.0123456789abcdef").mkdir(parents=True)
+    (theirs / "file").write_text("x")
+    done = iocast(verb, tmp_path / "root", *more, "--out", tmp_path / "out")
+    assert done.returncode in (1, 2) and "999.0 TiB of --min-free" in done.stderr, done.stderr
+    assert "still holds" not in done.stderr and "--sweep" not in done.stderr, done.stderr
+    assert (theirs / "file").exists()
+
+
+def test_a_knee_search_says_again_what_stays_until_it_is_gone(
+    iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (root := tmp_path / "root").mkdir()
+    search = ("knee", root, "--slo", "p99(any) < 9s", "--set", "datasets=1", "--set", "objects=40", "--length", "200ms")
+    assert iocast(*search, "--out", tmp_path / "out", "--stop-latency", "any:1us").returncode == 1
+    (place,) = [one for one in (root / "iocast-campaign").iterdir() if one.is_dir()]
+    (manifest,) = place.rglob("*manifest*")
+    whole = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    for _ in range(2):
+        swept = iocast(*search, "--out", tmp_path / "out", "--sweep")
+        assert swept.returncode == 1 and f"'{place}' stays there" in " ".join(swept.stderr.split()), swept.stderr
+    manifest.write_bytes(whole)
+    swept = iocast(*search, "--out", tmp_path / "out", "--sweep")
+    assert swept.returncode == 0 and list(root.iterdir()) == [], swept.stderr
+
+
 def test_what_keeps_nothing_has_nothing_to_sweep(iocast: Iocast, tmp_path: Path) -> None:
     (tmp_path / "plan.yaml").write_text(CAMPAIGN)
     command = ("measure", "--backend", "dummy", "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
