@@ -27,7 +27,7 @@ from iocast.names import as_file_name
 from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
 from iocast.platform import dump, find_platform
 from iocast.predict import predict, ranks_per_node_of
-from iocast.question import Setting
+from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.text import (
@@ -272,18 +272,18 @@ def with_settings(runs: Sequence[Run], only: Mapping[str, str]) -> list[Run]:
         run
         for run in runs
         if all(
-            name in run.parameters and Setting.read(run.parameters[name]) == Setting.read(value)
-            for name, value in only.items()
+            name in run.parameters and meaning(run.parameters[name]) == meaning(value) for name, value in only.items()
         )
     ]
     if not found and runs:
         names = sorted({name for run in runs for name in run.parameters})
         for name, value in only.items():
-            values = list(dict.fromkeys(str(run.parameters[name]) for run in runs if name in run.parameters))
+            values = list(dict.fromkeys(run.parameters[name] for run in runs if name in run.parameters))
             if not values:
                 raise InputError(f"No run has the setting '{name}' of --only. {allowed_sentence(name, names)}")
-            if value not in values:
-                raise InputError(f"No run has {name}={value}, as --only wants. {allowed_sentence(value, values)}")
+            if meaning(value) not in map(meaning, values):
+                shown = list(map(str, values))
+                raise InputError(f"No run has {name}={value}, as --only wants. {allowed_sentence(value, shown)}")
         raise InputError("No run has all settings of --only together; leave one of them out.")
     return found
 

@@ -63,6 +63,15 @@ class Setting:
         return f"{self.number:.9g}{self.unit}" if self.number is not None else self.text
 
 
+def meaning(value: Any) -> Setting:
+    """A setting as other tools' results have it, to compare: without the unit, and true or false as 1 or 0, which some
+    tools write for them."""
+    read = Setting.read(value)
+    if read.number is None and read.text in ("true", "false"):
+        return Setting(float(read.text == "true"))
+    return Setting(read.number, read.text)
+
+
 def _rounded(value: float) -> float:
     """To 9 digits: sums of units differ in the last ones."""
     return float(f"{value:.9g}")

@@ -29,7 +29,7 @@ from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.phases import unit_entry
 from iocast.platform import Document, reference, set_path
-from iocast.question import Setting
+from iocast.question import Setting, meaning
 from iocast.run_directory import Point, is_table
 
 Array = NDArray[np.float64]
@@ -294,17 +294,14 @@ def different_tests(points: Sequence[Point]) -> str:
     differs only from placement to placement, as sizes do with strong scaling, the points are taken for one test."""
     free = {*NOT_OF_THE_WORKLOAD, *HOW_LONG, *OF_THE_CALL}
     settings = [
-        {name: Setting.read(value) for name, value in point.first.parameters.items() if name not in free}
-        for point in points
+        {name: meaning(value) for name, value in point.first.parameters.items() if name not in free} for point in points
     ]
     names = {name for one in settings for name in one}
     differing = {name for name in OF_THE_TEST if len({one[name] for one in settings if name in one}) > 1}
     by_place: dict[tuple[Any, ...], list[dict[str, Setting]]] = {}
     for point, one in zip(points, settings, strict=True):
         by_place.setdefault((*point.first.placement, point.waiting_factor), []).append(one)
-    differing |= {
-        name for name in names for those in by_place.values() if len({str(one.get(name)) for one in those}) > 1
-    }
+    differing |= {name for name in names for those in by_place.values() if len({one.get(name) for one in those}) > 1}
     if not differing:
         return ""
     tests: dict[tuple[str, ...], list[str]] = {}

@@ -20,6 +20,8 @@ from scipy.stats import binom, chi2
 from iocast import analytic, binaries
 from iocast.calibrate import rates
 from iocast.calibrate.rates import PARAMETERS, Placement, different_tests, find_posterior, rates_of
+from iocast.errors import InputError
+from iocast.forecast import with_settings
 from iocast.importers import import_files
 from iocast.platform import dump
 from iocast.run_directory import Run, group
@@ -160,6 +162,9 @@ def test_what_the_network_does_not_know_is_named(iocast: Call, tmp_path: Path) -
         ("block_size", ["1,1024", "2,512", "2,1024"], "block_size"),
         ("numjobs,runtime", ["1,36,60", "2,72,30", "2,72,60"], ""),
         ("kind", ["1,a", "1,a", "2,a"], ""),
+        ("direct", ["1,0", "1,false", "2,0"], ""),
+        ("direct", ["1,0", "1,true", "2,1"], "direct"),
+        ("block_size", ["1,4KiB", "1,4096", "2,4096"], ""),
     ],
 )
 def test_different_tests_have_no_common_forecast(tmp_path: Path, columns: str, rows: list[str], differing: str) -> None:
@@ -194,8 +199,19 @@ def test_one_test_of_several_is_chosen(iocast: Call, tmp_path: Path) -> None:
     page = (tmp_path / "chosen" / "report.html").read_text()
     assert "in 3 runs of" in page, "the page shows the runs of this test alone"
     for wrong in ("transfer_size=1GiB", "block_size=1"):
-        done = iocast(*ask, "--only", wrong, "--out", tmp_path / "none")
+        done = iocast(*ask, "--only", "transfer_size=1MiB", "--only", wrong, "--out", tmp_path / "none")
         assert done.returncode == 2 and "Allowed:" in done.stderr, done.stderr
+
+
+def test_the_setting_that_no_run_has_is_named(tmp_path: Path) -> None:
+    """And not another one of --only, that is written in another unit."""
+    (tmp_path / "t.csv").write_text("nodes,ppn,rate,size,api\n1,1,5,1048576,POSIX\n2,1,9,4096,MPIIO\n")
+    runs = [Run(path) for path in import_files([tmp_path / "t.csv"], tmp_path / "runs")]
+    assert [run.parameters["api"] for run in with_settings(runs, {"size": "1MiB"})] == ["POSIX"]
+    with pytest.raises(InputError, match=r"^No run has api=POSX"):
+        with_settings(runs, {"size": "1MiB", "api": "POSX"})
+    with pytest.raises(InputError, match="all settings of --only together"):
+        with_settings(runs, {"size": "1MiB", "api": "MPIIO"})
 
 
 def forecast(iocast: Call, platform: Path, *arguments: object) -> dict[str, Any]:
