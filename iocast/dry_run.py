@@ -259,7 +259,7 @@ def _stops(place: Path, extents: Sequence[Extent], free: float) -> list[str]:
         found.append(
             f"'{place}' has {quantity('bytes', free)} free, less than the {quantity('bytes', least)} of --min-free."
         )
-    elif free - needed < least:
+    elif least and free - needed < least:  # without --min-free the table has a warning
         found.append(
             f"'{place}' has {quantity('bytes', free)} free, of which a run takes {quantity('bytes', needed)}; that "
             f"leaves less than the {quantity('bytes', least)} of --min-free, which would end the run."

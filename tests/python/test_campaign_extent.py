@@ -13,7 +13,7 @@ import pytest
 
 from iocast.campaign import MAX_ITERATIONS, POSIX, SharedUse, read_plan
 from iocast.claim import Claim
-from iocast.dry_run import OWN_INODES, dry_run, dry_run_text
+from iocast.dry_run import OWN_INODES, Extent, _stops, dry_run, dry_run_text
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -166,6 +166,13 @@ def test_more_than_is_free_is_a_warning(root: Path) -> None:
     assert "WARNING" not in dry_run_text(answer)
     answer["free"]["bytes"] = answer["peak"]["bytes"] - 1
     assert "WARNING: more bytes are needed than are free" in dry_run_text(answer)
+
+
+@pytest.mark.parametrize(("min_free", "free", "stops"), [(0, 1, 0), (0, 3, 0), (1, 1, 1), (1, 2, 1), (1, 4, 0)])
+def test_only_min_free_stops_for_want_of_space(tmp_path: Path, min_free: int, free: int, stops: int) -> None:
+    """Of a run of 2 TB, in TB; without the limit the table warns."""
+    run = Extent("a", 1, 1, 1, 1, 1, 1, 1, 2 * 10**12, 0, 2 * 10**12, 0.0, 0.0, min_free=min_free * 1e12)
+    assert ["of --min-free" in one for one in _stops(tmp_path, [run], free * 1e12)] == [True] * stops
 
 
 def test_what_would_stop_the_campaign_stops_this(iocast: Iocast, root: Path, tmp_path: Path) -> None:
