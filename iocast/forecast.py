@@ -31,7 +31,6 @@ from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.text import (
-    ROUGHLY,
     bulk_text,
     interval,
     one_sided,
@@ -432,7 +431,7 @@ def _narrowing(phases: Sequence[PhaseForecast]) -> str:
                 where = made["placement"]
                 target = f"{where['nodes']}x{where['ranks_per_node']:g}"
                 return (
-                    f"{ROUGHLY.capitalize()}: a run nearer to this scale narrows it. With N nodes that you can "
+                    f"Without a value: a run nearer to this scale narrows it. With N nodes that you can "
                     f"measure: iocast plan --platform {shlex.quote(str(one.fitted))} --nodes N --target {target}"
                 )
     return ""

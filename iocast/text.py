@@ -49,6 +49,8 @@ TOO_WIDE = 30.0
 """Upper over lower end of an interval, from which on only the range is printed."""
 ROUGHLY = "order of magnitude only"
 """In the place of the value of such an interval."""
+MAGNITUDE = 100.0
+"""Upper over lower end up to which that is true: ten times either way."""
 NARROWED = "a run nearer to this scale narrows it: iocast plan proposes one"
 
 
@@ -87,8 +89,12 @@ def rule_beside(made: dict[str, Any], shown: Callable[[float], str]) -> str | No
         return None
     if not too_wide(made["quantities"]["rate"]):
         return f"{shown(rule.rate)} ({rule.text})"
-    rates = [one["rate"] for one in made["baselines"].values() if isinstance(one.get("rate"), int | float)]
-    return f"{shown(min(rates))} .. {shown(max(rates))} (all rules)"
+    # A line can fall below zero: it says nothing.
+    rates = {n: r for n, one in made["baselines"].items() if isinstance(r := one.get("rate"), int | float) and r > 0}
+    low, high = min(rates, key=rates.__getitem__), max(rates, key=rates.__getitem__)
+    if rates[high] <= MAGNITUDE * rates[low]:
+        return f"{shown(rates[low])} .. {shown(rates[high])} (all rules)"
+    return f"rules disagree: {shown(rates[low])} ({low}) .. {shown(rates[high])} ({high})"
 
 
 CHANCE = 0.05
@@ -259,7 +265,16 @@ def interval(kind: str, answer: dict[str, Any]) -> list[str]:
     if low is None:
         return [quantity(kind, value), "not known"]
     between = f"{quantity(kind, low)} .. {quantity(kind, high)}"
-    return [ROUGHLY, between] if too_wide(answer) else [quantity(kind, value), between]
+    return [roughly(answer), between] if too_wide(answer) else [quantity(kind, value), between]
+
+
+def roughly(answer: Mapping[str, Any]) -> str:
+    """What stands in the place of a value whose interval is too wide: how wide, where that is more than an order of
+    magnitude either way."""
+    low, high = answer["low"], answer["high"]
+    if high <= MAGNITUDE * low:
+        return ROUGHLY
+    return f"not known: a factor of {high / low:,.3g}" if 0 < high < 1e6 * low else "not known"
 
 
 def too_wide(answer: dict[str, Any]) -> bool:
@@ -311,7 +326,7 @@ def total_text(found: Mapping[str, Any], around: str = "") -> str:
         return f"No total over the phases ({names}): how long {' and '.join(found['unknown'])} lasts is not known."
     seconds, ends = found["seconds"], found["range"]
     if too_wide(seconds):
-        return f"All phases together ({names}): {_seconds_between(seconds)} long, {ROUGHLY}."
+        return f"All phases together ({names}): {_seconds_between(seconds)} long, {roughly(seconds)}."
     text = f"All phases together ({names}): {quantity('', seconds['value'])} long"
     text += f" ({_seconds_between(seconds)})" if seconds["low"] is not None else ""
     text += f" ({around}: {_seconds_between(ends)})" if ends else ""

@@ -12,7 +12,7 @@ from typing import Any
 from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
-from iocast.text import NARROWED, ROUGHLY, rule_beside
+from iocast.text import NARROWED, roughly, rule_beside
 from iocast.total import are_bulk, bytes_per_second, moves_bulk, of_one_workload, range_of_seconds, total
 
 MAX_ROWS = 20
@@ -150,7 +150,12 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
     header = [h for h in header if h not in optional or any(row.get(h, units.NOTHING) not in empty for row in cells)]
     rows = [[row.get(name, units.NOTHING) for name in header] for row in cells]
     title = "Time and bandwidth by phase" if by_time else "Forecasts for the target scales"
-    return Grid(title, header, rows, _note(rows, len(forecasts)))
+    return Grid(
+        title,
+        header,
+        rows,
+        _note(any(evidence.is_wide(one["quantities"]["rate"]) for one in forecasts[:MAX_ROWS]), len(forecasts)),
+    )
 
 
 def time(forecast: Mapping[str, Any]) -> str | None:
@@ -158,7 +163,8 @@ def time(forecast: Mapping[str, Any]) -> str | None:
     seconds = (forecast.get("seconds") or {}).get("value")
     if seconds is None:
         return None
-    return ROUGHLY if evidence.is_wide(forecast["quantities"]["rate"]) else units.repeated(seconds, repeats(forecast))
+    rate = forecast["quantities"]["rate"]
+    return roughly(rate) if evidence.is_wide(rate) else units.repeated(seconds, repeats(forecast))
 
 
 def repeats(forecast: Mapping[str, Any]) -> int:
@@ -168,7 +174,8 @@ def repeats(forecast: Mapping[str, Any]) -> int:
 
 def _bandwidth(forecast: Mapping[str, Any]) -> str:
     found = bandwidth(forecast)
-    return ROUGHLY if found and evidence.is_wide(forecast["quantities"]["rate"]) else units.bandwidth(found)
+    rate = forecast["quantities"]["rate"]
+    return roughly(rate) if found and evidence.is_wide(rate) else units.bandwidth(found)
 
 
 def _together(forecasts: list[dict[str, Any]], sources: Sources) -> list[dict[str, str]]:
@@ -179,14 +186,15 @@ def _together(forecasts: list[dict[str, Any]], sources: Sources) -> list[dict[st
         systems = {evidence.system_of(sources, dict(one)) for one in phases}
         if found is None or found["unknown"] or len(systems) > 1:
             continue
-        wide = any(evidence.is_wide(one["quantities"]["rate"]) for one in phases)
+        rates = [one["quantities"]["rate"] for one in phases]
+        wide = next((roughly(rate) for rate in rates if evidence.is_wide(rate)), "")
         rows.append(
             {
                 "phase": "all phases" + (f" ({system})" if (system := systems.pop()) else ""),
                 "nodes × ranks": _placement(phases[0]),
-                "time": ROUGHLY if wide else units.seconds(found["seconds"]["value"]),
-                "bandwidth": ROUGHLY if wide and found["bytes"] else units.bandwidth(found["bytes_per_second"] or None),
-                "operations": ROUGHLY if wide else units.rate(found["rate"]),
+                "time": wide or units.seconds(found["seconds"]["value"]),
+                "bandwidth": (found["bytes"] and wide) or units.bandwidth(found["bytes_per_second"] or None),
+                "operations": wide or units.rate(found["rate"]),
                 _between_heading(forecasts): _ends(found["seconds"], found["range"], units.seconds),
             }
         )
@@ -236,7 +244,7 @@ def _of_run(run: Run, names: list[str]) -> Grid:
     who = f"{run.name}: {_where(run.document['placement'])}"
     header = ["phase", "time", "bandwidth", "operations", "where the time goes"]
     every = [*rows[:MAX_ROWS], *([together] if len(rows) > 1 else [])]
-    return Grid(f"Time and bandwidth by phase, {who}", header, every, _note([], len(names)))
+    return Grid(f"Time and bandwidth by phase, {who}", header, every, _note(False, len(names)))
 
 
 def _is_of_bytes(phase: Mapping[str, Any]) -> bool:
@@ -290,7 +298,7 @@ def bandwidth(forecast: Mapping[str, Any]) -> float | None:
 
 
 def _value(rate: Mapping[str, Any]) -> str:
-    return ROUGHLY if evidence.is_wide(dict(rate)) else units.rate(rate["value"], rate.get("unit"))
+    return roughly(rate) if evidence.is_wide(dict(rate)) else units.rate(rate["value"], rate.get("unit"))
 
 
 def between(forecast: Mapping[str, Any], by_time: bool) -> str:
@@ -347,8 +355,8 @@ def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _note(rows: list[list[str]], count: int) -> str:
+def _note(is_wide: bool, count: int) -> str:
     left = count - MAX_ROWS
     more = [f"{left} more {'is' if left == 1 else 'are'} in the tables below."] if left > 0 else []
-    wide = [f"{ROUGHLY[0].upper()}{ROUGHLY[1:]}: {NARROWED}."] if any(ROUGHLY in row for row in rows) else []
+    wide = [f"Without a value: {NARROWED}."] if is_wide else []
     return " ".join([*wide, *more])

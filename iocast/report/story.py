@@ -19,7 +19,7 @@ from iocast.report.answers import Grid
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
-from iocast.text import ROUGHLY, one_sided, too_wide
+from iocast.text import one_sided, roughly, too_wide
 from iocast.total import are_bulk, moves_bulk
 
 SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
@@ -284,7 +284,7 @@ def _phase_answer(forecast: dict[str, Any], name: str, by_time: bool) -> str:
     if not by_time or not known:
         return f"{name} {_rate_with_interval(forecast)}"
     if evidence.is_wide(forecast["quantities"]["rate"]):
-        return f"{name} {answers.between(forecast, by_time)} ({ROUGHLY})"
+        return f"{name} {answers.between(forecast, by_time)} ({roughly(forecast['quantities']['rate'])})"
     return f"{name} {' at '.join(known)}"
 
 
@@ -315,7 +315,7 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     forecast, measured = (units.rate(rate[key], rate.get("unit")) for key in ("forecast", "measured"))
     where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was"
     if evidence.is_wide(rate):
-        return f"{where} {_rate_span(rate)} ({ROUGHLY}); {measured} {what}."
+        return f"{where} {_rate_span(rate)} ({roughly(rate)}); {measured} {what}."
     where += f" {forecast}"
     return f"{where}, {_beyond(float(rate['error']))} the {measured} that {what}."
 
@@ -547,7 +547,7 @@ def _rate_with_interval(forecast: dict[str, Any]) -> str:
     text = units.rate(rate["value"], rate.get("unit"))
     if rate.get("low") is not None and rate.get("high") is not None:
         if too_wide(rate):
-            return f"{_rate_span(rate)} ({ROUGHLY})"
+            return f"{_rate_span(rate)} ({roughly(rate)})"
         text += f" ({_rate_span(rate)})"
     return text
 
@@ -560,7 +560,7 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
     unseen = "on data it had not seen" if checked else "on data it was fitted to"
     if rate:
         unit = rate.get("unit")
-        shown = ROUGHLY if evidence.is_wide(rate) else f"forecast {units.rate(rate['forecast'], unit)}"
+        shown = roughly(rate) if evidence.is_wide(rate) else f"forecast {units.rate(rate['forecast'], unit)}"
         note = f"{shown}, measured {units.rate(rate['measured'], unit)}"
         cards.append(
             Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note)

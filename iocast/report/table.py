@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.report import units
-from iocast.text import NARROWED, ROUGHLY, kind_of_row, too_wide
+from iocast.text import NARROWED, kind_of_row, roughly, too_wide
 
 WRITERS = {
     "money": units.money,
@@ -26,7 +26,7 @@ class Column:
     """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share,
     chance, factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`).
     With `to` the cell is an interval, from this key's value to that key's. `within` are the keys of a forecast's
-    interval: where that is too wide, the cell is not the value but ROUGHLY."""
+    interval: where that is too wide, the cell has `roughly` and not the value."""
 
     key: str
     title: str
@@ -36,17 +36,23 @@ class Column:
 
     def is_wide(self, row: dict[str, Any]) -> bool:
         """Whether the row's interval is so wide that the value is no answer."""
+        ends = self._ends(row)
+        return ends is not None and too_wide(ends)
+
+    def _ends(self, row: dict[str, Any]) -> dict[str, Any] | None:
+        """Of the row's interval; None where the cell has no value with one."""
         ends = self.within
         if ends is None and self.kind == "quantity" and self.key in ("forecast", "value"):
             ends = ("low", "high")
         if ends is None or self.to is not None or None in (low_high := [row.get(end) for end in ends]):
-            return False
-        return too_wide(dict(zip(("low", "high"), low_high, strict=True)))
+            return None
+        return dict(zip(("low", "high"), low_high, strict=True))
 
     def text(self, row: dict[str, Any]) -> str:
         value = row.get(self.key)
         if self.to is None:
-            return ROUGHLY if self.is_wide(row) else self._one(row, value)
+            ends = self._ends(row)
+            return roughly(ends) if ends is not None and too_wide(ends) else self._one(row, value)
         end = row.get(self.to)
         if value is None or end is None:
             return units.NOTHING
@@ -91,6 +97,6 @@ class Table:
 
     @property
     def notes(self) -> str:
-        """The note, and where a cell is ROUGHLY, which run would narrow it."""
+        """The note, and where a cell has no value, which run would narrow it."""
         wide = any(c.is_wide(row) for c in self.columns for row in self.rows)
-        return f"{self.note} {ROUGHLY.capitalize()}: {NARROWED}.".strip() if wide else self.note
+        return f"{self.note} Without a value: {NARROWED}.".strip() if wide else self.note

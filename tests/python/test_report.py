@@ -25,7 +25,7 @@ from iocast.report.figures import style, throughput, whatif
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
 from iocast.study import words
-from iocast.text import one_sided, rule_of
+from iocast.text import interval, one_sided, rule_of
 
 FIGURES = figures.all_figures()
 
@@ -752,6 +752,38 @@ def test_an_interval_that_says_nothing_is_a_range_wherever_it_stands():
     assert column.text(row) == "order of magnitude only" and column.text(row | {"low": value / 5}) == units.quantity(
         "rate", value
     )
+
+
+@pytest.mark.parametrize(
+    ("times", "words", "rules"),
+    [
+        (6, "order of magnitude only", "200 /s .. 7.20 k/s (all rules)"),
+        (20, "not known: a factor of 400", "rules disagree: 200 /s (last value) .. 80.0 k/s (closed M/M/c)"),
+        (2e3, "not known", "rules disagree: 200 /s (last value) .. 800 M/s (closed M/M/c)"),
+    ],
+)
+def test_in_the_place_of_a_value_stands_how_wide_its_interval_is(times: float, words: str, rules: str) -> None:
+    """On the terminal and the page alike. A rule that says 0 says nothing."""
+    rate = {"value": 1000.0, "low": 1000 / times, "high": 1000 * times}
+    made = {
+        "phase": "benchmark",
+        "placement": {"ranks": 256, "nodes": 64, "ranks_per_node": 4},
+        "level": 0.9,
+        "waiting_factor": 0,
+        "quantities": {"rate": rate},
+        "baselines": {
+            "straight line": {"rate": 0.0},
+            "last value": {"rate": 200.0},
+            "closed M/M/c": {"rate": 200 * times**2},
+        },
+    }
+    assert interval("rate", rate)[0] == words
+    (grid,) = answers.grids(sources_of(made))
+    cells = dict(zip(grid.header, (cell.replace(units.SPACE, " ") for cell in grid.rows[0]), strict=True))
+    assert cells["forecast"] == words and cells["simple rule"] == rules
+    assert f"({words})" in story.tell(sources_of(made)).headline
+    (table,) = [one for one in tables.all_tables(sources_of(made)) if one.name == "forecasts"]
+    assert words in [column.text(table.rows[0]) for column in table.columns]
 
 
 @pytest.mark.parametrize("points", [["n1"], [None], 7, "n1"])
