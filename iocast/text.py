@@ -274,7 +274,7 @@ def roughly(answer: Mapping[str, Any]) -> str:
     low, high = answer["low"], answer["high"]
     if high <= MAGNITUDE * low:
         return ROUGHLY
-    return f"not known: a factor of {high / low:,.3g}" if 0 < high < 1e6 * low else "not known"
+    return f"not known: a factor of {float(f'{high / low:.3g}'):,.0f}" if 0 < high < 1e6 * low else "not known"
 
 
 def too_wide(answer: dict[str, Any]) -> bool:
