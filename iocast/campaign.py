@@ -1019,7 +1019,8 @@ def require_few_objects(
 
 class Campaign:
     """A campaign directory: campaign.json and runs/<name>/. Opening one again goes on with what is missing. Use as a
-    context manager: until it is closed this process owns the directory, and DIR/iocast-campaign."""
+    context manager: until it is closed this process owns the directory, and DIR/iocast-campaign. `sweeps`: it is opened
+    to be swept, at any rate."""
 
     def __init__(
         self,
@@ -1033,6 +1034,7 @@ class Campaign:
         only_nodes: int | None = None,
         ending: Ending | None = None,
         use: SharedUse = ALONE,
+        sweeps: bool = False,
     ) -> None:
         check_root(backend, root)
         for point in plan.points:
@@ -1042,7 +1044,7 @@ class Campaign:
         check_out(out)
         self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
-        self.backend, self.use = backend, use
+        self.backend, self.use, self._sweeps = backend, use, sweeps
         self.scratch = self.root and self.root / SCRATCH
         self.drops_caches = plan.drop_caches and can_drop_caches()
         self._owned = Owned(out, self.scratch, use.take_over)
@@ -1089,7 +1091,8 @@ class Campaign:
         check_same(self.json, plan, out, self.root, backend, self.seed)
         self.json.setdefault("id", secrets.token_hex(8))  # of before campaigns had one
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
-        if self.json.get("max_rate", "") != self.use.max_rate:
+        # A sweep may be faster or slower than what was measured.
+        if not self._sweeps and self.json.get("max_rate", "") != self.use.max_rate:
             if any(run.status == "complete" for run in self.runs):
                 raise InputError(
                     f"The campaign in '{out}' was begun with another --max-rate, or with none; repeat it, or choose "

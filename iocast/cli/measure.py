@@ -206,7 +206,7 @@ def measure(
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=left.interrupted) as steps:
         work = Campaign(
             directory, runs, out, seed,
-            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use,
+            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use, sweeps=sweep,
         )  # fmt: skip
         left.work = work
         with left.named(*((Ended,) if sweep else (InputError, RunError))), work:

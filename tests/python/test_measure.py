@@ -264,6 +264,20 @@ def test_a_pilot_run_keeps_to_the_objects_that_the_campaign_sets(tmp_path: Path,
     assert wanted[0] == pilot.settings["iterations"] and wanted[1] in {run.settings["iterations"] for run in runs[1:]}
 
 
+def test_a_sweep_may_have_another_rate_than_what_was_measured(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(CAMPAIGN)
+    (root := tmp_path / "root").mkdir()
+    command = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out")
+    done = iocast(*command, "--max-rate", "20000/s")
+    assert done.returncode == 0, done.stderr
+    other = iocast(*command, "--max-rate", "30000/s")
+    assert other.returncode == 2 and "was begun with another --max-rate" in other.stderr
+    for rate in ((), ("--max-rate", "30000/s")):
+        swept = iocast(*command, *rate, "--sweep")
+        assert swept.returncode == 0 and "Nothing of the campaign" in swept.stdout, swept.stderr
+    assert iocast(*command, "--max-rate", "20000/s").returncode == 0, "the campaign's own rate stays"
+
+
 def test_a_sweep_leaves_what_the_campaign_did_not_begin(iocast: Iocast, tmp_path: Path) -> None:
     """Neither another campaign's data set of the same name is touched, nor is a wrong --out called clean."""
     (tmp_path / "plan.yaml").write_text(CAMPAIGN)
