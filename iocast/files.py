@@ -239,12 +239,22 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
     require("workload.parameters", workload.get("parameters"), dict, "a map")
     require("placement", content.get("placement"), dict, "a map")
     for key in ("ranks", "nodes", "ranks_per_node"):
+        if key not in placement and not partial:
+            raise InputError(f"The file '{path}', placement, has no '{key}'; the file is damaged, or was edited.")
         value = placement.get(key)
         whole = isinstance(value, int) and not isinstance(value, bool)
         mean = key == "ranks_per_node" and isinstance(value, float)  # where nodes had unlike numbers
         counted = (whole or mean) and isinstance(value, int | float) and 1 <= value < 2**53
         if not (value is None and key != "ranks") and not counted:
             refuse(f"placement.{key}", value, "a number from 1 on")
+    for key in ("waiting_factor", "think_time"):
+        if (value := (workload.get("parameters") or {}).get(key, 0)) is not None or key == "waiting_factor":
+            try:
+                known = not isinstance(value, bool) and 0 <= float(value) <= 1e300
+            except (TypeError, ValueError, OverflowError):
+                known = False
+            if not known:
+                refuse(f"workload.parameters.{key}", value, "a number from 0 on")
     require("environment", content.get("environment") or {}, dict, "a map")
     require("phases", content.get("phases"), list, "a list")
     for number, phase in enumerate(content.get("phases") or []):
@@ -265,7 +275,12 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
             parts.append((f"{where}.latency.{operation}", of))
         for place, values in parts:
             for key, value in values.items():
-                if value is None or (isinstance(value, str) and place == where and key not in MEASURED):
+                if value is None or (
+                    isinstance(value, str)
+                    and place == where
+                    and key not in MEASURED
+                    and not str(key).endswith("_seconds")
+                ):
                     continue
                 if isinstance(value, dict | list | str) or (place != where and isinstance(value, bool)):
                     refuse(f"{place}.{key}", value, "a number")

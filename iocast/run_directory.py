@@ -164,7 +164,7 @@ class Run:
     def placement(self) -> tuple[int, int]:
         """Nodes, ranks per node; of an imported run with unlike nodes their mean, which is no whole number."""
         where = self.json["placement"]
-        if where["nodes"] is None:
+        if where["nodes"] is None or where["ranks_per_node"] is None:
             raise InputError(
                 f"The imported run '{self.path}' does not say on how many nodes it ran; import it again with --nodes."
             )

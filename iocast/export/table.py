@@ -116,7 +116,11 @@ def histograms_by_phase(path: Path, run: dict[str, Any]) -> dict[int, dict[str, 
     for tag, start, histogram in read_log(path / "latency.hlog"):
         own = places.get(tag, [])
         # Imported phases may lack histograms; their start then tells which phase it is.
-        same = [n for n in own if abs((run["phases"][n]["start_seconds"] or 0) - start) < 1e-3] if len(own) > 1 else own
+        same = (
+            [n for n in own if abs((run["phases"][n].get("start_seconds") or 0) - start) < 1e-3]
+            if len(own) > 1
+            else own
+        )
         if len(same) != 1 and seen[tag] >= len(own):
             raise InputError(
                 f"The log '{path / 'latency.hlog'}' has more intervals of '{tag}' than run.json has such phases."

@@ -109,16 +109,31 @@ def test_anything_in_the_place_of_a_run_s_number_is_read_or_refused(fuzz: Fuzz) 
 
     gather(run["phases"], ("phases",))
     assert len(places) > 60
+    parameters = run["workload"]["parameters"]
     places |= {(key,): (run, key) for key in ("source", "seed", "label", "status", "workload", "placement")}
+    places |= {("parameters", key): (parameters, key) for key in ("waiting_factor", "think_time")}
+    places |= {("placement", key): (run["placement"], key) for key in run["placement"]}
+    absent = object()
     (directory := fuzz.directory / "one").mkdir()
     for shape, (holder, key) in places.items():
-        for spoilt in ("x", None, [], {}, True, -1, 1e301):
-            right, holder[key] = holder[key], spoilt
+        for spoilt in ("x", None, [], {}, True, -1, 1e301, absent):
+            if spoilt is absent and not isinstance(holder, dict):
+                continue
+            kept = list(holder.items()) if isinstance(holder, dict) else []
+            right, holder[key] = holder[key], None if spoilt is absent else spoilt
+            if spoilt is absent:
+                del holder[key]
             (directory / "run.json").write_text(json.dumps(run))
-            holder[key] = right
+            if isinstance(holder, dict):
+                holder.clear()
+                holder.update(kept)
+            else:
+                holder[key] = right
             try:
                 list(rows_of(directory))
-                _ = Run(directory).content
+                read = Run(directory)
+                _ = read.content, read.placement, read.waiting_factor, read.think_time
+                assert spoilt != "x" or not str(shape[-1]).endswith("_seconds"), shape
             except InputError as error:
                 assert str(directory) in str(error)
             except Exception as error:
