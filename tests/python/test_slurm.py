@@ -68,7 +68,7 @@ def test_scripts_one_for_each_number_of_nodes(tmp_path: Path, iocast: Iocast) ->
         "--json",
     )
     done = iocast(
-        *ask, "--slurm-time", "2:00:00", "--slurm-option=--partition=compute", "--set", "objects=7", "--seed", "3"
+        *ask, "--slurm-time", "2:00:00", "--slurm-option=--partition=compute", "--set", "objects=70", "--seed", "3"
     )
     assert done.returncode == 0, done.stderr
     printed = json.loads(done.stdout)
@@ -76,7 +76,7 @@ def test_scripts_one_for_each_number_of_nodes(tmp_path: Path, iocast: Iocast) ->
     text = Path(printed["scripts"][1]).read_text()
     for line in ("--nodes=4", "--exclusive", "--time=2:00:00", "--partition=compute", "--signal=B:USR1@60"):
         assert f"#SBATCH {line}\n" in text
-    assert "--set objects=7" in text and "--seed 3" in text and text.rstrip().endswith("--only-nodes 4")
+    assert "--set objects=70" in text and "--seed 3" in text and text.rstrip().endswith("--only-nodes 4")
     subprocess.run(["bash", "-n", printed["scripts"][1]], check=True)
     assert not (tmp_path / "out" / "campaign.json").exists()
     for wrong, words in (
