@@ -17,6 +17,8 @@ MOVES_DATA = (*WRITES, *READS)
 """Operations whose size is bytes of content; that of others counts entries or nothing."""
 MOST = 2_000_000
 """Operations that are counted; where a placement's ranks have more together, some of them stand for all."""
+FEW = 10_000
+"""The same where only the kinds of operations matter."""
 SMALL = ((2, 2), (3, 2), (2, 4))
 """Placements that show how what is used grows with nodes and with ranks on each."""
 FORESEEN = 0.05
@@ -31,8 +33,9 @@ UNSOLVED = (
 def phase_operations(
     workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int
 ) -> dict[str, dict[str, float]]:
-    """By phase how many operations of each kind the ranks that were counted ask for; phases without any too."""
-    counted = binaries.resolve_workload(workload, settings, nodes, ranks_per_node, MOST)["counted"]
+    """By phase how many operations of each kind the ranks that were counted ask for; phases without any too. A message
+    needs the kinds alone, and its reader does not wait: few ranks are counted."""
+    counted = binaries.resolve_workload(workload, settings, nodes, ranks_per_node, FEW)["counted"]
     return {one["name"]: one["operations"] for one in counted["phases"]}
 
 

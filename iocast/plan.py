@@ -221,7 +221,7 @@ class Ensemble:
             self.phase,
             [p["name"] for p in binaries.resolve_workload(self.pattern, ten, 1, 1)["phases"]],
             self.pattern,
-            lambda: phase_operations(self.pattern, ten, 2, 2),
+            lambda: phase_operations(self.pattern, ten | dict.fromkeys(self._short, "1"), 2, 2),
         )  # before millions of operations are counted
         phases = profile(self.pattern, ten, 2, 2)["phases"]
         return float(sum(phases[self.phase]["operations"].values())) / (4 * 10)
