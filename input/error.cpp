@@ -46,8 +46,12 @@ std::string allowed_sentence(std::string_view given, std::span<const std::string
   if (allowed.empty())
     return "Nothing is allowed here.";
   const std::string match = nearest_match(given, allowed);
+  std::vector<std::string_view> once; // a pattern and a file of the catalogue may share a name
+  for (const auto& name : allowed)
+    if (std::find(once.begin(), once.end(), name) == once.end())
+      once.push_back(name);
   return fmt::format("{}Allowed: {}.", match.empty() ? "" : fmt::format("Did you mean '{}'? ", match),
-                     fmt::join(allowed, ", "));
+                     fmt::join(once, ", "));
 }
 
 std::string printable(std::string_view text, size_t most)

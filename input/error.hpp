@@ -22,7 +22,7 @@ struct RunError : std::runtime_error {
 /// The member of `allowed` with the smallest edit distance to `given`; empty when nothing is near.
 std::string nearest_match(std::string_view given, std::span<const std::string> allowed);
 
-/// "Did you mean 'x'? Allowed are a, b, c." for the end of an error message.
+/// "Did you mean 'x'? Allowed: a, b, c." for the end of an error message; each name once.
 std::string allowed_sentence(std::string_view given, std::span<const std::string> allowed);
 
 /// Text from elsewhere, for a message: without control characters, and cut at `most` characters.

@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,8 @@ class Claim:
             before = _read(self.path)
             if before is None:  # released meanwhile
                 return
-            self._require_dead(before, take_over)
+            if refusal := _refusal(self.path, before, self.content, take_over, _age):
+                raise InputError(refusal)
             fresh = self.path.with_name(f".{NAME}.{self.token}")
             file = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
             try:
@@ -195,57 +196,57 @@ class Claim:
                     return
             self.predecessor = before
 
-    def _require_dead(self, owner: dict[str, Any], take_over: bool) -> None:
-        place, own = self.path.parent, self.content
-        who = _who(owner)
-        if _is_near(owner, own):
-            if refusal := _in_use(place, owner):
-                raise InputError(refusal)
-            return
-        if _started_again(owner, own):
-            return
-        try:
-            silent = _age(self.path)
-        except OSError as error:
-            raise InputError(
-                f"The directory '{place}' is in use by {who}; how long ago its last sign of life was can't be seen:"
-                f" {error.strerror or error}. Give the same command again."
-            ) from error
-        # A sign of life far in the future is a clock's that was set back since: it would never grow old.
-        if abs(silent) < SILENCE:
-            raise InputError(
-                f"The directory '{place}' is in use by {who}; its last sign of life was {max(silent, 0):.0f} s ago. "
-                f"After {SILENCE:.0f} s without one, --take-over continues its work here."
-            )
-        if not take_over:
-            last = (
-                f"without a sign of life for {silent:.0f} s"
-                if silent > 0
-                else f"with a sign of life {-silent:.0f} s in the future"
-            )
-            raise InputError(
-                f"The directory '{place}' is claimed by {who}, {last}. Make sure that it has ended there with all its "
-                "ranks, then give --take-over."
-            )
-
     def _live(self) -> None:
         while not self._ended.wait(BEAT):
             with contextlib.suppress(OSError):
                 _touch(self._file)
 
 
-def live_owner(directory: Path) -> str:
-    """Why a claim to the directory would be refused now, as a sentence; "" when nobody has it, or its owner here is
-    dead. Nothing is touched, so whether an owner on another host lives stays open."""
+def live_owner(directory: Path, take_over: bool = False) -> str:
+    """Why a claim to the directory would be refused now, as a sentence; "" for nothing. Nothing is touched, so that the
+    age of a sign of life is by this host's clock."""
     owner = _read(directory / NAME)
-    if not owner:
+    if owner is None:
         return ""
-    own = _own("", "")
+    return _refusal(
+        directory / NAME, owner, _own("", ""), take_over, lambda path: time.time() - os.lstat(path).st_mtime
+    )
+
+
+def _refusal(
+    path: Path, owner: dict[str, Any], own: dict[str, Any], take_over: bool, age: Callable[[Path], float]
+) -> str:
+    """Why the owner's claim can't be replaced, as a sentence; "" when it can: it is dead, or silent elsewhere and
+    `take_over` was given. `age`: seconds since the last sign of life."""
+    place, who = path.parent, _who(owner)
+    if _is_near(owner, own):
+        return _in_use(place, owner)
     if _started_again(owner, own):
         return ""
-    if _is_near(owner, own):
-        return _in_use(directory, owner)
-    return f"The directory '{directory}' is claimed by {_who(owner)}; see whether it is still at work."
+    try:
+        silent = age(path)
+    except OSError as error:
+        return (
+            f"The directory '{place}' is in use by {who}; how long ago its last sign of life was can't be seen:"
+            f" {error.strerror or error}. Give the same command again."
+        )
+    # A sign of life far in the future is a clock's that was set back since: it would never grow old.
+    if abs(silent) < SILENCE:
+        return (
+            f"The directory '{place}' is in use by {who}; its last sign of life was {max(silent, 0):.0f} s ago. "
+            f"After {SILENCE:.0f} s without one, --take-over continues its work here."
+        )
+    if take_over:
+        return ""
+    last = (
+        f"without a sign of life for {silent:.0f} s"
+        if silent > 0
+        else f"with a sign of life {-silent:.0f} s in the future"
+    )
+    return (
+        f"The directory '{place}' is claimed by {who}, {last}. Make sure that it has ended there with all its "
+        "ranks, then give --take-over."
+    )
 
 
 def _who(owner: dict[str, Any]) -> str:

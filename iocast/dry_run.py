@@ -103,6 +103,7 @@ def dry_run(
     backend: Backend,
     role: str | None = None,
     limits: Sequence[str] = (),
+    take_over: bool = False,
 ) -> dict[str, Any]:
     """Runs that `iocast measure` would make now, with place, files, bytes, inodes, ranks and minutes.
 
@@ -157,7 +158,9 @@ def dry_run(
     if place is not None:
         room = os.statvfs(place)
         answer["free"] = {"bytes": room.f_bavail * room.f_frsize, "inodes": room.f_favail if room.f_files else None}
-        answer["stops"] = _stops(place, extents, answer["free"]["bytes"]) if extents else []
+        answer["stops"] = _stops(place, out, extents, answer["free"]["bytes"], take_over) if extents else []
+    elif owner := live_owner(out, take_over):
+        answer["stops"] = [owner]
     return answer | ({"pilot": pilot} if pilot else {})
 
 
@@ -246,12 +249,13 @@ def without_object_limit(limits: Sequence[str]) -> list[str]:
     return [one for one in limits if not re.fullmatch(rf"{OBJECT_LIMIT}=0*[1-9]\d*", one)]
 
 
-def _stops(place: Path, extents: Sequence[Extent], free: float) -> list[str]:
-    """Why the campaign would be stopped now, a sentence each: somebody else works in the place, or --min-free."""
+def _stops(place: Path, out: Path, extents: Sequence[Extent], free: float, take_over: bool) -> list[str]:
+    """Why the campaign would be stopped now, a sentence each: somebody else works in the place or into `out`, or
+    --min-free."""
     scratch, found = place / SCRATCH, []
     if scratch.is_symlink() or (scratch.exists() and not scratch.is_dir()):
         found.append(foreign(scratch))
-    elif owner := live_owner(scratch):
+    elif owner := live_owner(out, take_over) or live_owner(scratch, take_over):
         found.append(owner)
     least = max((one.min_free for one in extents), default=0.0)
     needed = max((one.peak_bytes for one in extents), default=0)

@@ -127,8 +127,6 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
                         : read_workload(entry.name, YamlNode::parse(entry.example, entry.name));
       names.push_back(entry.name);
     }
-    std::sort(names.begin(), names.end()); // a pattern may have the name of a file
-    names.erase(std::unique(names.begin(), names.end()), names.end());
     throw InputError(fmt::format("There is no workload '{}'. {}", name_or_file, allowed_sentence(name_or_file, names)));
   }();
   for (const auto& setting : settings) {

@@ -178,7 +178,9 @@ def measure(
         from iocast.dry_run import dry_run_text, refusal_of, without_object_limit
 
         check_backend(storage, runs.workload, settings_of_a_run(runs), without_object_limit(use.limits))
-        extent = extent_of(directory, runs, out, seed, backend=storage, role=role, limits=use.limits)
+        extent = extent_of(
+            directory, runs, out, seed, backend=storage, role=role, limits=use.limits, take_over=take_over
+        )
         print(json.dumps(extent) if json_ else dry_run_text(extent))
         if refusal := refusal_of(extent):
             raise InputError(refusal)

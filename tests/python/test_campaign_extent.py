@@ -172,7 +172,7 @@ def test_more_than_is_free_is_a_warning(root: Path) -> None:
 def test_only_min_free_stops_for_want_of_space(tmp_path: Path, min_free: int, free: int, stops: int) -> None:
     """Of a run of 2 TB, in TB; without the limit the table warns."""
     run = Extent("a", 1, 1, 1, 1, 1, 1, 1, 2 * 10**12, 0, 2 * 10**12, 0.0, 0.0, min_free=min_free * 1e12)
-    assert ["of --min-free" in one for one in _stops(tmp_path, [run], free * 1e12)] == [True] * stops
+    assert ["of --min-free" in one for one in _stops(tmp_path, tmp_path, [run], free * 1e12, False)] == [True] * stops
 
 
 def test_what_would_stop_the_campaign_stops_this(iocast: Iocast, root: Path, tmp_path: Path) -> None:
@@ -247,6 +247,12 @@ def test_a_limit_that_the_sizes_of_a_pilot_run_may_exceed_is_a_warning(
         ("link", (), "is no directory of iocast's but a symbolic link"),
         ("owner", (), "is in use by process"),
         ("dead owner", (), ""),
+        ("owner of the results", (), "is in use by process"),
+        ("owner elsewhere", (), "last sign of life was"),
+        ("owner elsewhere", ("--take-over",), "last sign of life was"),
+        ("silent owner elsewhere", (), "then give --take-over"),
+        ("silent owner elsewhere", ("--take-over",), ""),
+        ("damaged owner", ("--take-over",), "last sign of life was"),
     ],
 )
 def test_it_names_what_would_stop_the_campaign_now(
@@ -262,17 +268,26 @@ def test_it_names_what_would_stop_the_campaign_now(
         scratch.symlink_to(tmp_path)
     elif state:
         scratch.mkdir()
-    held = Claim(scratch, "theirs", "a campaign") if "owner" in state else None
-    if held is not None and state == "dead owner":
-        content = held.content | {"process_started": "1"}
-        (scratch / "iocast.owner.json").write_text(json.dumps(content))
+    claimed = tmp_path / "out" if state == "owner of the results" else scratch
+    if claimed != scratch:
+        claimed.mkdir()
+    held = Claim(claimed, "theirs", "a campaign") if "owner" in state else None
+    if held is not None:
+        others = {"host": "elsewhere", "machine": "m", "boot": "b", "name_space": "n"}
+        changed = {"dead": {"process_started": "1"}, "elsewhere": others}
+        content = held.content | next((more for word, more in changed.items() if word in state), {})
+        owner_file = claimed / "iocast.owner.json"
+        owner_file.unlink()  # else the holder's thread would touch it
+        owner_file.write_text("{}" if state == "damaged owner" else json.dumps(content))
+        if "silent" in state:
+            os.utime(owner_file, (1, 1))
     before = sorted(root.rglob("*"))
     ask = ("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", *option)
     done = iocast(*ask, "--dry-run")
     assert done.returncode == (2 if stopped else 0), done.stderr
     assert stopped in done.stderr and "place:" in done.stdout
     assert ("Leave out --dry-run to measure" in done.stdout) == (not stopped)
-    assert sorted(root.rglob("*")) == before and not (tmp_path / "out").exists()
+    assert sorted(root.rglob("*")) == before and not (tmp_path / "out" / "campaign.json").exists()
     if stopped and state != "filling":
         really = iocast(*ask)
         assert really.returncode == 2 and not list((tmp_path / "out").glob("runs/*/run.json")), really.stderr

@@ -2,6 +2,7 @@
 """Bad input: one finished sentence, exit 2, and nothing lost."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -608,3 +609,13 @@ def test_locks_on_ranges_are_simulated_only(iocast: Iocast, tmp_path: Path) -> N
         "lock 'l' on ranges",
         "use the simulator",
     )
+
+
+@pytest.mark.parametrize("arguments", [("--workload",), ("--list",), ("--describe",)])
+def test_a_refusal_lists_each_name_once(simulator: Path, arguments: tuple[str, ...]) -> None:
+    """Names come from several places: patterns, files of the catalogue, primitives."""
+    command = [str(simulator), "--platform", "local", *arguments, "qqqq"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("Allowed: ") == 1, done.stderr
+    names = done.stderr.strip().rstrip(".").split("Allowed: ")[1].split(", ")
+    assert len(names) > 3 and len(names) == len(set(names)), names
