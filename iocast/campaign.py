@@ -17,7 +17,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from glob import escape as glob_escape
 from pathlib import Path
@@ -141,6 +141,7 @@ class Plan:
     steps: list[Step] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)  # what the user changed of it
     parameters: frozenset[str] | None = None  # see parameters_of
+    yaml: Section | None = field(default=None, repr=False, compare=False)
 
 
 def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str, str] | None = None) -> Plan:
@@ -167,7 +168,9 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
         scaling=yaml.choice("scaling", SCALINGS, "weak"),
         drop_caches=yaml.flag("drop_caches", False),
         overrides={k: v for k, v in (("nodes", nodes), ("settings", settings)) if v},
+        yaml=yaml,
     )
+    _refuse_place(yaml, "settings", plan.settings, set(settings or {}))
     for point in yaml.sections("points"):
         _read_points(plan, point, nodes, settings or {})
     if "steps" in yaml:
@@ -186,6 +189,40 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
     return plan
 
 
+def _refuse_place(section: Section, key: str, settings: Mapping[str, Any], overrides: Collection[str]) -> None:
+    """Refuses settings that a campaign has keys of its own for, which would count in their place."""
+    if "waiting_factor" in settings:
+        sentence = "'waiting_factor' is a key of points, not one of their settings"
+        if "waiting_factor" in overrides:
+            raise InputError(f"--set can't change the waiting factor: {sentence}. Change it in {section.file}.")
+        section.fail(key, sentence)
+
+
+def _refuse_without_effect(plan: Plan) -> None:
+    """Refuses keys of the file that change nothing, since it or its workload decides in another way. What the user sets
+    in place of the file's own may do so.
+
+    @raises InputError, RunError with the benchmark's own sentence"""
+    if plan.yaml is None:
+        return
+    own = {name: value for name, value in plan.settings.items() if name not in plan.overrides.get("settings", {})}
+    without = ""
+    if not has_sizes(plan):
+        without = f"the workload '{plan.workload}' has sizes of its own, which no pilot run decides"
+    elif all("iterations" in {**own, **dict(point.settings)} for point in plan.points):
+        without = "'iterations' under settings decides the size of each run"
+    for key in ("seconds", "scaling"):
+        if without and key in plan.yaml:
+            plan.yaml.fail(key, f"'{key}' has no effect, since {without}; leave it out")
+    if "benchmark_repeats" in plan.yaml and "repeats" not in parameters_of(plan):
+        plan.yaml.fail(
+            "benchmark_repeats",
+            f"'benchmark_repeats' has no effect, since the workload '{plan.workload}' has no 'repeats'; leave it out",
+        )
+    if "benchmark_repeats" in plan.yaml and "repeats" in own:
+        plan.yaml.fail("benchmark_repeats", "'benchmark_repeats' and 'repeats' under settings are one number")
+
+
 def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[str, str]) -> None:
     """The product of all lists of one entry of `points`."""
     counts = [nodes] if nodes is not None else point.numbers("nodes", 1, low=1, high=1e6)
@@ -200,6 +237,8 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
         for variant in variants
     ):
         point.fail("settings", "'settings' must be a map of parameters and their values, or a list of such maps")
+    for variant in variants:
+        _refuse_place(point, "settings", variant, set(settings))
     threads = int(point.number("threads_per_rank", 1, low=1, high=4096))
     if ("ranks" in point) == ("ranks_per_node" in point):
         point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
@@ -879,9 +918,15 @@ def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | Non
 
 
 def sized_by_a_pilot(plan: Plan) -> bool:
-    """Whether some point leaves its iterations to a pilot run. A workload without iterations has sizes of its own."""
+    """Whether some point leaves its iterations to a pilot run."""
     lacking = any("iterations" not in {**plan.settings, **dict(point.settings)} for point in plan.points)
-    return lacking and "iterations" in parameters_of(plan)
+    return lacking and has_sizes(plan)
+
+
+def has_sizes(plan: Plan) -> bool:
+    """Whether a pilot run can decide the sizes of the plan's workload: iterations on as many objects. Others have sizes
+    of their own, which the plan sets or leaves."""
+    return {"iterations", "objects"} <= parameters_of(plan)
 
 
 def parameters_of(plan: Plan) -> frozenset[str]:
@@ -902,6 +947,11 @@ def parameters_of(plan: Plan) -> frozenset[str]:
     return plan.parameters
 
 
+def repeats_of_benchmark(plan: Plan) -> int:
+    """How often a run without think times repeats its benchmark phase."""
+    return int(plan.settings.get("repeats", plan.benchmark_repeats))
+
+
 def settings_of_a_run(plan: Plan) -> dict[str, Any]:
     """Settings of a planned run, with the least size that a pilot run may have where one decides."""
     return planned_runs(plan, 0, PILOT_ITERATIONS[0] if sized_by_a_pilot(plan) else 0)[0].settings
@@ -912,6 +962,7 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
     with the time of day.
 
     @param alone iterations that a pilot run found for a rank alone; 0 where the plan has all sizes"""
+    _refuse_without_effect(plan)
     shuffled = random.Random(seed)
     names = _unique([point.name for point in plan.points])
     runs: list[PlannedRun] = []
@@ -922,7 +973,7 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
             factor, repeats = point.waiting_factor, plan.benchmark_repeats
             given = {**plan.settings, **dict(point.settings)}
             sizes = {"objects": alone} if alone else {}
-            if "iterations" not in given and "iterations" in parameters_of(plan):
+            if "iterations" not in given and has_sizes(plan):
                 share = float(point.nodes * point.ranks_per_node if plan.scaling == "strong" else 1)
                 if factor > 0:
                     # A thinking rank takes at least 1 + T times as long, so it gets one phase with half of its share of
@@ -931,7 +982,7 @@ def planned_runs(plan: Plan, seed: int, alone: int) -> list[PlannedRun]:
                     share *= 2 * (1 + factor)
                 iterations = max(MIN_ITERATIONS, round(alone / share))
                 sizes = {"iterations": _within_objects(iterations, given), "objects": iterations}
-            own = {**sizes, **given, "waiting_factor": factor, "repeats": repeats}
+            own = {**sizes, "waiting_factor": factor, "repeats": repeats, **given}
             # What the plan does not set is left out where the workload lacks it; a think time that it sets is refused.
             kept = given.keys() | parameters_of(plan) | ({"waiting_factor"} if factor else set())
             own = {name: value for name, value in own.items() if name in kept}
@@ -1157,7 +1208,7 @@ class Campaign:
             if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1] or done < iterations:
                 break
             iterations *= PILOT_GROWTH
-        wanted = self.plan.seconds / self.plan.benchmark_repeats
+        wanted = self.plan.seconds / repeats_of_benchmark(self.plan)
         iterations = max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(done * wanted / max(float(seconds), 1e-6))))
         self.json["pilot"] = {"rate": phase["rate"], "datasets": datasets}
         return iterations

@@ -35,6 +35,7 @@ from iocast.campaign import (
     missing_of,
     pilot_run,
     planned_runs,
+    repeats_of_benchmark,
     settings_arguments,
     sized_by_a_pilot,
 )
@@ -193,12 +194,13 @@ def _alone(plan: Plan, backend: Backend, rate: float) -> int:
     """Iterations that a pilot run would decide if a rank alone did `rate` operations a second."""
 
     def operations(iterations: int) -> int:
-        settings = {**plan.settings, "objects": 2 * MIN_ITERATIONS, "iterations": iterations}
+        once = {name: value for name, value in plan.settings.items() if name != "repeats"}
+        settings = {**once, "objects": 2 * MIN_ITERATIONS, "iterations": iterations}
         found = _benchmark_dry_run(PlannedRun("", 1, 1, settings, "fit"), plan.workload, backend)
         return int(sum(found["footprint"]["operations"].values()))
 
     an_iteration = (operations(2 * MIN_ITERATIONS) - operations(MIN_ITERATIONS)) / MIN_ITERATIONS
-    wanted = plan.seconds / plan.benchmark_repeats
+    wanted = plan.seconds / repeats_of_benchmark(plan)
     return max(MIN_ITERATIONS, min(MAX_ITERATIONS, round(wanted * rate / an_iteration)))
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from iocast.campaign import MAX_ITERATIONS, POSIX, SharedUse, read_plan
 from iocast.claim import Claim
+from iocast.errors import InputError
 from iocast.dry_run import OWN_INODES, Extent, _stops, dry_run, dry_run_text
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -102,6 +103,54 @@ def test_sizes_of_a_pilot_run_are_for_a_rate_and_then_those_that_it_found(
     assert after["rate"] == {"value": found["pilot"]["rate"], "source": "pilot run"} and "pilot" not in after
     assert after["complete"] == 1 and after["runs"] == 2
     assert "measured by the pilot run" in dry_run_text(after)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new"),
+    [
+        (FIXED, "benchmark_repeats: 1", "benchmark_repeats: 3"),
+        (FIXED, "benchmark_repeats: 1\n", ""),
+        (FIXED.replace("benchmark_repeats: 1\n", ""), "objects: 10", "objects: 10, repeats: 2"),
+        (FIXED, "ranks: 4,", "ranks: 4, settings: {repeats: 2},"),
+        (FIXED, "waiting_factor: 0", "waiting_factor: 1"),
+        (PILOT, "workload:", "seconds: 4\nworkload:"),
+        (PILOT, "workload:", "scaling: strong\nworkload:"),
+        (PILOT, "benchmark_repeats: 1", "benchmark_repeats: 3"),
+        # refused
+        (FIXED, "objects: 10", "objects: 10, repeats: 2"),
+        (FIXED, "objects: 10", "objects: 10, waiting_factor: 2"),
+        (FIXED, "ranks: 4,", "ranks: 4, settings: {waiting_factor: 2},"),
+        (FIXED, "workload:", "seconds: 4\nworkload:"),
+        (FIXED, "workload:", "scaling: strong\nworkload:"),
+        (
+            FIXED.replace("md-workbench", "mdtest").replace("datasets: 2, iterations: 5, objects", "items"),
+            "repeats: 2",
+            "repeats: 1",
+        ),
+    ],
+)
+def test_each_key_of_a_campaign_changes_its_runs_or_is_refused(root: Path, text: str, old: str, new: str) -> None:
+    assert old in text
+
+    def answer(campaign: str) -> str:
+        try:
+            found = extent(root, campaign)
+        except InputError as refusal:
+            return str(refusal)
+        return json.dumps([found["points"], found["minutes"]])
+
+    before, after = answer(text), answer(text.replace(old, new, 1))
+    assert before != after or "no effect" in after
+    assert after.startswith("[") or re.search(r"plan\.yaml:\d+: .*(no effect|key of points|are one number)", after)
+
+
+def test_what_the_user_sets_takes_the_place_of_the_campaigns(root: Path) -> None:
+    plain, more = extent(root, FIXED), extent(root, FIXED, repeats="3")
+    assert [one["operations"] for one in plain["points"]] < [one["operations"] for one in more["points"]]
+    timed = FIXED.replace("iterations: 5, ", "") + "seconds: 2\nscaling: strong\n"
+    assert extent(root, timed, iterations="5")["points"][0]["operations"] == plain["points"][0]["operations"]
+    with pytest.raises(InputError, match="--set can't change the waiting factor: .*plan.yaml"):
+        extent(root, FIXED, waiting_factor="2")
 
 
 def test_a_changed_plan_changes_the_numbers(root: Path) -> None:

@@ -288,6 +288,8 @@ def test_only_a_forecast_made_again_promises_an_interval() -> None:
     again = Proposed(NEAR, None, 9.0, 2.0, between=(1.8, 2.5))
     assert "factor" not in ordered.text + plan_text(TARGET, [ordered], 2, 1.0, "plan.yaml")
     assert "a factor 1.8 to 2.5 either way" in again.text and "a factor 9.0" in again.text
+    for rows, counts in (([again], False), ([again, again], True)):
+        assert ("of those above it" in plan_text(TARGET, rows, 2, None, None)) == counts
 
 
 def test_a_campaign_after_results_without_settings_says_so(iocast: Iocast, tmp_path: Path) -> None:
