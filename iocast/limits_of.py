@@ -119,9 +119,9 @@ def solved_text(waiting: float, limits: Sequence[str]) -> str:
 
 def _full_link(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
     """The links that the phase's transfers fill, and how far; empty where they fill none."""
-    for moved, links in _links(phase, system, nodes):
+    for moved, links, later in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
-        if moved >= FULL * most:
+        if moved >= FULL * most and not (later and moved > most):
             return f"{name}, used at {100 * moved / most:.0f} % of capacity"
     return ""
 
@@ -130,7 +130,7 @@ def capacity_text(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: in
     """What each class of links can carry of the phase's transfers, or that nothing is known to limit them; empty where
     no data move."""
     found: dict[str, None] = {}
-    for _, links in _links(phase, system, nodes):
+    for _, links, _ in _links(phase, system, nodes):
         for name, each, count in links:
             apiece = f" ({quantity('bandwidth', each)} each)" if count > 1 else ""
             found[f"{name} {quantity('bandwidth', each * count)}{apiece}"] = None
@@ -139,26 +139,39 @@ def capacity_text(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: in
     moving = [name for name, row in phase.get("by_operation", {}).items() if name in MOVES_DATA and row.get("bytes")]
     if not moving:
         return ""
-    if any("transfer" in step for name in moving for step in steps_of(system["operations"].get(name, []))):
+    if any(True for name in moving for _ in _transfers(system["operations"].get(name, []), system)):
         return "What links carry is not known: the platform states no bandwidth of those that these data cross."
     return "Data cross no link on this platform: no route of these operations has a transfer."
 
 
+def _transfers(route: Any, system: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The transfers of an operation's route, and those with which the buffers that it fills drain. True for the latter:
+    what the phase wrote may cross their links after its end."""
+    for step in steps_of(route):
+        if "transfer" in step:
+            yield step, False
+        if "buffer" in step:
+            for drained in steps_of(system.get("buffers", {}).get(step["buffer"], {}).get("drain", [])):
+                if "transfer" in drained:
+                    yield drained, True
+
+
 def _links(
     phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int
-) -> Iterator[tuple[float, list[tuple[str, float, int]]]]:
-    """For each direction to each station: bytes a second that the phase's transfers move, and the links on their way,
-    each with its name, the bandwidth of one, and their number."""
+) -> Iterator[tuple[float, list[tuple[str, float, int]], bool]]:
+    """For each direction to each station: bytes a second that the phase's transfers move; the links on their way, each
+    with its name, the bandwidth of one, and their number; and whether some of the bytes may cross them later."""
     network = system.get("network", {})
     ends: dict[tuple[str, str], float] = {}
+    drained = set()
     for name, row in phase.get("by_operation", {}).items():
         if name in MOVES_DATA and row.get("bytes"):
-            for step in steps_of(system["operations"].get(name, [])):
-                if "transfer" not in step:
-                    continue
+            for step, later in _transfers(system["operations"].get(name, []), system):
                 key = (step["transfer"], step["station"])
                 ends[key] = ends.get(key, 0.0) + row["bytes"] / phase["seconds"]
-    for (_, station), moved in ends.items():
+                if later:
+                    drained.add(key)
+    for (way, station), moved in ends.items():
         count = int(system["stations"][station]["count"])
         links = [
             (f"the network cards of {nodes} client node{'s' * (nodes != 1)}", network.get("node_bandwidth", 0), nodes),
@@ -170,4 +183,4 @@ def _links(
             ("the backbone", network.get("backbone_bandwidth", 0), 1),
         ]
         if limited := [(name, float(each), number) for name, each, number in links if each > 0]:
-            yield moved, limited
+            yield moved, limited, (way, station) in drained
