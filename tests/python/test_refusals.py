@@ -2,7 +2,6 @@
 """Bad input: one finished sentence, exit 2, and nothing lost."""
 
 import json
-import re
 import shutil
 import subprocess
 from collections.abc import Callable
