@@ -242,7 +242,7 @@ def _where_they_meet(curve: Callable[[float], float], ranks: int, waiting_factor
     most = ranks / think_time
     if above(0.0) <= 0:
         return 0.0
-    return float(brentq(above, 0.0, most, xtol=1e-12 * most)) if above(most) < 0 else most
+    return float(brentq(above, 0.0, most, xtol=1e-300, rtol=1e-12, maxiter=2000)) if above(most) < 0 else most
 
 
 BASELINES: dict[str, Callable[[Sequence[Point], int, float, float], Forecast]] = {
@@ -318,7 +318,10 @@ def _latencies(point: Point) -> dict[str, float]:
 def _with_scaled_latencies(
     largest: Point, rate: float, ranks: int, waiting_factor: float, think_time: float
 ) -> Forecast:
-    """Latencies of the largest scale, times the growth of the mean response (N / X - z) / (1+T)."""
+    """Latencies of the largest scale, times the growth of the mean response (N / X - z) / (1+T); none where the curve
+    falls to nothing."""
+    if rate <= 0:
+        return {"rate": 0.0}
     growth = _inside(ranks, waiting_factor, think_time, rate) / rate / largest.response
     return {"rate": rate, **{key: value * growth for key, value in _latencies(largest).items()}}
 

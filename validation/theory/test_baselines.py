@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -140,6 +141,26 @@ def test_thinking_is_concurrency() -> None:
 def test_few_points_are_enough(count: int) -> None:
     for printed in forecast(POINTS[:count], 64).values():
         assert all(np.all(np.isfinite(value)) for value in printed.values())
+
+
+@pytest.mark.parametrize("name", [name for name in BASELINES if name != "closed M/M/c"])
+def test_a_rule_answers_whatever_was_measured(name: str) -> None:
+    """Rates of a system that grows, collapses or is disturbed, of ranks that think or not; a rule may fall to nothing."""
+    draws = np.random.default_rng(4)
+    for _ in range(200):
+        ranks = np.sort(draws.choice([1, 2, 4, 8, 16, 64, 400], draws.integers(2, 5), replace=False))
+        rates = 10 ** draws.uniform(-2, 5) * 10 ** draws.normal(0, draws.choice([0.05, 0.5, 2]), len(ranks))
+        points = [
+            Point(int(n), factor, rate, {"stat": {"mean": n / rate, "q99": 3 * n / rate}}, think)
+            for n, rate in zip(ranks, rates.tolist(), strict=True)
+            for factor, think in [(draws.choice([0.0, 4.0]), draws.choice([0.0, 0.3 * n / rate]))]
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of fits to what no curve fits
+            answer = BASELINES[name](points, 100_000, draws.choice([0.0, 1.0]), draws.choice([0.0, 1e-6, 10.0]))
+        assert np.all(np.asarray(answer["rate"]) >= 0), (points, answer)
+        if name == "universal scalability law":  # its curve is above zero everywhere
+            assert answer["rate"] > 0, (points, answer)
 
 
 def test_one_scale_is_refused() -> None:
