@@ -45,6 +45,8 @@ LEAST_BEYOND = 10
 """Minimum number of independent operations beyond a quantile for a statement on it."""
 MANY = 1e6
 """Degrees of freedom that are as good as any number of them."""
+TELLS_NOTHING = 100.0
+"""An interval of a change that is wider than this factor, and has "no change" in it, leaves everything open."""
 RESOLUTION = 5e-4  # log standard deviation that the histogram's buckets deserve
 
 
@@ -123,9 +125,17 @@ class Change:
             return 0.0
         return 1 - self.ratio if self.quantity == "rate" else self.ratio - 1
 
+    @property
+    def too_wide(self) -> bool:
+        """Whether the interval of the change leaves everything open."""
+        return self.low is not None and self.high is not None and self.high > TELLS_NOTHING * self.low
+
+    def verdict(self, alpha: float) -> str:
+        if self.adjusted is not None and self.adjusted < alpha:
+            return "worse" if self.worse else "better"
+        return "unknown" if self.adjusted is None or self.too_wide else "same"
+
     def as_json(self, alpha: float) -> dict[str, Any]:
-        changed = self.adjusted is not None and self.adjusted < alpha
-        verdict = "unknown" if self.adjusted is None else "same" if not changed else "worse" if self.worse else "better"
         return {
             "quantity": self.quantity,
             "a": self.a,
@@ -136,7 +146,7 @@ class Change:
             "p": self.p,
             "p_adjusted": self.adjusted,
             "cliffs_delta": self.cliffs_delta,
-            "verdict": verdict,
+            "verdict": self.verdict(alpha),
             "why_not": self.why_not or None,
         }
 
@@ -202,7 +212,7 @@ def compare(
         judged = [
             change
             for change in method.changes
-            if change.p is not None and any(threshold.applies(change.quantity) for threshold in fail_on)
+            if change.verdict(alpha) != "unknown" and any(threshold.applies(change.quantity) for threshold in fail_on)
         ]
         for row in rows:
             if row["quantity"] == "rate":
@@ -441,11 +451,11 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
         if quantity == "rate":
             smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / len(known))) * spread)
     _holm(changes)
-    least = (
-        f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be distinguished from noise this way."
-        if smallest
-        else ""
-    )
+    least = ""
+    if 1 + smallest > TELLS_NOTHING:
+        least = " No change of the rate can be distinguished from noise this way."
+    elif smallest:
+        least = f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be distinguished from noise this way."
     sentence = (
         f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's "
         f"correction over {len(known)} quantities.{least} {LEAST_RUNS} runs a side and more tell smaller changes."

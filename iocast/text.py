@@ -519,6 +519,8 @@ def comparison_text(comparison: dict[str, Any]) -> str:
         for row in point["rows"]:
             name = row["quantity"]
             span = "-" if row["low"] is None else f"{percent(row['low'] - 1)} .. {percent(row['high'] - 1)}"
+            if row["low"] is not None and row["verdict"] == "unknown":
+                span = "not known"
             p = "-" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}"
             delta = [] if point["method"] != "runs" else [f"{row['cliffs_delta']:+.2f}"]
             change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)

@@ -137,6 +137,24 @@ def test_a_clear_change_is_found_with_as_few_runs_as_tell_it(tmp_path: Path) -> 
         )
 
 
+@pytest.mark.parametrize(("apart", "verdict"), [(0.1, "same"), (2.0, "unknown")])
+def test_runs_that_differ_a_hundredfold_are_not_called_the_same(
+    apart: float, verdict: str, iocast: Iocast, tmp_path: Path
+) -> None:
+    """Two runs a side, of which one is faster by this factor's logarithm; neither side is the better one."""
+    generator = np.random.default_rng(8)
+    shifts = dict.fromkeys(NAMES, apart)
+    a, b = (
+        runs_of(tmp_path / side, [[one] for more in ({}, shifts) for one in noisy(generator, 1, **more)])
+        for side in "ab"
+    )
+    assert set(verdicts(compare(a, b)).values()) == {verdict}
+    done = iocast("compare", a, b, "--fail-on", "10%")
+    assert done.returncode == (0 if verdict == "same" else 4), done.stdout
+    assert ("UNDECIDED" in done.stdout) == ("No change of the rate" in done.stdout) == (verdict == "unknown")
+    assert (" not known " in done.stdout) == (verdict == "unknown")
+
+
 def test_one_run_a_side_says_what_cannot_be_known(tmp_path: Path) -> None:
     """With repeats within it, by an assumed noise between runs; with too few of them not at all; simulated runs have
     none."""
