@@ -232,6 +232,8 @@ def _nearest(path: str, known: set[str]) -> str:
         {p[len(there) :].lstrip(".").partition(".")[0] for p in known if p.startswith(f"{there}." if there else "")}
         - {""}
     )
+    if not siblings:
+        return f"Its '{there}' is empty."
     meant = f"Did you mean '{near}'? " if near else ""
     return f"{meant}Allowed{f' in {there}' if there else ''}: {', '.join(siblings[:30])}."
 

@@ -38,7 +38,7 @@ def compare(
         str,
         typer.Argument(
             help="Run directory or campaign: before. Or a design of a study (DIRECTORY:DESIGN, DIRECTORY for its "
-            "decision), or with --study an offer (a platform file)."
+            "decision), or with --study an offer (a platform)."
         ),
     ],
     b: Annotated[str, typer.Argument(help="Of the same kind: after, or what to set beside it.")],
@@ -95,11 +95,11 @@ def compare(
         )
     else:
         for argument in (a, b):
-            if not designs.is_design(argument):
+            if study is None and not designs.is_design(argument):
                 raise InputError(
                     f"'{argument}' is nothing that can be compared: no run directory, no directory of run directories "
                     "and no campaign (it has no run.json and no campaign.json), "
-                    "no design of a study (DIRECTORY:DESIGN), no platform file."
+                    "no design of a study (DIRECTORY:DESIGN), no platform."
                 )
         refuse_without_effect("on designs and offers", "phase", "fail_on", "alpha")
         answer = _compare_designs(a, b, study, workers, level, seed)
@@ -117,9 +117,10 @@ def compare(
 
 def _compare_designs(a: str, b: str, study: Path | None, workers: int, level: float, seed: int) -> dict[str, Any]:
     from iocast.study.compare import compare as beside
+    from iocast.study.compare import is_offer
     from iocast.workers import Workers
 
-    if study is None and a.endswith((".yaml", ".yml")):
+    if study is None and is_offer(a):
         raise InputError("Two offers are compared under a study; name it with --study.")
     with Steps(every=5) as steps, Workers(workers) as crew:
         return beside(a, b, study, crew, steps, level, seed)

@@ -18,6 +18,7 @@ from scipy.special import stdtrit
 
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json, read_yaml
+from iocast.platform import PLATFORMS, find_platform
 from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
@@ -34,7 +35,12 @@ def is_design(argument: str) -> bool:
     path, colon, design = argument.rpartition(":")
     if colon and design and (Path(path) / ANSWER).is_file():
         return True
-    return (Path(argument) / ANSWER).is_file() or argument.endswith((".yaml", ".yml"))
+    return (Path(argument) / ANSWER).is_file() or is_offer(argument)
+
+
+def is_offer(argument: str) -> bool:
+    """Whether it is a platform file, or a platform of the catalogue."""
+    return argument.endswith((".yaml", ".yml")) or argument in {file.stem for file in PLATFORMS.glob("*.yaml")}
 
 
 def compare(
@@ -112,16 +118,17 @@ def _offers(
     from iocast.study import run_study
 
     document = read_yaml(study)
-    for offer in (first, second):
-        if not Path(offer).is_file():
+    files = {offer: find_platform(offer).resolve() for offer in (first, second)}
+    for offer, file in files.items():
+        if not file.is_file():
             raise InputError(f"There is no platform file '{offer}'.")
     document["axes"] = {
         "offer": {
-            Path(o).stem if Path(first).stem != Path(second).stem else o: {"platform": str(Path(o).resolve())}
-            for o in (first, second)
+            Path(o).stem if Path(first).stem != Path(second).stem else o: {"platform": str(file)}
+            for o, file in files.items()
         }
     }
-    document["platform"] = str(Path(first).resolve())
+    document["platform"] = str(files[first])
     for key in ("exclude", "base", "limits", "measurements"):
         document.pop(key, None)
     for workload in document.get("workloads", {}).values():

@@ -72,6 +72,11 @@ def test_an_edit_of_what_is_not_there_is_refused(edit: str, value: object, near:
         check_edits(Fitted.open("lustre", [(edit, value)]))
 
 
+def test_a_section_without_entries_is_called_empty() -> None:
+    with pytest.raises(InputError, match="nothing at 'background.jobs.rate'. Its 'background' is empty.$"):
+        check_edits(Fitted.open("lustre", [("background.jobs.rate", "2/s")]))
+
+
 @pytest.mark.parametrize("edit", ["demands.ost_read.mean", "demands.cached_write"])
 def test_an_edit_of_what_no_route_uses_is_refused(edit: str) -> None:
     """The burst buffer's family has a time of its object servers that no operation of its own ever takes."""

@@ -301,3 +301,8 @@ def test_compare_refuses_what_it_can_not_set_side_by_side(iocast: Iocast, tmp_pa
     (tmp_path / "a.yaml").write_text("schema_version: 1\nextends: lustre\n")
     refused(iocast("compare", tmp_path / "a.yaml", tmp_path / "a.yaml"), "--study")
     refused(iocast("compare", tmp_path / "a.yaml", tmp_path / "b.yaml", "--study", write(tmp_path, SMALL)), "b.yaml")
+    refused(iocast("compare", "lustre", "mistral"), "--study")
+    study = write(tmp_path, SMALL)
+    refused(iocast("compare", "lustr", "lustre", "--study", study), "no platform 'lustr'", "Did you mean 'lustre'")
+    # The small study's uncertainty is of demands that the other one lacks: both names were taken as platforms.
+    refused(iocast("compare", "lustre", "queue", "--study", study), "the platform 'queue.yaml' has nothing at")
