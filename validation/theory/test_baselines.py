@@ -145,7 +145,8 @@ def test_few_points_are_enough(count: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BASELINES if name != "closed M/M/c"])
 def test_a_rule_answers_whatever_was_measured(name: str) -> None:
-    """Rates of a system that grows, collapses or is disturbed, of ranks that think or not; a rule may fall to nothing."""
+    """Rates of a system that grows, collapses or is disturbed, of ranks that think or not. A rule may fall to
+    nothing."""
     draws = np.random.default_rng(4)
     for _ in range(200):
         ranks = np.sort(draws.choice([1, 2, 4, 8, 16, 64, 400], draws.integers(2, 5), replace=False))
