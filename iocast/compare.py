@@ -455,7 +455,8 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
     if 1 + smallest > TELLS_NOTHING:
         least = " No change of the rate can be distinguished from noise this way."
     elif smallest:
-        least = f" A rate that changes by less than a factor of {1 + smallest:.3g} can't be distinguished from noise this way."
+        factor = f"{1 + smallest:.3g}"
+        least = f" A rate that changes by less than a factor of {factor} can't be distinguished from noise this way."
     sentence = (
         f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's "
         f"correction over {len(known)} quantities.{least} {LEAST_RUNS} runs a side and more tell smaller changes."
