@@ -106,6 +106,9 @@ double parse_quantity(std::string_view text, Unit unit)
     throw InputError(fmt::format("'{}' is not {}; it takes no unit", text, example_of(unit)));
   if (suffix.empty())
     throw InputError(fmt::format("'{}' lacks a unit; write {}", text, example_of(unit)));
+  const bool has_bits = suffix.ends_with("b") || suffix.ends_with("bit");
+  if (unit == Unit::bytes && has_bits)
+    throw InputError(fmt::format("'{}' is in bits; write {}, in bytes: 8 bits are one", text, example_of(unit)));
   auto allowed = allowed_sentence(suffix, names);
   allowed.pop_back(); // the full stop is the caller's, as of the others
   throw InputError(

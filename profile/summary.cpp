@@ -14,6 +14,16 @@ std::string number_text(double rate)
   return fmt::format(fmt::runtime(rate < 10 ? "{:.3g}" : "{:.0f}"), rate);
 }
 
+/// A rate with the half width of its interval, where that says something.
+std::string rate_with_interval(double rate, double half_width)
+{
+  if (half_width >= rate)
+    return fmt::format("{} operations/s, with an interval wider than that", number_text(rate));
+  if (half_width < rate / 1000)
+    return fmt::format("{} operations/s +- less than 0.1 %", number_text(rate));
+  return fmt::format("{} +- {} operations/s", number_text(rate), number_text(half_width));
+}
+
 /// Requested and reached precision of --until.
 std::string until_text(const nlohmann::ordered_json& until)
 {
@@ -86,10 +96,9 @@ std::string summary_text(const nlohmann::ordered_json& run)
                           cut, counted("ranks", "rank"));
     if (phase.contains("steady_state")) {
       const auto& steady = phase["steady_state"];
-      text +=
-          fmt::format("  steady from {} to {}: {} +- {} operations/s\n", duration_text(steady["begin"].get<double>()),
-                      duration_text(steady["end"].get<double>()), number_text(steady["rate"].get<double>()),
-                      number_text(steady["rate_half_width"].get<double>()));
+      text += fmt::format("  steady from {} to {}: {}\n", duration_text(steady["begin"].get<double>()),
+                          duration_text(steady["end"].get<double>()),
+                          rate_with_interval(steady["rate"].get<double>(), steady["rate_half_width"].get<double>()));
     }
     if (phase.contains("until"))
       text += until_text(phase["until"]);
@@ -116,8 +125,8 @@ std::string summary_text(const nlohmann::ordered_json& run)
   }
   if (run.contains("repeats"))
     for (const auto& [name, of] : run["repeats"].items())
-      text += fmt::format("\n{}, {} repeats: {} +- {} operations/s\n", name, of["count"].get<uint64_t>(),
-                          number_text(of["rate"].get<double>()), number_text(of["rate_half_width"].get<double>()));
+      text += fmt::format("\n{}, {} repeats: {}\n", name, of["count"].get<uint64_t>(),
+                          rate_with_interval(of["rate"].get<double>(), of["rate_half_width"].get<double>()));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "real/options.hpp"
 
 #include "input/error.hpp"
+#include "input/options.hpp"
 #include "workload/ops_file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -45,16 +46,6 @@ std::vector<std::string> hidden_secrets(int argc, char** argv)
           command[i] = "(hidden)";
     }
   return command;
-}
-
-/// The long names, for errors.
-std::vector<std::string> names_of(const CLI::App& app)
-{
-  std::vector<std::string> names;
-  for (const auto* option : app.get_options())
-    for (const auto& name : option->get_lnames())
-      names.push_back("--" + name);
-  return names;
 }
 } // namespace
 
@@ -158,13 +149,7 @@ Options parse_options(int argc, char** argv)
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("The command line can't be read: {}. Ask --help for the options.", error.what()));
   }
-  if (const auto extra = app.remaining(); !extra.empty()) {
-    if (!extra.front().starts_with("-"))
-      throw InputError(fmt::format("The word '{}' stands alone on the command line; every value belongs to an option.",
-                                   extra.front()));
-    const auto name = extra.front().substr(0, extra.front().find('='));
-    throw InputError(fmt::format("There is no option '{}'. {}", name, allowed_sentence(name, names_of(app))));
-  }
+  refuse_extra_arguments(app);
   const std::vector<std::string> moments = {"phase", "run"};
   if (!options.drop_caches.empty() && std::find(moments.begin(), moments.end(), options.drop_caches) == moments.end())
     throw InputError(fmt::format("--drop-caches stands alone, for each phase, or with a moment, not with '{}'. {}",

@@ -2,6 +2,7 @@
 //
 // iocast-sim: a workload on a platform, simulated.
 #include "input/error_code.hpp"
+#include "input/options.hpp"
 #include "models/law.hpp"
 #include "profile/summary.hpp"
 #include "sim/serve.hpp"
@@ -247,6 +248,7 @@ int run_command(const std::vector<std::string>& command, bool served)
   CLI::App app{
       "iocast-sim simulates a workload on a platform and reports throughput and the whole latency distribution."};
   app.name(command.front());
+  app.allow_extras();
   app.footer(examples);
   app.set_version_flag("--version",
                        std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_compat::version());
@@ -285,6 +287,9 @@ int run_command(const std::vector<std::string>& command, bool served)
   try {
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
     app.parse(arguments);
+    refuse_extra_arguments(app);
+  } catch (const InputError& error) {
+    return failed(prints_json(command), 2, error_code::bad_input, error.what());
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0)
       return 0;

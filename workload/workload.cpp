@@ -127,6 +127,9 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
                         : read_workload(entry.name, YamlNode::parse(entry.example, entry.name));
       names.push_back(entry.name);
     }
+    if (fs::exists(name_or_file))
+      throw InputError(fmt::format("'{}' is {}, and no workload file; these end in .yaml.", name_or_file,
+                                   fs::is_directory(name_or_file) ? "a directory" : "a file"));
     throw InputError(fmt::format("There is no workload '{}'. {}", name_or_file, allowed_sentence(name_or_file, names)));
   }();
   for (const auto& setting : settings) {
@@ -146,7 +149,7 @@ Placement make_placement(long long nodes, long long ranks_per_node)
 {
   if (nodes < 1 || ranks_per_node < 1)
     throw InputError(
-        fmt::format("{} nodes with {} ranks each is no place to run; both are at least 1.", nodes, ranks_per_node));
+        fmt::format("{} nodes with {} ranks each are no place to run; both are at least 1.", nodes, ranks_per_node));
   if (nodes > 4'000'000'000LL / ranks_per_node)
     throw InputError(fmt::format("{} nodes with {} ranks each are more than 4 billion ranks.", nodes, ranks_per_node));
   return {static_cast<uint32_t>(nodes * ranks_per_node), static_cast<uint32_t>(ranks_per_node)};
