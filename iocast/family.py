@@ -54,6 +54,12 @@ def measured_systems(family: str) -> list[MeasuredSystem]:
     return found
 
 
+def others_of_family(platform: Fitted) -> list[MeasuredSystem]:
+    """The catalogue's measured systems of a platform's family, itself left out."""
+    itself = platform.file.stem if platform.file.parent.resolve() == PLATFORMS.resolve() else None
+    return [one for one in measured_systems(family_of(platform)) if one.name != itself]
+
+
 @dataclass
 class Beside:
     """What measured systems of the family forecast for the same question, the platform itself left out."""
@@ -66,9 +72,7 @@ class Beside:
     def of(cls, platform: Fitted, ask: Callable[[Document], Values]) -> Beside:
         family = family_of(platform)
         systems, refused = [], []
-        for one in measured_systems(family):
-            if one.name == platform.file.stem and platform.file.parent.resolve() == PLATFORMS.resolve():
-                continue
+        for one in others_of_family(platform):
             try:
                 systems.append((one, ask(one.document)))
             except (InputError, RunError) as error:

@@ -276,6 +276,8 @@ def with_settings(runs: Sequence[Run], only: Mapping[str, str]) -> list[Run]:
     ]
     if not found and runs:
         names = sorted({name for run in runs for name in run.parameters})
+        if not names:
+            raise InputError("These results have no settings to choose by; leave --only out.")
         for name, value in only.items():
             values = list(dict.fromkeys(run.parameters[name] for run in runs if name in run.parameters))
             if not values:
@@ -476,7 +478,7 @@ def forecasts_text(answer: Answer) -> str:
         "held-out error",
     ]
     lines = [bulk_text(made) for one in answer.phases for made in one.forecasts if moves_bulk(made)]
-    lines += [table(header, rows), ""]
+    lines += [table(header, rows, keys=2), ""]
     lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
     shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
     lines += [f"Note: {sentence}" for sentence in shown[:3]]

@@ -123,6 +123,7 @@ class Steps:
             stderr.print(
                 f"  [{done}/{total}] {what}: {100 * share:.0f} % of this simulation, {seconds_left:.0f} s left",
                 markup=False,
+                soft_wrap=True,
             )
 
     def _begin_to_print(self) -> None:
@@ -147,4 +148,4 @@ class Steps:
             if self._every and first < done < total
             else ""
         )
-        stderr.print(f"  [{done}/{total}] {what}{left}", markup=False)
+        stderr.print(f"  [{done}/{total}] {what}{left}", markup=False, soft_wrap=True)

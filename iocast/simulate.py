@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from iocast.errors import InputError, RunError
-from iocast.family import family_of, measured_systems
+from iocast.family import others_of_family
 from iocast.fitted import Fitted
 from iocast.predict import LONG, SEEDS, predict
 from iocast.question import Setting
-from iocast.text import quantity, seconds_range, table, total_text
+from iocast.text import quantity, ranks_text, seconds_range, table, total_text
 from iocast.total import bytes_per_second, moves_bulk
 from iocast.workers import Workers
 
@@ -42,7 +42,7 @@ def simulate(
             f"iocast predict {platform.file} --workload {workload} --nodes {nodes} --ppn {ranks_per_node}."
         )
     report("the analytic solver", 0, 2)
-    systems = len(measured_systems(family_of(platform)))
+    systems = len(others_of_family(platform))
     analytic, operations = _analytic(platform, workload, settings, nodes, ranks_per_node, phase, seed, workers)
     report(f"simulating {_size(nodes * ranks_per_node, operations, systems)}", 1, 2)
     answer = predict(
@@ -56,7 +56,7 @@ def _size(ranks: int, operations: float | None, systems: int) -> str:
     each = "" if operations is None else f" with {operations:,.0f} operations"
     beside = f", and {systems} measured system{'s' * (systems != 1)} of its family once" if systems else ""
     times = "once" if operations is not None and operations > LONG else f"{SEEDS} times"
-    return f"{ranks:,} ranks{each}: this platform {times}{beside}"
+    return f"{ranks_text(ranks)}{each}: this platform {times}{beside}"
 
 
 def _analytic(
@@ -98,7 +98,7 @@ def simulation_text(answer: dict[str, Any]) -> str:
     phase; rate, bytes a second and latencies of each operation; measured systems; the course of repeated phases."""
     where = answer["placement"]
     lines = [
-        f"{answer['workload']['name']} on {answer['platform']['name']}, {where['ranks']} ranks "
+        f"{answer['workload']['name']} on {answer['platform']['name']}, {ranks_text(where['ranks'])} "
         f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data"
     ]
     if at := answer.get("at"):
@@ -176,13 +176,15 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
         facts.reverse()
     if (ends := family["range"].get("rate")) is not None:
         each = moved / rate if rate else 0.0
-        text = f"{family['label']}: {quantity('rate', ends['low'])} .. {quantity('rate', ends['high'])}"
+        low, high = quantity("rate", ends["low"]), quantity("rate", ends["high"])
+        text = f"{family['label']}: {low} .. {high}"
         text += (
             f", {quantity('bandwidth', each * ends['low'])} .. {quantity('bandwidth', each * ends['high'])}"
             if moved
             else ""
         )
-        facts.append(text + (f", {length} long" if (length := seconds_range(one)) else ""))
+        text += f", {length} long" if (length := seconds_range(one)) else ""
+        facts.append("the measured systems do the same" if low == high else text)
     facts += [f"analytic solver {quantity('rate', analytic)}"] if analytic is not None else []
     systems = family["systems"]
     rows = []

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -124,8 +126,36 @@ def percent(error: float | None) -> str:
     return "-" if error is None else f"{100 * error:+.0f} %"
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """Left-aligned first column, the others to the right."""
+def terminal_columns() -> int | None:
+    """Width of the terminal that standard output goes to; None where it goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def table(header: list[str], rows: list[list[str]], keys: int = 1) -> str:
+    """Left-aligned first column, the others to the right. On a terminal that is too narrow the columns stand in several
+    tables, each with the first `keys` columns."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    room = terminal_columns()
+    if room is not None and len(header) > keys and sum(widths) + 2 * (len(widths) - 1) > room:
+        return "\n\n".join(
+            _aligned([header[i] for i in part], [[row[i] for i in part] for row in rows])
+            for part in _parts_within(room, widths, keys)
+        )
+    return _aligned(header, rows)
+
+
+def _parts_within(room: int, widths: list[int], keys: int) -> list[list[int]]:
+    """Columns of the tables that a wide one falls into; a part has at least one column beside the keys."""
+    parts: list[list[int]] = []
+    for i in range(keys, len(widths)):
+        if not parts or sum(widths[j] + 2 for j in [*parts[-1], i]) - 2 > room:
+            parts.append([*range(keys), i])
+        else:
+            parts[-1].append(i)
+    return parts
+
+
+def _aligned(header: list[str], rows: list[list[str]]) -> str:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [
         [cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
@@ -282,6 +312,11 @@ def too_wide(answer: dict[str, Any]) -> bool:
     return answer["low"] is not None and answer["low"] >= 0 and answer["high"] > TOO_WIDE * max(answer["low"], 1e-300)
 
 
+def ranks_text(ranks: int) -> str:
+    """1 rank, 4,608 ranks."""
+    return f"{ranks:,} rank{'s' * (ranks != 1)}"
+
+
 def forecast_text(forecast: dict[str, Any]) -> str:
     where = forecast["placement"]
     assumed = (
@@ -291,7 +326,7 @@ def forecast_text(forecast: dict[str, Any]) -> str:
     )
     level = "" if "family" in forecast else f", {100 * forecast['level']:.0f} % intervals"
     lines = [
-        f"Forecast for {where['ranks']} ranks ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "
+        f"Forecast for {ranks_text(where['ranks'])} ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "
         f"{forecast['waiting_factor']:g}{level}"
     ]
     if whole := forecast.get("total"):

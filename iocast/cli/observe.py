@@ -64,11 +64,11 @@ def observe(
         content = join_to(run, [out])
         joined.append(str(run))
         if not json_:
-            stderr.print(f"Joined to {run}.", markup=False)
+            stderr.print(f"Joined to {run}.", markup=False, soft_wrap=True)
             print(utilisation_text(content))
     if json_:
         print(json.dumps({"observation": str(out), "joined": joined, "status": status}))
     elif not joined:
-        stderr.print(f"Written to {out}.", markup=False)
+        stderr.print(f"Written to {out}.", markup=False, soft_wrap=True)
     if status:
         raise typer.Exit(status)

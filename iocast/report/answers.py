@@ -317,7 +317,8 @@ def _ends(answer: Mapping[str, Any], around: Mapping[str, Any] | None, shown: Ca
     """An interval, or without one the range of a family; shown: writes an end."""
     for ends, what in ((answer, ""), (around, " (a range)")):
         if ends and ends.get("low") is not None and ends.get("high") is not None:
-            return units.span(shown(ends["low"]), shown(ends["high"])) + what
+            low, high = shown(ends["low"]), shown(ends["high"])
+            return f"{low} (all alike)" if what and low == high else units.span(low, high) + what
     return "none"
 
 

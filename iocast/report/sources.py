@@ -22,7 +22,7 @@ from iocast.agreement import check_agreement, check_fitted, check_forecast
 from iocast.errors import InputError
 from iocast.files import require_whole
 from iocast.phases import first_phase
-from iocast.run_directory import read_log, runs_in
+from iocast.run_directory import read_log, runs_below, runs_in
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -258,7 +258,9 @@ def _read(path: Path, sources: Sources) -> None:
             for directory in inside:
                 _read(directory, sources)
         else:
-            raise InputError(f"{path} is a directory without run.json or campaign.json or study.json. {ALLOWED}")
+            raise InputError(
+                f"{path} is a directory without run.json or campaign.json or study.json.{runs_below(path)} {ALLOWED}"
+            )
         return
     document = _document(path)
     kind = document.get("kind")

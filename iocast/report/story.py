@@ -65,9 +65,9 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
         what = "cost of the decision" if decision else "cost of the nearest miss"
         probability = study["confidence"] if decision else shown["probability"]
         if any(d["cost"] for d in study["designs"]):
-            bought = f"{units.money(shown['price'])} to buy"
+            bought = f"{words.money(shown['price'], '')} to buy"
             running = (
-                f", {units.money(shown['cost'] - shown['price'])} of electricity in {study['years']:g} years"
+                f", {words.money(shown['cost'] - shown['price'], '')} of electricity in {study['years']:g} years"
                 if shown["cost"] > shown["price"]
                 else ""
             )

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from iocast.content import content_hash, whole
-from iocast.family import MeasuredSystem, family_of, measured_systems, set_by_hand_to
+from iocast.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
 from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS, Document, get_path
+from iocast.platform import Document, get_path
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
 
@@ -131,9 +131,7 @@ class Platform:
     @cached_property
     def measured_systems(self) -> tuple[str, list[MeasuredSystem]]:
         """Its family, and the catalogue's measured systems of it but itself; none beside a calibrated platform."""
-        family = family_of(self._source)
-        own = self._source.file.stem if self._source.file.parent.resolve() == PLATFORMS.resolve() else ""
-        return family, [] if self.fitted else [one for one in measured_systems(family) if one.name != own]
+        return family_of(self._source), [] if self.fitted else others_of_family(self._source)
 
     @cached_property
     def draws(self) -> list[tuple[Document, str]]:

@@ -813,12 +813,13 @@ def as_text(answer: Json, most: int = 12) -> str:
             "",
         ]
     lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
+    meaning = "  rate: of all operations; q99: of the slowest operation; both at the largest scale"
     if len(answer["workloads"]) > 1:
-        lines.append(
-            "  rate: of all operations; q99: of the slowest operation; both at the largest scale, as weighted "
-            "geometric means over workloads of unlike operations: they compare designs, and are no rate that a user "
-            "sees"
+        meaning += (
+            ", as weighted geometric means over workloads of unlike operations: they compare designs, and are no rate "
+            "that a user sees"
         )
+    lines.append(meaning)
     if len(looked) > len(rows):
         lines.append(
             f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are "

@@ -116,7 +116,7 @@ def test_knee(page: Page) -> None:
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_calibration(page: Page) -> None:
     page.run("calibration.md")
-    assert "Forecast for 4000 ranks" in page.said[-1]
+    assert "Forecast for 4,000 ranks" in page.said[-1]
 
 
 @pytest.mark.needs("slurm")

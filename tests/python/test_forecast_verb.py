@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
+from iocast import text as terminal
 from iocast.forecast import forecast
 
 Call = Callable[..., Any]
@@ -322,3 +323,24 @@ def test_an_interrupted_forecast_leaves_nothing_in_the_way_of_the_same_command(t
     with pytest.raises(KeyboardInterrupt):
         forecast([tmp_path / "table.csv"], [8], tmp_path / "out", report=interrupt)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("room", [None, 200, 100, 80, 60, 20])
+@pytest.mark.parametrize("keys", [1, 2])
+def test_a_table_fits_into_the_terminal(room: int | None, keys: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its cells stand there, the rows in order, each part with the key columns."""
+    header = ["phase", "place", "measured", "forecast", "interval", "rule", "error"]
+    rows = [[f"{name}{n}" * (1 + i % 3) for i, name in enumerate(header)] for n in range(3)]
+    monkeypatch.setattr(terminal, "terminal_columns", lambda: None)
+    whole = terminal.table(header, rows, keys)
+    monkeypatch.setattr(terminal, "terminal_columns", lambda: room)
+    shown = terminal.table(header, rows, keys)
+    if room is None or max(map(len, whole.splitlines())) <= room:
+        assert shown == whole
+        return
+    parts = [[line.split() for line in part.splitlines()] for part in shown.split("\n\n")]
+    joined = [parts[0][i] + [cell for part in parts[1:] for cell in part[i][keys:]] for i in range(len(rows) + 1)]
+    assert joined == [header, *rows]
+    for part in shown.split("\n\n"):
+        widest = max(map(len, part.splitlines()))
+        assert widest <= room or len(part.splitlines()[0].split()) == keys + 1

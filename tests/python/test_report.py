@@ -307,6 +307,15 @@ def test_colours_have_a_second_sign_for_grey_prints():
     assert len({m.shape for m in marks}) == len({m.dash for m in marks}) == len({m.colour for m in marks}) == 8
 
 
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-6, 5e-5, 1.1e-4, 0.01, 0.09, 0.3])
+@pytest.mark.parametrize("value", [95.9986, 96.0, 0.01234567, 7.43e9])
+def test_a_logarithmic_axis_has_a_label_however_alike_its_values(value: float, spread: float) -> None:
+    values = [value, value * (1 + spread)]
+    ticks = figures.style.log_ticks(values)
+    low, high = figures.style.log_scale(values).to_dict().get("domain", values)
+    assert any(low <= tick <= high for tick in ticks), (ticks, low, high)
+
+
 @pytest.mark.parametrize("spread", [0.0, 1e-4, 0.01, 0.5, 3, 40])
 @pytest.mark.parametrize("largest", [0.03, 1.0, 100.4, 106.13, 9999.0])
 def test_labels_of_an_axis_that_does_not_begin_at_zero_differ(spread, largest):

@@ -54,6 +54,9 @@ def test_a_phase_of_pauses_has_its_time_in_no_station(of: str, simulator: Path, 
         subprocess.run([simulator, *arguments], check=True, capture_output=True)
     else:
         source.write_text(json.dumps(answer))
+    write_numbers([source], tmp_path / "figures.json")
+    titles = json.dumps(json.loads((tmp_path / "figures.json").read_text())["figures"])
+    assert "no thinking" not in titles  # ranks pause there
     if only:  # operations of 4 KiB alone: rates answer, and the figure says it
         write_numbers([source], tmp_path / "numbers.json")
         panels = {

@@ -153,6 +153,19 @@ def log_axis(text: Text, title: str | None, values: Iterable[float | None], **mo
     return alt.Axis(title=title, labelExpr=text("datum.value", ".3~r"), values=log_ticks(values), **more)
 
 
+AROUND = 1.02
+"""Factor around the values of a logarithmic axis within which its ticks lie."""
+
+
+def log_scale(values: Iterable[float | None], padding: int = 10) -> alt.Scale:
+    """A logarithmic scale over these values. Where they hardly differ it has the margin around them that their ticks
+    have, as it would else spread them over its whole length and have no round number within."""
+    known = [v for v in values if v is not None and v > 0]
+    alike = known and max(known) < 1.1 * min(known)
+    more = {"domain": [min(known) / AROUND, max(known) * AROUND]} if alike else {}
+    return alt.Scale(type="log", nice=False, padding=padding, **more)
+
+
 def log_ticks(values: Iterable[float | None], most: int = 7) -> list[float]:
     """Round numbers across the values: 1, 2, 5 of each decade, fewer over many decades, more over less than one."""
     known = [v for v in values if v is not None and v > 0]
@@ -160,7 +173,7 @@ def log_ticks(values: Iterable[float | None], most: int = 7) -> list[float]:
         return []
     if max(known) < 1.0001 * min(known):  # an axis of one value has one place, where all ticks would lie
         return [float(f"{known[0]:.3g}")]
-    low, high = min(known) / 1.02, max(known) * 1.02
+    low, high = min(known) / AROUND, max(known) * AROUND
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found: list[float] = []
     for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), [i / 10 for i in range(10, 100, 2)]):

@@ -138,9 +138,10 @@ def draw(rows: list[Row]) -> Drawing:
     shown = [m for m in (style.MEASURED, simulated) if m.label in present]
     shown += forecasts + [m for m in [style.HELD_OUT] if m.label in present]
     places = list(dict.fromkeys((r["phase"], r["waiting_factor"]) for r in rows))
+    waits = any(factor for _, factor in places)
     panels = []
     for phase, factor in places:
-        title = f"{phase}, waiting factor {factor:g}" + ("" if factor else " (no thinking between operations)")
+        title = f"{phase}, waiting factor {factor:g}" if waits else phase
         here = [r for r in rows if (r["phase"], r["waiting_factor"]) == (phase, factor)]
         panels.append(Panel(title, _chart(phase, factor, here, shown, baselines), wide=len(places) == 1))
     has_interval = any(r["series"] in FORECASTS and r["low"] is not None for r in rows)
@@ -166,9 +167,11 @@ def _chart(
     ).encode(detail="system:N")
     several = sum(mark.label.startswith(style.FORECAST.label) for mark in shown) > 1
     log = alt.Scale(type="log", nice=False, padding=10)
+    heights = [r[k] for r in rows for k in ("value", "low", "high")]
+    log_y = style.log_scale(heights)
     x = alt.X("ranks:Q", scale=log, axis=style.rank_axis(r["ranks"] for r in rows))
-    axis = style.log_axis(text, title, [r[k] for r in rows for k in ("value", "low", "high")])
-    y = alt.Y("value:Q", scale=log, axis=axis)
+    axis = style.log_axis(text, title, heights)
+    y = alt.Y("value:Q", scale=log_y, axis=axis)
     tooltip = [
         alt.Tooltip("who:N", title="who"),
         alt.Tooltip("run:N", title="run"),
@@ -184,7 +187,7 @@ def _chart(
     known = base.transform_filter("isValid(datum.value) && !datum.wide")
     others = f"!({forecast}) && !({held_out}) && !({points})"
     lines = f"{others} && !datum.held_out"
-    ends = {"y": alt.Y("low:Q", scale=log, axis=axis), "y2": alt.Y2("high:Q")}
+    ends = {"y": alt.Y("low:Q", scale=log_y, axis=axis), "y2": alt.Y2("high:Q")}
     has_ends = "isValid(datum.low) && isValid(datum.high)"
     return style.finish(
         alt.layer(
@@ -197,7 +200,7 @@ def _chart(
             *(
                 base.transform_filter(f"({lines}) && {has_ends}")
                 .mark_line(size=1.2, point=alt.OverlayMarkDef(size=15))
-                .encode(x=x, y=alt.Y(f"{end}:Q", scale=log, axis=axis), strokeDash=style.dash(marks, "who"), **look)
+                .encode(x=x, y=alt.Y(f"{end}:Q", scale=log_y, axis=axis), strokeDash=style.dash(marks, "who"), **look)
                 for end in ("low", "high")
             ),
             known.transform_filter(lines)
@@ -215,7 +218,7 @@ def _chart(
             .mark_point(size=65, filled=True, opacity=0.85)
             .encode(x=x, y=y, shape=style.shape(marks, "who"), **look),
         ),
-        f"Throughput of {phase} against the number of ranks at waiting factor {factor:g}",
+        f"Throughput of {phase} against the number of ranks" + (f" at waiting factor {factor:g}" if factor else ""),
         300,
     )
 
