@@ -155,7 +155,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
             known = sorted(p.stem for p in CAMPAIGNS.glob("*.yaml"))
             allowed = allowed_sentence(name_or_file, known)[:-1]
             raise InputError(f"There is no campaign '{name_or_file}'. {allowed}; or name a YAML file.")
-    yaml = Section.load(file)
+    yaml = Section.load(file, "campaign")
     yaml.value("description", "")
     yaml.value("source", "")
     plan = Plan(

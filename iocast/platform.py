@@ -40,6 +40,9 @@ def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
         return path if path.is_absolute() or beside is None else beside / path
     path = PLATFORMS / f"{name_or_file}.yaml"
     if not os.path.isfile(path):
+        if os.path.exists(name_or_file):
+            what = "a directory" if os.path.isdir(name_or_file) else "a file"
+            raise InputError(f"'{name_or_file}' is {what}, and no platform file; these end in .yaml.")
         known = sorted(p.stem for p in PLATFORMS.glob("*.yaml"))
         raise InputError(
             f"There is no platform '{name_or_file}'. {allowed_sentence(name_or_file, known)[:-1]}; or name a YAML file."

@@ -27,7 +27,7 @@ from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
 from iocast.operations import MOVES_DATA, UNSOLVED, Shares, is_solved, iteration, phase_operations, profile
-from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, unit_entry
+from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, phase_sentences, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
 from iocast.question import Question, Setting
@@ -110,15 +110,14 @@ def predict(
     assumed_ranks = ranks_per_node is None
     ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
     if nodes < 1 or ranks_per_node < 1:
-        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each is no place to run; both are at least 1.")
+        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
     check_file(platform)
     check_edits(platform)
     as_measured = platform.rates_alone and _is_its_workload(platform, workload)
     if platform.rates_alone and not as_measured:
         raise InputError(
-            f"The platform was fitted to rates alone, of {platform.fitted['campaign']['workload']['name']} in its "
-            f"phase {platform.phase}; what operations of {workload} take is not known. Calibrate with results of "
-            f"{workload}, or a family with latencies (iocast list platforms)."
+            f"The platform was fitted to rates of the phase {platform.phase} alone; what operations of {workload} take "
+            f"is not known. Calibrate with results of {workload}, or a family with latencies (iocast list platforms)."
         )
     if as_measured:
         requested = _measured(platform, settings, solver, phase)
@@ -459,8 +458,8 @@ def _measured(platform: Fitted, settings: dict[str, str], solver: str, phase: st
         )
     if phase not in (None, platform.phase):
         raise InputError(
-            f"The platform was fitted to rates of the phase {platform.phase} alone, and says nothing of '{phase}'; "
-            f"calibrate with --phase {phase}."
+            f"The platform was fitted to rates of the phase {platform.phase} alone, and not of '{phase}'. "
+            f"{phase_sentences(phase, {platform.phase: ()})} Other phases need a calibration of their own."
         )
     unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
     if unknown:
@@ -1274,8 +1273,8 @@ def _warnings(platform: Fitted, ranks: int, largest: int, factor: float) -> list
     warnings = list(fitted.get("notes", []))
     if ranks > 8 * largest:
         warnings.append(
-            f"{ranks} ranks are {ranks / largest:.0f} times what was measured ({largest:g}). The intervals assume that "
-            "nothing new happens in between, such as throughput that falls with more clients; a measurement at a "
+            f"{ranks:,} ranks are {ranks / largest:.0f} times what was measured ({largest:,g}). The intervals assume "
+            "that nothing new happens in between, such as throughput that falls with more clients; a measurement at a "
             "larger scale would narrow them most."
         )
     if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:

@@ -119,10 +119,7 @@ class Run:
     @staticmethod
     def read(path: Path) -> dict[str, Any]:
         """The run.json of a complete run. @raises InputError for anything else"""
-        if not path.is_dir():
-            raise InputError(f"There is no run directory '{path}'.")
-        if not (path / "run.json").is_file():
-            raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
+        require_run_directory(path)
         content: dict[str, Any] = read_json(path / "run.json", "run")
         if content["status"] != "complete":
             raise InputError(
@@ -553,6 +550,25 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
     return {name: sum(one.get(name, 0) for one in by_run) for name in main_phases(common)}
 
 
+def require_run_directory(path: Path) -> None:
+    """@raises InputError where this is none, which names what may have been meant"""
+    if path.is_file():
+        raise InputError(
+            f"'{path}' is a file, and no run directory. Results of another tool become one with: iocast import {path} "
+            "--out DIRECTORY."
+        )
+    if not path.is_dir():
+        raise InputError(f"There is no run directory '{path}'.")
+    if not (path / "run.json").is_file():
+        raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.{runs_below(path)}")
+
+
+def runs_below(path: Path) -> str:
+    """A sentence that names the directory with runs in one that isn't such itself; empty where there is none."""
+    below = next((one for one in (path / "runs", path) if runs_in(one)), None)
+    return f" Runs lie in '{below}'." if below else ""
+
+
 def runs_in(path: Path) -> list[Path]:
     """Run directories right inside a directory, as iocast import writes a series."""
     return sorted(file.parent for file in path.glob("*/run.json"))
@@ -562,9 +578,14 @@ def _with_phase(directory: Path, paths: list[Path], phase: str) -> list[Path]:
     """Those runs of a directory that have the phase.
 
     @raises InputError that names the phases there are when none has it"""
-    names = {path: {p["name"] for p in read_json(path / "run.json", "run")["phases"]} for path in paths}
-    found = [path for path in paths if phase in names[path]]
+    phases = {path: operations_in(read_json(path / "run.json", "run")["phases"]) for path in paths}
+    found = [path for path in paths if phase in phases[path]]
     if not found:
-        known = ", ".join(sorted(set().union(*names.values())))
-        raise InputError(f"No run in '{directory}' has a phase '{phase}'; name one of {known} with --phase.")
+        known: dict[str, dict[str, Any]] = {}
+        for one in phases.values():
+            for name, operations in one.items():
+                known.setdefault(name, {}).update(operations)
+        raise InputError(
+            f"No run in '{directory}' has a phase '{phase}'; name one with --phase. {phase_sentences(phase, known)}"
+        )
     return found

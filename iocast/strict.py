@@ -62,13 +62,15 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
-                what = "a directory" if stat.S_ISDIR(about.st_mode) else "a pipe, a device or the like"
-                raise InputError(f"The file '{path}' can't be read: it is {what}; name a plain file.")
+                raise InputError(f"The file '{path}' can't be read: it is a pipe or a device; name a plain file.")
             if about.st_size > limit:
                 raise InputError(
                     f"The file '{path}' has {about.st_size} bytes; more than {limit} of such a file are not read."
                 )
             return file.read(limit + 1)
+    except IsADirectoryError as error:
+        within = f", such as '{path / 'study.yaml'}'" if (path / "study.yaml").is_file() else ""
+        raise InputError(f"The file '{path}' can't be read: it is a directory; name a file{within}.") from error
     except OSError as error:
         raise InputError(f"The file '{path}' can't be read: {error.strerror}.") from error
     except ValueError as error:

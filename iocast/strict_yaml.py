@@ -24,8 +24,9 @@ def allowed_sentence(given: str, allowed: Sequence[str]) -> str:
 class Section:
     """A map of a YAML file. Every key must be read before `finish()`."""
 
-    def __init__(self, node: yaml.MappingNode, file: Path, path: str = "") -> None:
+    def __init__(self, node: yaml.MappingNode, file: Path, path: str = "", kind: str = "") -> None:
         self.file = file
+        self._kind = kind
         self.path = path
         self._line = node.start_mark.line + 1
         self._keys: dict[str, tuple[yaml.Node, int]] = {}
@@ -38,11 +39,12 @@ class Section:
             self._keys[key.value] = (value, key.start_mark.line + 1)
 
     @classmethod
-    def load(cls, file: Path) -> Section:
+    def load(cls, file: Path, kind: str = "") -> Section:
+        """@param kind: what the file is, such as study, for messages"""
         node = strict.compose_yaml(strict.read_text(file), file)
         if not isinstance(node, yaml.MappingNode):
             raise InputError(f"The file '{file}' is not a YAML map of keys and values.")
-        section = cls(node, file)
+        section = cls(node, file, kind=kind)
         version = section.number("schema_version", low=1)
         if version != 1:
             section.fail("schema_version", f"schema version {version:g} is unknown; this program reads version 1")
@@ -50,6 +52,16 @@ class Section:
 
     def fail(self, key: str | None, sentence: str) -> NoReturn:
         self.fail_at(self.line(key), sentence)
+
+    def fail_missing(self, key: str) -> NoReturn:
+        """Refuses the section for a key that it lacks; the place is that of an unknown key which looks much like it."""
+        kind = f" in a {self._kind}" if self._kind else ""
+        unknown = [name for name in self._keys if name not in self._read]
+        if near := difflib.get_close_matches(key, unknown, n=1, cutoff=0.75):
+            self.fail(
+                near[0], f"the key '{near[0]}' is unknown{kind or ' here'}, and '{key}' is missing; write '{key}'"
+            )
+        self.fail(None, f"the key '{key}' is missing{kind}")
 
     def fail_at(self, line: int, sentence: str) -> NoReturn:
         raise InputError(f"{self.file}:{line}: {f'in {self.path}, ' if self.path else ''}{sentence}.")
@@ -68,7 +80,7 @@ class Section:
         """Plain Python: numbers, texts, lists, maps."""
         if key not in self:
             if default is ...:
-                self.fail(None, f"the key '{key}' is missing")
+                self.fail_missing(key)
             return default
         return strict.construct(self._keys[key][0], self.file)
 
@@ -113,7 +125,7 @@ class Section:
 
     def section(self, key: str) -> Section:
         if key not in self:
-            self.fail(None, f"the key '{key}' is missing")
+            self.fail_missing(key)
         node = self._keys[key][0]
         if not isinstance(node, yaml.MappingNode):
             self.fail(key, f"'{key}' must be a map of keys and values")
@@ -121,7 +133,7 @@ class Section:
 
     def sections(self, key: str) -> list[Section]:
         if key not in self:
-            self.fail(None, f"the key '{key}' is missing")
+            self.fail_missing(key)
         node = self._keys[key][0]
         if not isinstance(node, yaml.SequenceNode) or not all(isinstance(n, yaml.MappingNode) for n in node.value):
             self.fail(key, f"'{key}' must be a list of maps")
@@ -133,7 +145,7 @@ class Section:
     def entries(self, key: str) -> list[tuple[Any, int]]:
         """A list whose members are maps (given as Sections) or plain values, each with its line."""
         if key not in self:
-            self.fail(None, f"the key '{key}' is missing")
+            self.fail_missing(key)
         node = self._keys[key][0]
         if not isinstance(node, yaml.SequenceNode):
             self.fail(key, f"'{key}' must be a list")

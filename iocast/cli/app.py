@@ -63,6 +63,15 @@ class Verb(TyperCommand):
             with formatter.section(heading):
                 formatter.write_dl(records)
 
+    def missing(self, parameter: Any) -> str:
+        """That an option or an argument is missing, and what it is; empty where that is not known."""
+        about = str(getattr(parameter, "help", None) or "").split(". ")[0].rstrip(".")
+        if not about:
+            return ""
+        is_argument = parameter.param_type_name == "argument"
+        name = str(parameter.metavar or parameter.name) if is_argument else max(parameter.opts, key=len)
+        return f"iocast {self.name} needs {name}: {about[0].lower()}{about[1:]}."
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         LINE[:] = ["iocast", str(self.name), *args]
         try:
@@ -77,6 +86,8 @@ class Verb(TyperCommand):
             )
             return rest
         except Exception as error:  # the class is click's, of which typer has its own copy in some versions
+            if type(error).__name__ == "MissingParameter" and (sentence := self.missing(getattr(error, "param", None))):
+                raise InputError(sentence) from None
             option = str(getattr(error, "option_name", ""))
             moved = MOVED.get(str(self.name), {}).get(option, NO_SEED if option == "--seed" else None)
             if moved is None or type(error).__name__ != "NoSuchOption":

@@ -83,7 +83,8 @@ def compare(
 
     if out is not None:
         refuse_existing(out)
-    if is_measurement(Path(a)) and is_measurement(Path(b)):
+    measured = [argument for argument in (a, b) if is_measurement(Path(argument))]
+    if len(measured) == 2:
         refuse_without_effect("on measurements", "study", "workers", "level")
         answer = judge(
             Path(a),
@@ -95,12 +96,17 @@ def compare(
         )
     else:
         for argument in (a, b):
-            if study is None and not designs.is_design(argument):
+            if study is None and argument not in measured and not designs.is_design(argument):
                 raise InputError(
                     f"'{argument}' is nothing that can be compared: no run directory, no directory of run directories "
                     "and no campaign (it has no run.json and no campaign.json), "
                     "no design of a study (DIRECTORY:DESIGN), no platform."
                 )
+        if measured:
+            other = b if measured[0] == a else a
+            raise InputError(
+                f"'{measured[0]}' is a measurement, and '{other}' a design or an offer; compare two of a kind."
+            )
         refuse_without_effect("on designs and offers", "phase", "fail_on", "alpha")
         answer = _compare_designs(a, b, study, workers, level, seed)
     if out is not None:

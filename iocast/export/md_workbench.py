@@ -17,6 +17,7 @@ from typing import Any
 from iocast.errors import InputError
 from iocast.export.table import histograms_by_phase
 from iocast.files import read_json, write_text
+from iocast.run_directory import require_run_directory
 
 OPTIONS = {
     "offset": "offset",
@@ -31,8 +32,7 @@ QUANTILES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
 
 
 def write_md_workbench(path: Path, out: Path) -> None:
-    if not (path / "run.json").is_file():
-        raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
+    require_run_directory(path)
     run = read_json(path / "run.json", "run")
     if run["workload"]["pattern"] != "md-workbench":
         raise InputError(

@@ -14,7 +14,7 @@ import numpy as np
 from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_json
-from iocast.run_directory import NS, read_log
+from iocast.run_directory import NS, read_log, require_run_directory
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,7 @@ COLUMNS = tuple(field.name for field in fields(Row))
 
 def rows_of(path: Path) -> Iterator[Row]:
     """@raises InputError when it is no run directory"""
-    if not (path / "run.json").is_file():
-        raise InputError(f"The directory '{path}' holds no run.json; it is not a run directory.")
+    require_run_directory(path)
     run = read_json(path / "run.json", "run")
     check_agreement(run, path)
     where = run["placement"]

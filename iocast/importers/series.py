@@ -28,6 +28,7 @@ from iocast.importers.record import Record, write_record
 from iocast.importers.source import Source, unpacked
 from iocast.names import as_file_name
 from iocast.phases import BYTES
+from iocast.run_directory import runs_below
 
 SIZING = (
     "items",
@@ -109,6 +110,7 @@ def import_series(
                 )
             raise InputError(
                 f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats."
+                + "".join(runs_below(path) for path in paths)
             )
         if len(series.runs) == 1:  # as an import of one call: `out` is the run directory
             places = [out]

@@ -61,7 +61,7 @@ def check_levels(levels: list[Level], operations: list[str]) -> None:
             )
         if subject not in subjects:
             raise InputError(
-                f"The level '{level.text}' asks for '{subject}', which this workload does not do in the phase that is "
+                f"The level '{level.text}' is about '{subject}', which this workload does not do in the phase that is "
                 f"searched. {allowed_sentence(subject, subjects)}"
             )
 
@@ -81,7 +81,7 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
         chosen = [op for op in operations if subject in (op, ANY)]
         if not chosen:
             raise InputError(
-                f"The level '{level.text}' asks for '{subject}', which the run '{path}' did not do in its phase "
+                f"The level '{level.text}' is about '{subject}', which the run '{path}' did not do in its phase "
                 f"'{phase}'. {allowed_sentence(subject, [*operations, ANY])}"
             )
         worst = [run.quantity(f"{op}.response" if opened else op, what) for op in chosen]

@@ -122,7 +122,7 @@ def parse_level(text: str) -> Level:
     function, subject, comparison, value, unit = found.groups()
     subject = subject.strip()
     if function not in FUNCTIONS:
-        raise InputError(f"'{text}' asks for '{function}'. {allowed_sentence(function, FUNCTIONS)[:-1]}")
+        raise InputError(f"'{text}' is a level on '{function}'. {allowed_sentence(function, FUNCTIONS)[:-1]}")
     if "<" not in comparison and ">" not in comparison:
         raise InputError(f"'{text}' compares with '{comparison}', which no measurement ever meets; use <, <=, > or >=")
     if function == "rate" and subject == ANY:
@@ -135,7 +135,8 @@ def parse_level(text: str) -> Level:
         units, quantity = _BYTES, f"{subject}.bandwidth"
         if subject not in ("read", "write"):
             raise InputError(
-                f"'{text}' asks for the bandwidth of '{subject}'. {allowed_sentence(subject, ('read', 'write'))[:-1]}"
+                f"'{text}' is a level on the bandwidth of '{subject}'. "
+                f"{allowed_sentence(subject, ('read', 'write'))[:-1]}"
             )
     elif function == "utilisation":
         units, quantity = _SHARES, f"{subject}.utilisation"
@@ -158,13 +159,9 @@ def parse_level(text: str) -> Level:
         raise InputError(f"'{text}' has a limit that nothing can be held against; it must be above zero")
     upper = "<" in comparison
     if upper and function in ("rate", "bandwidth"):
-        raise InputError(
-            f"'{text}' asks for less {function} than so much; a level says how much there must be at least, with >="
-        )
+        raise InputError(f"'{text}' is an upper limit; a level on {function} is a lower one, with >=")
     if not upper and function not in ("rate", "bandwidth"):
-        raise InputError(
-            f"'{text}' asks for more than so much; a level on {function} says how much it may be at most, with <"
-        )
+        raise InputError(f"'{text}' is a lower limit; a level on {function} is an upper one, with <")
     return Level(" ".join(text.split()), quantity, limit, upper)
 
 

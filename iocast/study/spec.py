@@ -168,7 +168,7 @@ class Study:
 
 def read_study(file: Path) -> Study:
     """@raises InputError: file, line, what is allowed and the nearest match"""
-    yaml = Section.load(file)
+    yaml = Section.load(file, "study")
     scales = _scales(yaml)
     workloads = _workloads(yaml, scales)
     parts = _parts(yaml)
@@ -447,7 +447,7 @@ def _levels(
     yaml: Section, workloads: dict[str, Workload], scales: dict[str, Scale], scenarios: dict[str, Scenario]
 ) -> list[Level]:
     levels = []
-    for entry, line in yaml.entries("levels") if "levels" in yaml else []:
+    for entry, line in yaml.entries("levels"):
         is_map = isinstance(entry, Section)
         try:
             level = parse_level(str(entry.value("level") if is_map else entry))
@@ -473,10 +473,7 @@ def _levels(
             yaml.fail_at(line, f"'{level.text}' has no place at the {without[0]} '{without[1]}': {runs}")
         levels.append(level)
     if not levels:
-        yaml.fail(
-            "levels" if "levels" in yaml else None,
-            "a study needs at least one service level; without one the cheapest design always wins",
-        )
+        yaml.fail("levels", "a study needs at least one service level; without one the cheapest design always wins")
     if twice := stated_twice(levels):
         yaml.fail("levels", twice)
     return levels

@@ -365,7 +365,7 @@ def test_what_cannot_be_searched(
         assert not (tmp_path / "k").exists()
 
     slo = ("--slo", "p99(create) < 5 ms")
-    refused(tmp_path, "--slo", "p99(append) < 5 ms", says="asks for 'append', which this workload does not do")
+    refused(tmp_path, "--slo", "p99(append) < 5 ms", says="is about 'append', which this workload does not do")
     refused(tmp_path, "--slo", "p98(create) < 5 ms", says="'p98'")
     refused(tmp_path, "--slo", "rate(create) >= 5 k/s", says="not about response times")
     refused(tmp_path, *slo, "--over", "ranks", says="Allowed: rate, waiting_factor")

@@ -2,6 +2,7 @@
 """Bad input: one finished sentence, exit 2, and nothing lost."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from subprocess import CompletedProcess
 import pytest
 
 Iocast = Callable[..., CompletedProcess[str]]
+REPOSITORY = Path(__file__).parents[2]
 
 
 def refused(done: CompletedProcess[str], *words: str) -> None:
@@ -618,3 +620,94 @@ def test_a_refusal_lists_each_name_once(simulator: Path, arguments: tuple[str, .
     assert done.returncode == 2 and done.stderr.count("Allowed: ") == 1, done.stderr
     names = done.stderr.strip().rstrip(".").split("Allowed: ")[1].split(", ")
     assert len(names) > 3 and len(names) == len(set(names)), names
+
+
+def test_what_a_verb_lacks_is_named_with_its_meaning(iocast: Iocast) -> None:
+    """Of every verb with something that it can't do without."""
+    from iocast.cli.app import app
+
+    assert app.registered_commands
+    lacking = 0
+    for command in app.registered_commands:
+        name = str(command.name or getattr(command.callback, "__name__", ""))
+        if name in ("measure", "knee", "plan", "selftest", "validate", "manual", "observe", "list"):
+            continue  # with a default for everything, or a sentence of its own
+        lacking += 1
+        refused(iocast(name), f"iocast {name} needs ", ": ")
+    assert lacking > 8
+    refused(iocast("forecast", "results.csv"), "iocast forecast needs --nodes: client nodes", "32,1000")
+
+
+@pytest.mark.parametrize("verb", ["calibrate", "export", "report", "forecast"])
+def test_the_directory_of_a_forecast_names_its_runs(iocast: Iocast, tmp_path: Path, verb: str) -> None:
+    """As a directory of runs is what is meant."""
+    table = REPOSITORY / "examples" / "first-forecast" / "cirrus.csv"
+    assert iocast("import", table, "--out", tmp_path / "made" / "runs").returncode == 0
+    more = {"export": ["--format", "csv"], "forecast": ["--nodes", 9]}.get(verb, [])
+    done = iocast(verb, tmp_path / "made", *more, "--out", tmp_path / "out")
+    refused(done, f"Runs lie in '{tmp_path / 'made' / 'runs'}'.")
+
+
+def test_a_file_in_the_place_of_a_run_names_the_import(iocast: Iocast, tmp_path: Path) -> None:
+    table = REPOSITORY / "examples" / "first-forecast" / "cirrus.csv"
+    refused(iocast("calibrate", table, "--out", tmp_path / "f.yaml"), "is a file", f"iocast import {table}")
+
+
+@pytest.mark.parametrize("place", ["platform", "workload"])
+def test_what_exists_and_is_no_platform_or_workload(iocast: Iocast, tmp_path: Path, place: str) -> None:
+    (tmp_path / "notes.txt").write_text("x")
+    for path, what in ((tmp_path, "a directory"), (tmp_path / "notes.txt", "a file")):
+        given = (path, "md-workbench") if place == "platform" else ("local", path)
+        refused(iocast("simulate", *given), f"'{path}' is {what}, and no {place} file", ".yaml")
+
+
+def test_compare_names_the_argument_that_is_wrong(iocast: Iocast, measured: Path, tmp_path: Path) -> None:
+    run = measured / "n1-r1"
+    (tmp_path / "notes.txt").write_text("x")
+    for pair in ((run, tmp_path / "notes.txt"), (tmp_path / "notes.txt", run)):
+        refused(iocast("compare", *pair), f"iocast: '{tmp_path / 'notes.txt'}' is nothing that can be compared")
+    refused(iocast("compare", run, "offer.yaml"), f"'{run}' is a measurement", "two of a kind")
+
+
+def test_a_misspelt_key_stands_before_the_one_that_it_stands_for(tmp_path: Path) -> None:
+    """Each key that a study or a campaign needs, without its last letter."""
+    from iocast.campaign import read_plan
+    from iocast.errors import InputError
+    from iocast.study.spec import read_study
+
+    example = REPOSITORY / "examples" / "one-mds-or-dne" / "study.yaml"
+    for text, keys, read in (
+        (example.read_text(), ("scales", "workloads", "levels", "platform"), read_study),
+        (CAMPAIGN, ("workload", "points"), lambda file: read_plan(str(file))),
+    ):
+        for key in keys:
+            file = tmp_path / "f.yaml"
+            file.write_text(re.sub(rf"^{key}:", f"{key[:-1]}:", text, count=1, flags=re.MULTILINE))
+            line = next(n for n, one in enumerate(file.read_text().splitlines(), 1) if one.startswith(f"{key[:-1]}:"))
+            with pytest.raises(InputError, match=rf":{line}: the key '{key[:-1]}' is unknown .*; write '{key}'\."):
+                read(file)
+
+
+def test_no_settings_to_choose_by(iocast: Iocast, tmp_path: Path) -> None:
+    table = REPOSITORY / "examples" / "first-forecast" / "cirrus.csv"
+    done = iocast("forecast", table, "--nodes", 9, "--only", "a=1", "--out", tmp_path / "out")
+    refused(done, "leave --only out")
+
+
+@pytest.mark.parametrize("program", ["iocast-sim", "iocast-bench"])
+def test_programs_name_the_option_that_was_meant(simulator: Path, program: str) -> None:
+    for words, sentence in (
+        (["--workloda", "md-workbench"], "Did you mean '--workload'?"),
+        (["--describe", "md-workbenhc"], "Did you mean 'md-workbench'?"),
+    ):
+        done = subprocess.run([simulator.parent / program, *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and sentence in done.stderr, done.stderr
+        allowed = done.stderr.strip().removesuffix(".").split("Allowed: ")[1].split(", ")
+        assert len(allowed) == len(set(allowed))
+
+
+def test_sizes_in_bits_are_not_taken_for_bytes(iocast: Iocast) -> None:
+    for unit in ("Mb", "Gbit", "kb"):
+        done = iocast("simulate", "local", "ior-easy", "--set", f"per_process=128{unit}")
+        refused(done, f"'128{unit}' is in bits")
+        assert "Did you mean" not in done.stderr
