@@ -162,7 +162,7 @@ def log_scale(values: Iterable[float | None], padding: int = 10) -> alt.Scale:
     have, as it would else spread them over its whole length and have no round number within."""
     known = [v for v in values if v is not None and v > 0]
     alike = known and max(known) < 1.1 * min(known)
-    more = {"domain": [min(known) / AROUND, max(known) * AROUND]} if alike else {}
+    more: dict[str, Any] = {"domain": [min(known) / AROUND, max(known) * AROUND]} if alike else {}
     return alt.Scale(type="log", nice=False, padding=padding, **more)
 
 
