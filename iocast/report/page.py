@@ -151,7 +151,10 @@ def _title(read: Sources) -> str:
         entries = [f.get("workload") for f in read.forecasts]
         names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in entries if w]
     names = list(dict.fromkeys(names))
-    what = "Storage forecast" if read.forecasts or read.validations or read.fitted else "Storage measurement"
+    if read.forecasts or read.validations or read.fitted:
+        what = "Storage forecast"
+    else:
+        what = "Storage simulation" if read.runs and all(run.simulated for run in read.runs) else "Storage measurement"
     return f"{what}: {', '.join(names)}" if names else what
 
 

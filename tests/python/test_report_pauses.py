@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iocast.fitted import Fitted
-from iocast.report.page import write_numbers
+from iocast.report.page import _title, write_numbers
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.simulate import simulate, simulation_text
@@ -66,6 +66,7 @@ def test_a_phase_of_pauses_has_its_time_in_no_station(of: str, simulator: Path, 
             pytest.approx(float(share), rel=0.2)
         ]
         return
+    assert _title(read_sources([source])).startswith(f"Storage {'simulation' if of == 'run' else 'forecast'}: ")
     (grid,) = tell(read_sources([source])).grids
     where = {row[0]: row[grid.header.index("where the time goes")] for row in grid.rows}
     assert where["compute"].startswith("the ranks' own pauses") and "oss" not in where["compute"]
