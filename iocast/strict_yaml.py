@@ -17,6 +17,8 @@ from iocast.errors import InputError
 
 def allowed_sentence(given: str, allowed: Sequence[str]) -> str:
     """ "Did you mean 'x'? Allowed: a, b." for the end of a message."""
+    if not allowed:
+        return "Nothing is allowed here."
     near = difflib.get_close_matches(given, allowed, n=1, cutoff=0.5)
     return (f"Did you mean '{near[0]}'? " if near else "") + f"Allowed: {', '.join(allowed)}."
 

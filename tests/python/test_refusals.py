@@ -711,3 +711,9 @@ def test_sizes_in_bits_are_not_taken_for_bytes(iocast: Iocast) -> None:
         done = iocast("simulate", "local", "ior-easy", "--set", f"per_process=128{unit}")
         refused(done, f"'128{unit}' is in bits")
         assert "Did you mean" not in done.stderr
+
+
+def test_an_empty_list_of_allowed_names_is_a_sentence() -> None:
+    from iocast.strict_yaml import allowed_sentence
+
+    assert allowed_sentence("x", []) == "Nothing is allowed here."

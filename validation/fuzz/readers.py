@@ -72,7 +72,7 @@ BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 PLAN = """schema_version: 1
 description: many things
 workload: md-workbench
-settings: {datasets: 2, objects: 100, iterations: 50}
+settings: {datasets: 2, objects: 100}
 seconds: 2
 repeats: 2
 scaling: strong
