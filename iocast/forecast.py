@@ -80,6 +80,15 @@ class Answer:
     beside: list[str] = field(default_factory=list)
     """Phases of set-up and clean-up that were not forecast, since no phase was named."""
 
+    def not_forecast(self) -> list[str]:
+        """A sentence for each reason that phases have no forecast, with those phases; the same on terminal and page."""
+        found = [f"Not forecast: {sentence}" for sentence in _refusals(self.phases)]
+        if self.beside:
+            found.append(
+                f"Left out: {', '.join(self.beside)} (set-up and clean-up; --phase NAME forecasts one of them)."
+            )
+        return found
+
     def totals(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """For each target whose phases all have a length: the placement, and what they take together."""
         groups = of_one_workload([made for one in self.phases for made in one.forecasts])
@@ -102,6 +111,7 @@ class Answer:
             "phases": rows,
             "totals": [{"placement": where} | found for where, found in self.totals()],
             "set_up_and_clean_up": self.beside,
+            "not_forecast": self.not_forecast(),
             "report": str(self.report) if self.report else None,
         }
 
@@ -180,18 +190,14 @@ def _whole_way(
         within = _part(report, f"{name}: ", number / len(names), (number + 1) / len(names))
         found.append(_of_phase(runs, name, only, targets, out, ranks_per_node, platform, level, seed, workers, within))
     if all(one.refusal for one in found):
-        phases: dict[str, list[str]] = {}
-        for one in found:
-            phases.setdefault(one.refusal, []).append(one.phase)
-        why = " ".join(f"{', '.join(own)}: {refusal}" for refusal, own in phases.items())
-        raise InputError(f"No phase of these results can be forecast: {why}")
+        raise InputError(f"No phase of these results can be forecast: {' '.join(_refusals(found))}")
     report("the report", PROGRESS, PROGRESS)
     left_out = list(dict.fromkeys(path for one in found for path in one.left_out))
     notes = [
         note
         for directory in dict.fromkeys([out / "runs", *sources])
         if (directory / "series.json").is_file()
-        for note in series_notes(read_json(directory / "series.json", "series"), phase)
+        for note in series_notes(read_json(directory / "series.json", "series"), [phase] if phase else [])
     ]
     notes += [
         f"left out: '{path.name}' does not say on how many nodes it ran; import it by itself with "
@@ -202,9 +208,19 @@ def _whole_way(
         notes += _import_warnings(runs)
     used = {run for one in found for run in one.used}
     others = [path for one in found for path in one.others if path not in used]
-    page = _write_report(_without(runs, [*left_out, *others]), found, out, _title(sources), command)
     beside = [] if phase else [name for name in every if name not in names and is_beside(name)]
-    return Answer(out, runs, found, page, notes, beside)
+    answer = Answer(out, runs, found, None, notes, beside)
+    answer.report = _write_report(_without(runs, [*left_out, *others]), answer, _title(sources), command)
+    return answer
+
+
+def _refusals(phases: Sequence[PhaseForecast]) -> list[str]:
+    """Each reason that phases were not forecast, once, after their names."""
+    found: dict[str, list[str]] = {}
+    for one in phases:
+        if one.refusal:
+            found.setdefault(one.refusal, []).append(one.phase)
+    return [f"{', '.join(names)}: {refusal}" for refusal, names in found.items()]
 
 
 def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
@@ -408,10 +424,10 @@ def shortened(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Path, title: str, command: str) -> Path:
+def _write_report(runs: Sequence[Path], answer: Answer, title: str, command: str) -> Path:
     from iocast.report import write_report
 
-    done = [one for one in found if one.forecasts]
+    out, done = answer.out, [one for one in answer.phases if one.forecasts]
     fitted = list(dict.fromkeys(one.fitted for one in done if one.fitted is not None))
     forecasts = [
         out
@@ -421,7 +437,7 @@ def _write_report(runs: Sequence[Path], found: Sequence[PhaseForecast], out: Pat
         for f in one.forecasts
     ]
     page = out / "report.html"
-    write_report([*runs, *fitted, *forecasts], page, title, command)
+    write_report([*runs, *fitted, *forecasts], page, title, command, answer.not_forecast(), answer.series)
     return page
 
 
@@ -442,11 +458,10 @@ def _narrowing(phases: Sequence[PhaseForecast]) -> str:
 def forecasts_text(answer: Answer) -> str:
     """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
-    rows, refused, warnings = [], [], []
+    rows, warnings = [], []
     checked: list[float] = []
     for one in answer.phases:
         if one.refusal or one.largest is None:
-            refused.append(f"{one.phase}: {one.refusal}")
             continue
         held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
         checked += held_out[:1]
@@ -486,10 +501,7 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
     lines += [sentence] if (sentence := _narrowing(answer.phases)) else []
     lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
-    lines += [f"Not forecast: {sentence}" for sentence in refused]
-    if answer.beside:
-        lines.append(f"Left out: {', '.join(answer.beside)} (set-up and clean-up; --phase NAME forecasts one of them).")
-    lines += answer.series
+    lines += [*answer.not_forecast(), *answer.series]
     runs = "runs, " if (answer.out / "runs").is_dir() else ""
     return "\n".join(
         [

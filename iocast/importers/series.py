@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -54,6 +54,8 @@ STEEPEST_RISE, STEEPEST_FALL = 1.1, 0.5
 """Exponents by which a rate may rise or fall with ranks or nodes before two placements contradict each other."""
 SLACK = 1.5
 """Factor by which two runs of one placement may differ: repeats of imported runs do, on shared systems."""
+ALARM = "ALARM: "
+"""Begin of a note on results that contradict each other."""
 MAX_UNPACKED = 4 * 2**30
 
 
@@ -360,20 +362,20 @@ def describe(series: Series) -> dict[str, Any]:
     }
 
 
-def series_notes(described: Mapping[str, Any], phase: str | None = None) -> list[str]:
+def series_notes(described: Mapping[str, Any], phases: Collection[str] = ()) -> list[str]:
     """What a reader of a series must know, from series.json: the largest contradiction of each curve, or of the curves
-    of one phase, files that were left out, and how many were no results."""
+    of some phases, files that were left out, and how many were no results."""
     found = [
         one
         for one in described.get("contradictions", [])
-        if phase is None or one["curve"].split(" (")[0].endswith(f" {phase}")
+        if not phases or any(one["curve"].split(" (")[0].endswith(f" {phase}") for phase in phases)
     ]
     notes = []
     for curve, number in Counter(one["curve"] for one in found).items():
         worst = max((one for one in found if one["curve"] == curve), key=lambda one: one["factor"])
         verb = "is" if number == 2 else "are"
         more = f" {number - 1} more of this phase {verb} in series.json." if number > 1 else ""
-        notes.append(f"ALARM: {worst['sentence']}{more}")
+        notes.append(f"{ALARM}{worst['sentence']}{more}")
     if found:
         notes.append(
             "Look for other settings, hardware or load in runs that contradict each other, and leave some out."

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -31,14 +32,24 @@ WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself
 DIGITS = 7  # significant digits of numbers in the page and its JSON
 
 
-def write_report(sources: list[Path], out: Path, title: str | None = None, command: str = "") -> None:
+def write_report(
+    sources: list[Path],
+    out: Path,
+    title: str | None = None,
+    command: str = "",
+    missing: Sequence[str] = (),
+    notes: Sequence[str] = (),
+) -> None:
     """Write the report on `sources` to the HTML file `out`.
 
     Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix,
-    recognised by their content; `command` is the one that the page names as its own. Raises InputError for a source
-    that can't be used, RunError when the file can't be written.
+    recognised by their content; `command` is the one that the page names as its own. `missing` says what was not
+    forecast, `notes` what a reader of the imported results must know. Raises InputError for a source that can't be
+    used, RunError when the file can't be written.
     """
     read = read_sources(sources)
+    read.missing += missing
+    read.notes = list(dict.fromkeys([*read.notes, *notes]))
     title = title or _title(read)
     numbers, drawings = _numbers(read, title)
     _write(out, _html(read, title, numbers, drawings, command))

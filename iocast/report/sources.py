@@ -21,6 +21,7 @@ from iocast import strict
 from iocast.agreement import check_agreement, check_fitted, check_forecast
 from iocast.errors import InputError
 from iocast.files import require_whole
+from iocast.importers.series import series_notes
 from iocast.phases import first_phase
 from iocast.run_directory import read_log, runs_below, runs_in
 
@@ -165,6 +166,9 @@ class Sources:
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
     study: dict[str, Any] | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
+    series: list[dict[str, Any]] = field(default_factory=list)  # what iocast import says of runs
+    missing: list[str] = field(default_factory=list)  # sentences: phases that were not forecast, and why
+    notes: list[str] = field(default_factory=list)  # of imported results: contradictions, and what was left out
 
     @property
     def named_phases(self) -> list[str]:
@@ -236,6 +240,8 @@ def read_sources(paths: list[Path]) -> Sources:
         run for run in sources.runs if run.path.resolve() in named
     ]  # in an order that isn't the command line's
     _choose_phases(sources)
+    notes = [note for one in sources.series for note in series_notes(one, sources.named_phases)]
+    sources.notes = list(dict.fromkeys(notes))
     return sources
 
 
@@ -257,6 +263,8 @@ def _read(path: Path, sources: Sources) -> None:
         elif inside := runs_in(path):
             for directory in inside:
                 _read(directory, sources)
+            if (path / "series.json").is_file():
+                _read(path / "series.json", sources)
         else:
             raise InputError(
                 f"{path} is a directory without run.json or campaign.json or study.json.{runs_below(path)} {ALLOWED}"
@@ -286,7 +294,8 @@ def _read(path: Path, sources: Sources) -> None:
             )
         sources.study = document
     elif kind == "series":
-        return  # what iocast import says of the runs beside it, which come by themselves
+        sources.series.append(document)  # of the runs beside it, which come by themselves
+        return
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"
         check_fitted(document, path)

@@ -12,6 +12,7 @@ from typing import Any
 
 from iocast import busy
 from iocast.accuracy import OF_QUANTILES
+from iocast.importers.series import ALARM
 from iocast.phases import main_phases, rate_of
 from iocast.predict import NEVER_CALIBRATED
 from iocast.report import answers, evidence, record, units
@@ -46,6 +47,8 @@ class Story:
     paragraphs: list[tuple[str, str]]  # (what it is about, one or more sentences)
     cards: list[Card]
     warnings: list[str]
+    alarms: int  # the first ones of the warnings: results that contradict each other
+    missing: list[str]  # what was not forecast, and why
     summary: dict[str, Any]
 
 
@@ -113,9 +116,21 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
         for about in ("Measured", "Forecast", "How wrong it was", "Simple rules")
         if about in record
     ]
-    reported = list(dict.fromkeys([*study["warnings"], *measured.warnings]))
+    alarms = measured.warnings[: measured.alarms]
+    reported = list(dict.fromkeys([*alarms, *study["warnings"], *measured.warnings]))
     summary = measured.summary | {"study": _study_summary(study)}
-    return Story(study["headline"], words.question(study), grids, changes, paragraphs, cards, reported, summary)
+    return Story(
+        study["headline"],
+        words.question(study),
+        grids,
+        changes,
+        paragraphs,
+        cards,
+        reported,
+        len(alarms),
+        measured.missing,
+        summary,
+    )
 
 
 def _study_grids(study: dict[str, Any]) -> list[Grid]:
@@ -203,6 +218,8 @@ def _tell_measured(sources: Sources) -> Story:
         [(about, text) for about, text in texts if text],
         _cards(sources, best, scored, bool(checked), len(reported)),
         warnings(sources),
+        len(_alarms(sources)),
+        sources.missing,
         _summary(sources, best, scored, bool(checked)),
     )
 
@@ -582,9 +599,13 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
     return cards
 
 
+def _alarms(sources: Sources) -> list[str]:
+    return list(dict.fromkeys(note for note in sources.notes if note.startswith(ALARM)))
+
+
 def warnings(sources: Sources) -> list[str]:
-    """Everything that a reader must know before believing the report, each once."""
-    found: list[str] = []
+    """Everything that a reader must know before believing the report, each once; alarms come first."""
+    found = _alarms(sources)
     if SERVER_IN_MEMORY in file_systems(sources):
         found.append(
             "What was measured is no disk: iocast-queuefs, a server in memory whose service times are drawn, "
@@ -623,6 +644,7 @@ def warnings(sources: Sources) -> list[str]:
             found.append(
                 f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here."
             )
+    found += sources.notes
     found += _of_runs(sources.runs)
     for campaign in sources.campaigns:
         failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
@@ -655,6 +677,8 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
         ],  # of the first of `phases` that a run has
         "largest_fitted_ranks": _largest_fitted(sources),
         "phases": sources.phases,
+        "not_forecast": sources.missing,
+        "warnings": warnings(sources),
         "targets": [
             {
                 "phase": evidence.phase_of(f),

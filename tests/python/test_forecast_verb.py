@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import re
 import shutil
@@ -142,6 +143,42 @@ def test_contradictions_and_what_was_left_out_are_printed(iocast: Call, tmp_path
     assert any("contradict" in note for note in json.loads(done.stdout)["series"])
 
 
+def first_screen(page: Path) -> str:
+    """Words before the first figure, folded ones left out."""
+    text = page.read_text().split("</header>", 1)[0]
+    return html.unescape(re.sub(r"<details>.*?</details>|<[^>]+>", "", text, flags=re.DOTALL))
+
+
+def test_the_page_has_what_the_terminal_says_beside_its_table(iocast: Call, tmp_path: Path) -> None:
+    """Phases without a forecast, contradictions and what was left out: whoever reads the page sees no terminal."""
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "good.csv").write_text(TABLE + "8,36,50,tree-create,mkdir\n")
+    (results / "other.csv").write_text("nodes,ppn,rate,phase,operation\n4,36,1900,create,create\n")
+    (results / "damaged.csv").write_text("nodes,ppn,rate\n4,36,many\n")
+    for size in ("1048576", "4194304"):
+        file = results / f"write-{size}.csv"
+        file.write_text(f"nodes,ppn,rate,phase,transfer_size\n1,36,100,write,{size}\n2,36,190,write,{size}\n")
+    out = tmp_path / "out"
+    done = iocast("forecast", results, "--nodes", "8", "--out", out)
+    assert done.returncode == 0, done.stderr
+    begins = ("Not forecast: ", "Left out: ", "ALARM: ", "left out: ")
+    shown_there = [line for line in done.stdout.splitlines() if line.startswith(begins)]
+    assert {line.split(": ")[0] for line in shown_there} == {begin.split(": ")[0] for begin in begins}, done.stdout
+    page = html.unescape((out / "report.html").read_text())
+    assert not [line for line in shown_there if line not in page]
+    shown = first_screen(out / "report.html")
+    assert not [line for line in shown_there if not line.startswith("left out") and line not in shown]
+    assert shown.index("Not forecast: write: ") < shown.index("error where checked"), "above the table"
+    again = tmp_path / "again.html"
+    parts = (out / name for name in ("fitted/create.yaml", "forecasts/create-8x36.json"))
+    done = iocast("report", out / "runs", *parts, "--out", again, "--data", tmp_path / "data")
+    assert done.returncode == 0, done.stderr
+    assert "ALARM: " in first_screen(again), "iocast report reads what iocast import found"
+    summary = json.loads((tmp_path / "data" / "report.json").read_text())["summary"]
+    assert any(one.startswith("ALARM: ") for one in summary["warnings"])
+
+
 def test_tools_whose_work_no_workload_does_are_forecast_by_their_rates(iocast: Call, tmp_path: Path) -> None:
     """fio's results have latencies, but nothing that iocast-sim could do again."""
     done = iocast("forecast", SAMPLES / "fio" / "version-2.json", "--nodes", "4", "--out", tmp_path / "out", "--json")
@@ -219,7 +256,8 @@ def test_a_run_without_nodes_is_left_out_and_named_and_the_others_are_used(iocas
         assert "left out: 'placeless' does not say on how many nodes it ran" in done.stdout
         found = json.loads((tmp_path / out / "forecasts" / "create-8x36.json").read_text())["quantities"]["rate"]
         assert found == rate
-        assert "placeless" not in (tmp_path / out / "report.html").read_text().split("How to make it again")[0]
+        page = html.unescape((tmp_path / out / "report.html").read_text()).split("How to make it again")[0]
+        assert page.count("placeless") == page.count("'placeless' does not say") == 1, "named, and in no table"
     for run in runs.glob("n*"):
         shutil.rmtree(run)
     done = iocast("forecast", runs, "--nodes", "8", "--out", tmp_path / "none")
