@@ -4,19 +4,59 @@
 #include "input/error_code.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace iocast {
 
+namespace {
+constexpr size_t most_text = size_t{64} << 20; ///< as iocast/strict.py has it
+
+struct Opened {
+  explicit Opened(const std::string& file)
+      : number(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) // a pipe would be waited for
+  {
+  }
+  ~Opened()
+  {
+    if (number >= 0)
+      ::close(number);
+  }
+  Opened(const Opened&)            = delete;
+  Opened& operator=(const Opened&) = delete;
+  const int number;
+};
+
+void require_plain_file(const std::string& file, int opened)
+{
+  struct stat about {};
+  if (opened < 0 || ::fstat(opened, &about) != 0)
+    throw InputError(fmt::format("The file '{}' can't be read: {}.", file, std::strerror(errno)));
+  if (!S_ISREG(about.st_mode))
+    throw InputError(fmt::format("The file '{}' can't be read: it is {}; name a plain file.", file,
+                                 S_ISDIR(about.st_mode) ? "a directory" : "a pipe, a device or the like"));
+}
+
+} // namespace
+
 std::string text_of(const std::string& file)
 {
-  std::ifstream in(file);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf()))
-    throw InputError(fmt::format("The file '{}' can't be read.", file));
-  return std::move(text).str();
+  const Opened in(file);
+  require_plain_file(file, in.number);
+  std::string text;
+  std::vector<char> some(size_t{1} << 20);
+  ssize_t got = 0;
+  while (text.size() <= most_text && (got = ::read(in.number, some.data(), some.size())) > 0)
+    text.append(some.data(), static_cast<size_t>(got));
+  if (got < 0)
+    throw InputError(fmt::format("The file '{}' can't be read: {}.", file, std::strerror(errno)));
+  if (text.size() > most_text)
+    throw InputError(fmt::format("The file '{}' has more than {} bytes; such a file is not read.", file, most_text));
+  return text;
 }
 
 YamlNode YamlNode::load(const std::string& file)

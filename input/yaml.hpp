@@ -14,7 +14,8 @@
 
 namespace iocast {
 
-/// What a file holds. @throws InputError when it can't be read
+/// What a plain file of at most 64 MiB holds. @throws InputError for anything else: a pipe would be waited for, a
+/// device may have no end
 std::string text_of(const std::string& file);
 
 /// A YAML node that knows its file and line and refuses what it does not know.

@@ -639,13 +639,13 @@ def own_place(scratch: Path | None, name: str, mark: str) -> Path | None:
 
 
 def make_place(place: Path | None) -> None:
-    """Makes the directory of a data set, unless it is there.
+    """Makes the directory of a data set, unless it is there. Nobody else can put anything into it.
 
     @raises InputError when something else is there"""
     if place is None:
         return
     with contextlib.suppress(FileExistsError):
-        place.mkdir()
+        place.mkdir(mode=0o700)
     require_directory(place)
 
 

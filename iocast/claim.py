@@ -27,6 +27,8 @@ SILENCE = 300.0
 _UNFINISHED = re.compile(rf"\.{re.escape(NAME)}\.[0-9a-f]{{16}}")
 """Names of files that become a claim, or ask for the time."""
 _MAX_BYTES = 65536
+_PATIENCE = 30.0
+"""Seconds to wait for who holds the lock, which takes a moment: anybody who can read the file may hold it."""
 _SETTLE = 1.0
 """Seconds after which a claim is read again where the file system knows no locks."""
 
@@ -47,17 +49,18 @@ def _name_space() -> str:
 
 def _started(process: int) -> str:
     """When the process began, in the kernel's ticks; "" when it is gone, or no more than a zombie, "?" when that can't
-    be known."""
+    be known, as of other users' processes where /proc hides them."""
+    hidden = False
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return ""
     except OSError:
-        pass
+        hidden = True
     try:
         state, *rest = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
-        return "?" if not Path("/proc/self/stat").exists() else ""
+        return "?" if hidden or not Path("/proc/self/stat").exists() else ""
     except OSError:
         return "?"
     return "" if state in "ZX" else rest[18]
@@ -221,8 +224,6 @@ def _refusal(
     place, who = path.parent, _who(owner)
     if _is_near(owner, own):
         return _in_use(place, owner)
-    if _started_again(owner, own):
-        return ""
     try:
         silent = age(path)
     except OSError as error:
@@ -230,6 +231,8 @@ def _refusal(
             f"The directory '{place}' is in use by {who}; how long ago its last sign of life was can't be seen:"
             f" {error.strerror or error}. Give the same command again."
         )
+    if _started_again(owner, own) and silent > _up():
+        return ""
     # A sign of life far in the future is a clock's that was set back since: it would never grow old.
     if abs(silent) < SILENCE:
         return (
@@ -257,16 +260,21 @@ def _who(owner: dict[str, Any]) -> str:
 
 
 def _is_near(owner: dict[str, Any], own: dict[str, Any]) -> bool:
-    """Whether the owner's process can be seen from here."""
+    """Whether it can be seen from here if the owner's process lives."""
+    process = owner.get("process")
     return (
         owner.get("boot") == own["boot"]
         and owner.get("name_space") == own["name_space"]
-        and isinstance(owner.get("process"), int)
+        and isinstance(process, int)
+        and not isinstance(process, bool)
+        and 0 < process < 2**31
+        and _started(process) != "?"
     )
 
 
 def _started_again(owner: dict[str, Any], own: dict[str, Any]) -> bool:
-    """Whether the owner was on this machine before it was started the last time."""
+    """Whether the owner was on this machine before it was started the last time, or on one with the same name and
+    number, as nodes of one image may have. This machine's gave no sign of life since: see _up()."""
     return bool(
         owner.get("machine")
         and owner.get("machine") == own["machine"]
@@ -275,10 +283,15 @@ def _started_again(owner: dict[str, Any], own: dict[str, Any]) -> bool:
     )
 
 
+def _up() -> float:
+    """Seconds since this machine was started."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def _in_use(directory: Path, owner: dict[str, Any]) -> str:
     """That an owner near here lives, as a sentence; "" when it is dead."""
     started = _started(owner["process"])
-    if started != "?" and (not started or started != owner.get("process_started")):
+    if not started or started != owner.get("process_started"):
         return ""
     return (
         f"The directory '{directory}' is in use by {_who(owner)}; wait until it ends, or end it with 'kill "
@@ -294,11 +307,12 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     except OSError:
         return {}
-    with os.fdopen(file, "rb") as opened:
-        try:
-            content = json.loads(opened.read(_MAX_BYTES))
-        except (ValueError, OSError, RecursionError):
-            return {}
+    try:
+        content = json.loads(os.read(file, _MAX_BYTES))
+    except (ValueError, OSError, RecursionError):
+        return {}
+    finally:
+        os.close(file)
     return content if isinstance(content, dict) else {}
 
 
@@ -333,11 +347,26 @@ def _locked(path: Path) -> Iterator[bool]:
     by the owner in the end."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            locked = True
-        except OSError:
-            locked = False
-        yield locked
+        yield _lock(file, path.parent)
     finally:
         os.close(file)
+
+
+def _lock(file: int, directory: Path) -> bool:
+    """Whether the file system knows locks; the open file has one then.
+
+    @raises InputError when somebody else keeps it"""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise InputError(
+                    f"The directory '{directory}' is being taken over by another process, which holds the lock "
+                    f"'.{NAME}.lock' in it for more than {_PATIENCE:.0f} s; see which with 'fuser', and end it."
+                ) from None
+            time.sleep(0.05)
+        except OSError:
+            return False

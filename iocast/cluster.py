@@ -9,17 +9,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from shlex import quote
+from types import SimpleNamespace
 from typing import Any
 
 import dask
-from dask_jobqueue.slurm import SLURMCluster
+from dask_jobqueue.slurm import SLURMCluster, SLURMJob
 from distributed import Client, KilledWorker, Scheduler, Worker, as_completed
 from distributed.security import Security
 from distributed.utils import get_ip
 
 from iocast.errors import InputError, RunError
 from iocast.scratch import scratch_directory
-from iocast.slurm import require_taken
+from iocast.slurm import require_taken, sbatch_quoted
 
 START_PATIENCE = 300
 """Seconds until the first worker must be there; a queue may be long."""
@@ -141,6 +143,18 @@ def _client_of(scheduler: str, secret: Path | None) -> Client:
         ) from error
 
 
+class QuotedJob(SLURMJob):
+    """A job of workers, in whose script the names of the secrets' files are quoted."""
+
+    def __init__(self, *arguments: Any, security: Security, **options: Any) -> None:
+        files = {key: quote(file) for key, file in security.get_tls_config_for_role("worker").items()}
+        super().__init__(*arguments, security=SimpleNamespace(get_tls_config_for_role=lambda role: files), **options)
+
+
+class QuotedCluster(SLURMCluster):
+    job_cls = QuotedJob
+
+
 def _new_security(secrets: Path) -> Security:
     """A new key and certificate for every connection, as files in `secrets`.
 
@@ -162,20 +176,21 @@ def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Pa
 
     `secrets`: directory for the key and the certificates of the connections; nobody else can read it."""
     root = Path(__file__).resolve().parents[1]
-    from shlex import quote
-
+    log = f"{sbatch_quoted(logs)}/dask-worker-%J"
     prologue = [f"export PYTHONPATH={quote(str(root))}${{PYTHONPATH:+:$PYTHONPATH}}"]
     if "IOCAST_BUILD" in os.environ:
         prologue.append(f"export IOCAST_BUILD={quote(str(Path(os.environ['IOCAST_BUILD']).resolve()))}")
     try:
-        cluster = SLURMCluster(
+        cluster = QuotedCluster(
             cores=1,
             processes=1,
             memory="2GB",
             walltime="04:00:00",
             python=quote(sys.executable),
             job_script_prologue=prologue,
-            job_extra_directives=list(options),
+            # Its own lines for logs have no quotes.
+            job_directives_skip=["#SBATCH -e ", "#SBATCH -o "],
+            job_extra_directives=[f'--error="{log}.err"', f'--output="{log}.out"', *options],
             scheduler_cls=SilentScheduler,
             log_directory=str(logs),
             protocol="tls://",

@@ -8,7 +8,6 @@ import csv
 import math
 import os
 import subprocess
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from iocast.platform import dump
 from iocast.predict import predict_planned
 from iocast.processes import start
 from iocast.run_directory import Point, find_runs, group
+from iocast.scratch import scratch_directory
 from iocast.validate import errors, validate
 
 ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}
@@ -95,7 +95,8 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
 
     @raises InputError for a truth that it can't be
     @raises RunError where FUSE is not to be had"""
-    with tempfile.TemporaryDirectory(prefix="iocast-selftest-") as place:
+    with scratch_directory("selftest") as scratch:
+        (place := scratch / "mounted").mkdir()
         command = [
             binaries.find("iocast-queuefs"),
             "--platform",
@@ -104,7 +105,7 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
             str(log.resolve()),
             "--seed",
             str(seed),
-            place,
+            str(place),
         ]
         process = start(command, stderr=subprocess.PIPE, text=True)
         try:
@@ -118,7 +119,7 @@ def mounted(truth: str, log: Path, seed: int) -> Iterator[Path]:
                         or f"The file system for the test did not appear at '{place}' within 10 s."
                     )
                 time.sleep(0.02)
-            yield Path(place)
+            yield place
         finally:
             process.terminate()
             process.wait()

@@ -67,7 +67,7 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
     options.check()
     scripts = []
     folder, name = (out / "slurm").resolve(), as_file_name(plan.file.stem)
-    log = _sbatch_quoted(folder)
+    log = sbatch_quoted(folder)
     for nodes in sorted({point.nodes for point in plan.points}):
         lines = [
             "#!/bin/bash",
@@ -100,14 +100,15 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
     return scripts
 
 
-def _sbatch_quoted(folder: Path) -> str:
+def sbatch_quoted(folder: Path) -> str:
     """A directory as sbatch reads it between double quotes, in which it takes %x and the like for patterns.
 
     @raises InputError for what no line of a script can hold"""
     text = str(folder)
     if not text.isprintable():
         raise InputError(
-            f"The directory {text!r} has a character in its name that a job script can't hold; choose another --out."
+            f"The directory {text!r} has a character in its name that a job script can't hold; work in another one, or "
+            "choose another --out."
         )
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 

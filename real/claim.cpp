@@ -5,7 +5,9 @@
 #include "profile/files.hpp"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <exception>
 #include <fmt/format.h>
@@ -89,7 +91,7 @@ std::optional<Claim> Claim::parse(const std::string& text)
     Claim claim{json.at("run"),       json.at("host"),  json.at("boot"),
                 json.at("namespace"), whole("process"), json.at("process_ticks").get_ref<const uint64_t&>(),
                 whole("began"),       whole("seen")};
-    if (claim.process > 0 && claim.began >= 0 && claim.seen >= 0)
+    if (claim.process > 0 && claim.process <= INT32_MAX && claim.began >= 0 && claim.seen >= 0)
       return claim;
   } catch (const nlohmann::json::exception&) { // a key is missing, or its value has another type
   }
@@ -118,9 +120,13 @@ bool Claim::is_near() const
          namespace_id == this_namespace();
 }
 
-bool Claim::is_alive() const
+std::optional<bool> Claim::is_alive() const
 {
-  return start_ticks(process) == process_ticks;
+  const uint64_t ticks = start_ticks(process);
+  // Where /proc hides other users' processes, no more can be known than that there is one of this number.
+  if (ticks == 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == EPERM)
+    return std::nullopt;
+  return ticks == process_ticks;
 }
 
 Claim Claim::renewed() const

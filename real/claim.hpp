@@ -24,8 +24,8 @@ struct Claim {
 
   /// Whether this process can look whether that one is there.
   bool is_near() const;
-  /// Of one that is near.
-  bool is_alive() const;
+  /// Of one that is near; nothing where that can't be seen.
+  std::optional<bool> is_alive() const;
   /// The same one with a sign of life at this moment.
   Claim renewed() const;
   /// Seconds since the last sign of life.

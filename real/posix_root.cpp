@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,6 +26,8 @@ namespace iocast {
 
 namespace {
 constexpr size_t most_claim = 65536;
+/// Environment variable of everything that a campaign starts (MARK in iocast/campaign.py).
+constexpr const char* campaign_mark = "IOCAST_CAMPAIGN";
 /// What a run of an earlier version that was killed may have left beside its manifest.
 constexpr const char* left_by_earlier[] = {"iocast.manifest.json.new", "iocast.manifest.json.claim"};
 
@@ -222,10 +225,28 @@ bool PosixRoot::make_claim(const std::string& text)
     return false;
   if (!file)
     throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(errno)));
+  try {
+    require_own(file.number());
+  } catch (const InputError&) {
+    ::unlinkat(root_fd_, claim_name, 0);
+    throw;
+  }
   append_whole(file, root_ + "/" + claim_name, text);
   if (const int error = file.close(); error != 0)
     throw RunError(fmt::format("The file '{}/{}' can't be written: {}.", root_, claim_name, std::strerror(error)));
   return true;
+}
+
+void PosixRoot::require_own(int made) const
+{
+  if (!std::getenv(campaign_mark))
+    return; // the user named this directory, and may share it
+  // Not this process's number: the file system may know its user, or root, under another.
+  struct stat own, root;
+  if (::fstat(made, &own) == 0 && ::fstat(root_fd_, &root) == 0 && own.st_uid != root.st_uid)
+    throw InputError(fmt::format("{} belongs to the user with the number {}, and files of this run to {}; who owns a "
+                                 "directory can put links to other data into it. A campaign works in its own.",
+                                 place(), root.st_uid, own.st_uid));
 }
 
 bool PosixRoot::replace_claim(const std::string& found, const std::string& text)

@@ -47,6 +47,9 @@ protected:
   int failed(int error) const;
 
 private:
+  /// `made`: a file that this process just made in the root. @throws InputError within a campaign when the root is
+  /// another user's
+  void require_own(int made) const;
   std::vector<std::string> ways_; ///< all that lead to the directory
   std::string root_;              ///< this rank's
   std::string option_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <hdf5.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -298,8 +299,11 @@ void Reader::fail(const std::string& what) const
 Reader::Reader(std::string file) : file_(std::move(file)), handles_(std::make_unique<Handles>())
 {
   be_quiet();
-  if (::access(file_.c_str(), R_OK) != 0)
+  struct stat about {};
+  if (::stat(file_.c_str(), &about) != 0 || ::access(file_.c_str(), R_OK) != 0)
     fail(std::strerror(errno));
+  if (!S_ISREG(about.st_mode)) // the library would wait for a pipe
+    fail("it is no plain file");
   handles_->file   = Handle(H5Fopen(file_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   const hid_t root = handles_->file.get();
   if (root < 0)

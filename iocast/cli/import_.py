@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -68,6 +67,7 @@ def import_(
     iocast import darshan LOG --out ops.h5."""
 
     from iocast.importers import darshan_log
+    from iocast.scratch import scratch_directory
 
     if str(files[0]) == "darshan" and not files[0].exists():
         format_, files = "darshan", files[1:]
@@ -77,8 +77,8 @@ def import_(
         raise InputError(
             "An import needs --out DIRECTORY, where it is written; --explain alone shows what would be imported."
         )
-    with tempfile.TemporaryDirectory() as scratch:
-        target = out if out is not None else Path(scratch) / "run"
+    with scratch_directory("import") as scratch:
+        target = out if out is not None else scratch / "run"
         if format_ == "darshan":
             refuse_without_effect("on a Darshan log", "ranks", "nodes", "label", "explain")
             _import_darshan(files, target, json_)

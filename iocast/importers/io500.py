@@ -23,7 +23,7 @@ from pathlib import Path
 from iocast.errors import InputError
 from iocast.importers import Importer, ior, mdtest
 from iocast.importers.record import Phase, Record, place_one_after_the_other
-from iocast.importers.source import Source
+from iocast.importers.source import Source, directories_below
 
 RESULT = re.compile(
     r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)"
@@ -68,12 +68,9 @@ def packages(path: Path) -> list[Path]:
 
 def _below(path: Path) -> list[Path]:
     return sorted(
-        {
-            file.parent
-            for name in NAMES
-            for file in path.glob(f"**/{name}")
-            if not any(part.startswith(".") for part in file.parts)
-        }
+        directory
+        for directory in directories_below(path)
+        if is_package(directory) and not any(part.startswith(".") for part in directory.parts)
     )
 
 

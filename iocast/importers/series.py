@@ -8,8 +8,7 @@ strongly, and which placements contradict each other.
 
 from __future__ import annotations
 
-import gzip
-import lzma
+import io
 import math
 import re
 import tarfile
@@ -18,17 +17,20 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from iocast import strict
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, write_json
 from iocast.importers import Importer, all_importers, darshan_log, io500, matching, read_sources
 from iocast.importers.record import Record, write_record
-from iocast.importers.source import Source, unpacked
+from iocast.importers.source import DAMAGED, Source, require_shallow, unpacked
 from iocast.names import as_file_name
 from iocast.phases import BYTES
 from iocast.run_directory import runs_below
+from iocast.scratch import scratch_directory
 
 SIZING = (
     "items",
@@ -56,7 +58,8 @@ SLACK = 1.5
 """Factor by which two runs of one placement may differ: repeats of imported runs do, on shared systems."""
 ALARM = "ALARM: "
 """Begin of a note on results that contradict each other."""
-MAX_UNPACKED = 4 * 2**30
+MAX_MEMBERS = 20_000
+"""Files of an archive; their bytes are bounded by strict.MAX_BYTES."""
 
 
 @dataclass
@@ -98,8 +101,8 @@ def import_series(
     @raises InputError when there is no result in any of them; nothing is written then"""
     if out.exists():
         raise InputError(f"The output directory '{out}' exists already; name a new one, nothing is overwritten.")
-    with tempfile.TemporaryDirectory(prefix="iocast-import-") as scratch:
-        series = _collect(paths, Path(scratch), answer or {}, report)
+    with scratch_directory("import") as scratch:
+        series = _collect(paths, scratch, answer or {}, report)
         if not series.runs:
             named = ", ".join(str(p) for p in paths)
             if series.left_out:
@@ -135,9 +138,11 @@ def _is_archive(path: Path) -> bool:
     return path.is_file() and (bool(re.search(r"\.(tar|tgz|tbz2?|txz|zip)$|\.tar\.\w+$", path.name)))
 
 
-def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
-    """Files and packages in order, with how they are called in messages."""
+def _found(paths: Sequence[Path], scratch: Path, depth: int = 0) -> Iterator[tuple[Path, str]]:
+    """Files and packages in order, with how they are called in messages. Links to directories are followed where they
+    are named, and not below."""
     for path in paths:
+        require_shallow(path, depth)
         if not path.exists() and _is_glob(path):
             hits = sorted(
                 Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)) if path.anchor else str(path))
@@ -156,48 +161,64 @@ def _found(paths: Sequence[Path], scratch: Path) -> Iterator[tuple[Path, str]]:
             if io500.is_package(path):
                 yield from ((package, str(package)) for package in io500.packages(path))
             else:
-                yield from _found(sorted(p for p in path.iterdir() if not p.name.startswith(".")), scratch)
+                below = (
+                    p for p in path.iterdir() if not p.name.startswith(".") and not (p.is_symlink() and p.is_dir())
+                )
+                yield from _found(sorted(p for p in below if p.exists()), scratch, depth + 1)
         elif path.stat().st_size:
             yield path, str(path)
 
 
 def _unpack(archive: Path, inside: Path) -> None:
-    """Regular files of the archive, below `inside` whatever they are called."""
-    left = MAX_UNPACKED
-    for name, size, content in _members(archive):
-        parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".", "")]
-        left -= size
-        if left < 0:
-            raise InputError(
-                f"The archive '{archive}' holds more than {MAX_UNPACKED // 2**30} GiB; unpack it and name what is to "
-                "be imported."
-            )
-        if not parts or any(part.startswith("._") for part in parts):
-            continue
-        target = inside.joinpath(*parts)
-        if not target.exists() and not any(parent.is_file() for parent in target.parents if parent != inside.parent):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content())
+    """Regular files of the archive, below `inside` whatever they are called.
 
-
-def _members(archive: Path) -> Iterator[tuple[str, int, Any]]:
+    @raises InputError for one that is too large or damaged"""
+    left = strict.MAX_BYTES
+    way_out = "unpack it and name what is to be imported"
     try:
-        if zipfile.is_zipfile(archive):
-            with zipfile.ZipFile(archive) as box:
-                for entry in box.infolist():
-                    if not entry.is_dir():
-                        yield entry.filename, entry.file_size, lambda entry=entry: box.read(entry)
-            return
-        import io
+        for number, (name, size, content) in enumerate(_members(archive)):
+            parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in ("/", "..", ".", "")]
+            left -= size
+            if left < 0:
+                raise InputError(f"The archive '{archive}' holds more than {strict.MAX_BYTES} bytes; {way_out}.")
+            if number >= MAX_MEMBERS:
+                raise InputError(f"The archive '{archive}' holds more than {MAX_MEMBERS:,} files; {way_out}.")
+            if not parts or any(part.startswith("._") for part in parts):
+                continue
+            require_shallow(target := inside.joinpath(*parts), len(parts))
+            if not target.exists() and not any(
+                parent.is_file() for parent in target.parents if parent != inside.parent
+            ):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content())
+    except InputError:
+        raise
+    except (
+        *DAMAGED,
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        ValueError,
+        NotImplementedError,  # of a compression that the library lacks
+        RuntimeError,  # of an encrypted file
+    ) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"The archive '{archive}' can't be unpacked ({why}); if it is whole, {way_out}.") from error
 
-        with tarfile.open(fileobj=io.BytesIO(unpacked(archive))) as tape:
-            for member in tape:
-                if member.isfile():
-                    content = tape.extractfile(member)
-                    assert content is not None  # as it is of every plain file
-                    yield member.name, member.size, content.read
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:
-        raise InputError(f"The archive '{archive}' can't be unpacked ({error}); it may have been cut off.") from error
+
+def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
+    """Names, sizes and contents of the regular files."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as box:
+            for entry in box.infolist():
+                if not entry.is_dir():
+                    yield entry.filename, entry.file_size, partial(box.read, entry)
+        return
+    with tarfile.open(fileobj=io.BytesIO(unpacked(archive))) as tape:
+        for member in tape:
+            if member.isfile():
+                content = tape.extractfile(member)
+                assert content is not None  # as it is of every plain file
+                yield member.name, member.size, content.read
 
 
 def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], report: Report) -> Series:

@@ -6,20 +6,35 @@ from __future__ import annotations
 import bz2
 import gzip
 import hashlib
+import io
 import json
 import lzma
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import zlib
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from iocast import strict
 from iocast.errors import InputError
+from iocast.processes import start
 
 
+READERS: dict[bytes, Callable[[BinaryIO], Any]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+}
+"""By the first bytes of a compressed file: what decompresses a given number of its bytes."""
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What those raise for damaged content."""
 ENDED_EARLY = re.compile(
     r"^ior\S* ERROR\b|^\*\* (?:error|exiting) \*\*"
     r"|^.*Process \d+\([^)]*\): FAILED in|MPI_ABORT was invoked|exited on\s+signal \d"
@@ -67,12 +82,7 @@ class Source:
         """The file, unpacked. Bytes that are no UTF-8 are replaced: the noise of other programs may be in a log."""
         if self.is_directory:
             return ""
-        try:
-            data = unpacked(self.path)
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            raise InputError(
-                f"The file '{self.path}' can't be read: {getattr(error, 'strerror', None) or error}."
-            ) from error
+        data = unpacked(self.path)
         if b"\0" in data[:4096]:
             raise InputError(f"{self.path}:1: this is no text; name the tool's own output.")
         return data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
@@ -213,28 +223,68 @@ class Source:
             return [command]
 
     def fingerprints(self) -> list[dict[str, str]]:
-        return [{"name": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()} for path in self.files()]
+        return [
+            {"name": path.name, "sha256": hashlib.sha256(strict.read_bytes(path)).hexdigest()} for path in self.files()
+        ]
 
 
-def unpacked(path: Path) -> bytes:
-    """The file's bytes, decompressed when its first bytes are those of gzip, bzip2, xz or Zstandard."""
-    data = path.read_bytes()
-    if data[:2] == b"\x1f\x8b":
-        return gzip.decompress(data)
-    if data[:3] == b"BZh":
-        return bz2.decompress(data)
-    if data[:6] == b"\xfd7zXZ\0":
-        return lzma.decompress(data)
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        if shutil.which("zstd") is None:
-            raise InputError(
-                f"'{path}' is compressed with Zstandard, and there is no program zstd; install it, or unpack the file."
-            )
-        done = subprocess.run(["zstd", "-dcq", "--", str(path)], capture_output=True, check=False)
-        if done.returncode:
-            raise InputError(
-                f"'{path}' can't be unpacked by zstd ({done.stderr.decode(errors='replace').strip()}); it may have "
-                "been cut off."
-            )
-        return done.stdout
+def unpacked(path: Path, limit: int = strict.MAX_BYTES) -> bytes:
+    """The file's bytes, decompressed when its first bytes are those of gzip, bzip2, xz or Zstandard.
+
+    @raises InputError beyond `limit` bytes, and for what can't be decompressed or read"""
+    data = strict.read_bytes(path, limit)
+    try:
+        for magic, opened in READERS.items():
+            if data.startswith(magic):
+                with opened(io.BytesIO(data)) as stream:
+                    data = stream.read(limit + 1)
+                break
+        else:
+            if data.startswith(ZSTANDARD):
+                data = _from_zstandard(path, limit)
+    except DAMAGED as error:
+        raise InputError(f"The file '{path}' can't be decompressed ({error}); it may have been cut off.") from error
+    if len(data) > limit:
+        raise InputError(
+            f"The file '{path}' has more than {limit} bytes when it is decompressed; more of such a file are not read."
+        )
     return data
+
+
+def _from_zstandard(path: Path, limit: int) -> bytes:
+    if shutil.which("zstd") is None:
+        raise InputError(
+            f"'{path}' is compressed with Zstandard, and there is no program zstd; install it, or unpack the file."
+        )
+    with start(["zstd", "-dcq", "--", str(path.absolute())], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert program.stdout is not None and program.stderr is not None
+        data: bytes = program.stdout.read(limit + 1)
+        if len(data) > limit:
+            program.kill()
+            return data
+        words = program.stderr.read().decode(errors="replace").strip()
+    if program.returncode:
+        raise InputError(f"'{path}' can't be unpacked by zstd ({words}); it may have been cut off.")
+    return data
+
+
+def directories_below(top: Path) -> Iterator[Path]:
+    """`top` and the directories below it, but not what links lead to.
+
+    @raises InputError for what is nested too deep"""
+    waiting = [(top, 0)]
+    while waiting:
+        directory, depth = waiting.pop()
+        require_shallow(directory, depth)
+        yield directory
+        with os.scandir(directory) as entries:
+            waiting += [(directory / one.name, depth + 1) for one in entries if one.is_dir(follow_symlinks=False)]
+
+
+def require_shallow(directory: Path, depth: int) -> None:
+    """@raises InputError for a directory that is `depth` below the one that is named, when that is too deep"""
+    if depth > strict.MAX_DEPTH:
+        raise InputError(
+            f"The directory '{str(directory)[:200]}...' lies more than {strict.MAX_DEPTH} directories deep; name the "
+            "one that has the results."
+        )

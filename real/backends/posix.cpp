@@ -16,6 +16,8 @@
 namespace iocast {
 namespace {
 
+/// Of every file that is opened. A link in the place of an object is somebody else's: what it leads to stays untouched.
+constexpr int never_through_links = O_CLOEXEC | O_NOFOLLOW;
 /// Whole objects of any size pass through a buffer of this size.
 constexpr size_t chunk = size_t{1} << 20;
 
@@ -50,7 +52,7 @@ public:
   // Opened for reading only: md-workbench's O_RDWR asks Lustre and GPFS for write locks.
   int read(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    const int fd = system_calls::openat(root_fd(), name.path(), O_RDONLY | O_CLOEXEC | direct_);
+    const int fd = system_calls::openat(root_fd(), name.path(), O_RDONLY | never_through_links | direct_);
     watch.lap();
     if (fd < 0)
       return refused(errno);
@@ -70,7 +72,7 @@ public:
   int open(const Name& name, uint8_t flags, Slot slot) override
   {
     const int access = (flags & for_writing ? O_RDWR : O_RDONLY) | (flags & make_it ? O_CREAT : 0);
-    files_[slot]     = system_calls::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
+    files_[slot]     = system_calls::openat(root_fd(), name.path(), access | never_through_links | direct_, 0666);
     return files_[slot] >= 0 ? 0 : refused(errno);
   }
 
@@ -104,7 +106,7 @@ public:
 private:
   int write_whole(const Name& name, int access, uint64_t size, Stopwatch& watch)
   {
-    const int fd = system_calls::openat(root_fd(), name.path(), access | O_CLOEXEC | direct_, 0666);
+    const int fd = system_calls::openat(root_fd(), name.path(), access | never_through_links | direct_, 0666);
     watch.lap();
     if (fd < 0)
       return refused(errno);

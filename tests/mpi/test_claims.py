@@ -50,6 +50,36 @@ def test_links_are_not_followed(run: Run, root: Path, tmp_path: Path, name: str)
     assert [p.name for p in root.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("backend", ["posix"])
+def test_a_link_in_the_place_of_an_object_leads_nowhere(run: Run, root: Path, tmp_path: Path, backend: str) -> None:
+    """Objects that are there, and those that are yet to be made, in every phase of a run."""
+    small = ["--set", "datasets=1", "--set", "objects=20", "--set", "iterations=10", f"--{backend}.root", str(root)]
+    phases = lambda names: ["--backend", backend, "--set", f"phases={names}"]  # noqa: E731
+    assert run(*small, *phases("precreate")).code == 0
+    victim = tmp_path / "victim"
+    victim.write_text("somebody's")
+    (dataset,) = (one for one in root.iterdir() if one.is_dir())
+    for number in range(40):
+        (dataset / f"file-{number}").unlink(missing_ok=True)
+        (dataset / f"file-{number}").symlink_to(victim)
+    for names in ("benchmark", "cleanup"):
+        done = run(*small, *phases(names))
+        assert "operations failed" in done.err or done.code == 0, done.err
+        assert victim.read_text() == "somebody's"
+
+
+@pytest.mark.needs("root")
+def test_a_campaign_works_in_no_directory_of_somebody_else(run: Run, root: Path) -> None:
+    """Its owner could put links into it at any moment; who names it to the benchmark itself may share it."""
+    within = {"IOCAST_CAMPAIGN": "0123456789abcdef"}
+    os.chown(root, 65534, 65534)
+    expect_refusal(run(*TINY, "--posix.root", str(root), environment=within), "belongs to the user", "65534")
+    assert not list(root.iterdir())
+    assert run(*TINY, "--posix.root", str(root)).code == 0
+    os.chown(root, 0, 0)
+    assert run(*TINY, "--posix.root", str(root), environment=within).code == 0
+
+
 def test_manifests_that_are_none(run: Run, root: Path) -> None:
     began = time.monotonic()
     manifest = root / MANIFEST

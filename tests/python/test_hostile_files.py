@@ -3,9 +3,14 @@
 written elsewhere; no secret is kept."""
 
 import base64
+import bz2
+import contextlib
+import gzip
 import json
+import lzma
 import os
 import random
+import re
 import resource
 import shutil
 import struct
@@ -13,6 +18,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +29,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from programs import REPOSITORY
+from programs import REPOSITORY, find_program
 
 sys.path.append(str(REPOSITORY / "validation" / "fuzz"))
 from readers import BOMB, FITTED, KINDS, OBSERVATION, PLAN, Fuzz, make_corpus  # noqa: E402
@@ -31,8 +37,11 @@ from readers import BOMB, FITTED, KINDS, OBSERVATION, PLAN, Fuzz, make_corpus  #
 from iocast import cli, strict  # noqa: E402
 from iocast.errors import InputError, printable  # noqa: E402
 from iocast.export.table import rows_of  # noqa: E402
-from iocast.files import duration  # noqa: E402
+from iocast.files import duration, read_json  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
+from iocast.importers import series  # noqa: E402
+from iocast.importers.series import import_series  # noqa: E402
+from iocast.importers.source import unpacked  # noqa: E402
 from iocast.names import as_file_name, is_file_name  # noqa: E402
 from iocast.question import Setting  # noqa: E402
 from iocast.run_directory import Run  # noqa: E402
@@ -239,6 +248,127 @@ def test_a_long_number_takes_no_longer_than_its_length(spoil: str) -> None:
         parse_level("p99( ) < 50 ms")
     for text in ("p99( stat )<50ms", " p99(stat) < 50  ms ", "p99(stat) <= .05 s", "p99(stat) < 5.e-2s"):
         assert parse_level(text).limit == pytest.approx(0.05) and parse_level(text).quantity == "stat.q99"
+
+
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda data: subprocess.run(["zstd", "-q"], input=data, capture_output=True, check=True).stdout,
+}
+
+
+@pytest.mark.parametrize("ending", COMPRESSORS)
+def test_what_is_decompressed_has_bounds(ending: str, tmp_path: Path) -> None:
+    """A bomb, and content that is damaged at any place: it is read, or refused in a sentence."""
+    if ending == "zst" and shutil.which("zstd") is None:
+        with pytest.raises(InputError, match="zstd"):
+            (file := tmp_path / "a").write_bytes(b"\x28\xb5\x2f\xfd")
+            unpacked(file)
+        return
+    file, text, chance = tmp_path / f"-a.{ending}", b"a line\n" * 2000, random.Random(0)
+    file.write_bytes(whole := COMPRESSORS[ending](text))
+    assert unpacked(file) == text and unpacked(file, len(text)) == text
+    with pytest.raises(InputError, match="more than 13999 bytes when it is decompressed"):
+        unpacked(file, len(text) - 1)
+    with pytest.raises(InputError, match="are not read"):
+        unpacked(file, len(whole) - 1)
+    for _ in range(10 if ending == "zst" else 200):
+        spoilt = bytearray(whole[: chance.randrange(8, len(whole) + 1)])
+        spoilt[chance.randrange(6, len(spoilt))] ^= 1 << chance.randrange(8)
+        file.write_bytes(spoilt)
+        with contextlib.suppress(InputError):
+            unpacked(file, 10**6)
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe"):
+        unpacked(pipe)
+
+
+def zipped(file: Path, *names: str) -> bytearray:
+    with zipfile.ZipFile(file, "w") as box:
+        for name in names:
+            box.writestr(name, "hello")
+    return bytearray(file.read_bytes())
+
+
+def test_archives_that_can_not_be_unpacked_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Damaged, encrypted, of an unknown method, with names that no file can have, with too much and too many in them;
+    and any byte another."""
+    file = tmp_path / "a.zip"
+    monkeypatch.setattr(series, "MAX_MEMBERS", 5)
+    whole = zipped(file, "b")
+    directory = whole.find(b"PK\1\2")
+    # by the places where the local header and the directory have it
+    for at, value in (((6, directory + 8), 1), ((8, directory + 10), 97), ((14, 14), 1), ((whole.find(b"hello"),), 0)):
+        spoilt = whole.copy()
+        for place in at:
+            spoilt[place] ^= value or 1
+        file.write_bytes(spoilt)
+        with pytest.raises(InputError, match=re.escape(str(file))):
+            import_series([file], tmp_path / "out")
+    for names in (["x" * 300], ["d/" * 500 + "a"], [str(one) for one in range(6)]):
+        zipped(file, *names)
+        with pytest.raises(InputError, match="name (what|the one)"):
+            import_series([file], tmp_path / "out")
+    zipped(file, *map(str, range(5)))
+    with pytest.raises(InputError, match="no result of a known tool"):
+        import_series([file], tmp_path / "out")
+    monkeypatch.setattr(strict, "MAX_BYTES", 24)
+    with pytest.raises(InputError, match="holds more than 24 bytes"):
+        import_series([file], tmp_path / "out")
+    monkeypatch.undo()
+    for place in range(len(whole)):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        with pytest.raises(InputError):
+            import_series([file], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_of_results_is_read_to_its_end_and_not_beyond(tmp_path: Path) -> None:
+    """With links that lead round and out, pipes, devices, and directories too deep."""
+    (results := tmp_path / "results").mkdir()
+    shutil.copy(next((REPOSITORY / "tests/samples/ior").glob("*.txt")), results / "ior.txt")
+    (results / "self").symlink_to(".")
+    (results / "up").symlink_to("..")
+    (results / "loop").symlink_to("loop")
+    (results / "root").symlink_to("/")
+    (results / "zero").symlink_to("/dev/zero")
+    os.mkfifo(results / "pipe")
+    read = import_series([results], tmp_path / "out")
+    assert read and all(read_json(one / "run.json", "run")["tool"]["name"].lower() == "ior" for one in read)
+    (tmp_path / "named").symlink_to(results)
+    assert len(import_series([tmp_path / "named"], tmp_path / "again")) == len(read)
+    (deep := results / "/".join(["d"] * 150)).mkdir(parents=True)
+    (deep / "a").write_text("a")
+    with pytest.raises(InputError, match="directories deep"):
+        import_series([results], tmp_path / "third")
+
+
+PROGRAMS = {
+    "iocast-sim": (["--platform", "FILE"], ["--platform", "local", "--workload", "FILE"],
+                   ["--platform", "local", "--workload", "replay", "--set", "file=FILE"]),
+    "iocast-bench": (["--backend", "dummy", "--workload", "FILE"],),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_programs_wait_for_no_pipe_and_read_no_endless_file(program: str, tmp_path: Path) -> None:
+    """At once, and with half a gigabyte of memory."""
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    with (tmp_path / "large.yaml").open("wb") as large:
+        large.truncate(3 << 30)
+    (tmp_path / "directory.yaml").mkdir()
+    found = find_program(program)
+    assert found is not None
+    for name in ("pipe", "zero", "large", "directory"):
+        file = tmp_path / f"{name}.yaml"
+        for arguments in PROGRAMS[program]:
+            done = subprocess.run(
+                [found, *(one.replace("FILE", str(file)) for one in arguments)],
+                capture_output=True, text=True, timeout=20, check=False,
+            )  # fmt: skip
+            assert done.returncode == 2 and str(file) in done.stderr, (arguments, done.stderr)
 
 
 def test_a_histogram_has_bounds(here: Path) -> None:

@@ -3,9 +3,11 @@
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -212,6 +214,11 @@ def test_who_is_alive_is_known_by_more_than_a_number(tmp_path: Path) -> None:
     Claim(tmp_path, "c", "this").release()
     (tmp_path / claim.NAME).write_text(json.dumps(another(boot="another", machine=own["machine"] or "m")))
     if own["machine"]:
+        with pytest.raises(InputError, match="last sign of life was"):
+            Claim(tmp_path, "c", "this", take_over=True)  # another machine of this name and number: it lives now
+        assert "last sign of life" in claim.live_owner(tmp_path, True)
+        os.utime(tmp_path / claim.NAME, (time.time() - claim._up() - 60,) * 2)
+        assert not claim.live_owner(tmp_path)
         Claim(tmp_path, "c", "this").release()  # this machine was started again
     held = Claim(tmp_path, "c", "this")
     with pytest.raises(InputError, match="in use by process"):
@@ -220,6 +227,44 @@ def test_who_is_alive_is_known_by_more_than_a_number(tmp_path: Path) -> None:
     assert not held.is_held()
     held.release()
     assert (tmp_path / claim.NAME).exists(), "it was another's by then"
+
+
+@pytest.mark.parametrize("number", [-1, 0, True, 2**31, 10**30, "1", 1.5, None, {}])
+def test_a_claim_without_a_process_is_nobody_s_near_here(tmp_path: Path, number: object) -> None:
+    file = tmp_path / claim.NAME
+    file.write_text(json.dumps(claim._own("c", "own") | {"token": "x", "process": number}))
+    with pytest.raises(InputError, match="last sign of life was"):
+        Claim(tmp_path, "c", "this", take_over=True)
+    os.utime(file, (time.time() - claim.SILENCE - 5,) * 2)
+    Claim(tmp_path, "c", "this", take_over=True).release()
+
+
+def test_a_process_that_is_hidden_is_not_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """/proc may show each user their own processes alone, as on many login nodes."""
+
+    def hidden(process: int, number: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    (tmp_path / claim.NAME).write_text(json.dumps(claim._own("c", "own") | {"token": "x", "process": 2**22 + 1}))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "kill", hidden)
+        with pytest.raises(InputError, match="last sign of life was"):
+            Claim(tmp_path, "c", "this", take_over=True)
+        assert "last sign of life" in claim.live_owner(tmp_path, True)
+    Claim(tmp_path, "c", "this").release()  # nobody has this number
+
+
+def test_who_keeps_the_lock_stops_nobody_for_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anybody who can read the file may lock it."""
+    monkeypatch.setattr(claim, "_PATIENCE", 0.3)
+    (tmp_path / claim.NAME).write_text(json.dumps(claim._own("c", "own") | {"token": "x", "process_started": "1"}))
+    (lock := tmp_path / f".{claim.NAME}.lock").touch()
+    with lock.open() as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match=f"'{re.escape(lock.name)}' in it.*end it"):
+            Claim(tmp_path, "c", "this")
+        threading.Timer(0.1, other.close).start()
+        Claim(tmp_path, "c", "this").release()
 
 
 def test_another_host_is_given_five_minutes_and_a_word(tmp_path: Path) -> None:
@@ -261,6 +306,17 @@ def test_an_owner_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.Monkey
     assert held.is_held()
     held.release()
     assert not (tmp_path / claim.NAME).exists()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o002, 0o022, 0o077])
+def test_nobody_else_can_put_anything_into_a_data_set(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        campaign.make_place(place := tmp_path / "place")
+    finally:
+        os.umask(before)
+    assert place.stat().st_mode & 0o7777 == 0o700
+    campaign.make_place(place)  # of steps, the next one works there
 
 
 def test_a_foreign_link_in_the_directory_is_not_followed(iocast: Iocast, tmp_path: Path) -> None:

@@ -155,6 +155,38 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
     assert not complaints, "the secrets are removed once, and quietly"
 
 
+def test_no_name_gets_out_of_the_script_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The directory of logs and secrets, and that of Python, with quotes, blanks, patterns of sbatch and commands in
+    their names: run, the script starts what it names and nothing else."""
+    from iocast import cluster
+
+    (programs := tmp_path / "p $(touch PWNED) ';touch PWNED;").mkdir()
+    speaking = programs / "speak"
+    speaking.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+    (programs / "sbatch").write_text("#!/bin/sh\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", str(speaking))
+    (secrets := tmp_path / "o $(touch PWNED) ;touch PWNED;'touch PWNED' \"%x").mkdir()
+    monkeypatch.chdir(tmp_path)
+    running = cluster._slurm_cluster(0, ("--account=me",), secrets, secrets, "lo")
+    try:
+        script = running.job_script()
+    finally:
+        running.close()
+    directives = [line for line in script.splitlines() if line.startswith("#SBATCH")]
+    assert "#SBATCH --account=me" in directives
+    quoted = str(secrets).replace('"', '\\"').replace("%", "%%")
+    for named in ("error", "output"):
+        assert any(line.startswith(f'#SBATCH --{named}="{quoted}/') and line.endswith('"') for line in directives)
+    assert not any(line.startswith(("#SBATCH -e", "#SBATCH -o")) for line in directives)
+    words = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert {str(file) for file in secrets.iterdir()} <= set(words) and not list(tmp_path.rglob("PWNED*"))
+    with pytest.raises(InputError, match="choose another --out"):
+        cluster._slurm_cluster(0, (), tmp_path / "a\nb", secrets, "lo")
+
+
 def test_a_scheduler_without_a_secret_is_refused(tmp_path: Path) -> None:
     (tmp_path / "open.pem").touch()
     for named, secret, words in (
