@@ -148,11 +148,12 @@ class QuotedJob(SLURMJob):
 
     def __init__(self, *arguments: Any, security: Security, **options: Any) -> None:
         files = {key: quote(file) for key, file in security.get_tls_config_for_role("worker").items()}
-        super().__init__(*arguments, security=SimpleNamespace(get_tls_config_for_role=lambda role: files), **options)
+        quoted = SimpleNamespace(get_tls_config_for_role=lambda role: files)
+        super().__init__(*arguments, security=quoted, **options)  # type: ignore[no-untyped-call]
 
 
 class QuotedCluster(SLURMCluster):
-    job_cls = QuotedJob
+    job_cls: Any = QuotedJob
 
 
 def _new_security(secrets: Path) -> Security:
@@ -181,7 +182,7 @@ def _slurm_cluster(count: int, options: tuple[str, ...], logs: Path, secrets: Pa
     if "IOCAST_BUILD" in os.environ:
         prologue.append(f"export IOCAST_BUILD={quote(str(Path(os.environ['IOCAST_BUILD']).resolve()))}")
     try:
-        cluster = QuotedCluster(
+        cluster: Any = QuotedCluster(
             cores=1,
             processes=1,
             memory="2GB",
