@@ -1279,9 +1279,11 @@ class Campaign:
                 old.rename(aside)
 
     def _attempted(self) -> dict[str, PlannedRun]:
-        """Runs that were begun and are not complete, the last first, by the key of their attempts."""
+        """Runs that were begun and may have left something, the last first, by the key of their attempts. An earlier
+        attempt at a complete run may have: while nobody could see whether it was dead, its directory stayed."""
         attempts = self.json.get("attempts", {})
-        begun = {key: run for run in reversed(self.missing(None)) if (key := run.group or run.name) in attempts}
+        of = self.missing(None) if self.scratch is None else self.runs
+        begun = {key: run for run in reversed(of) if (key := run.group or run.name) in attempts}
         if self.runs and self.scratch is None:
             return begun  # pilot runs are over, and had the place that the runs have
         pilots = {}

@@ -54,6 +54,13 @@ std::string this_namespace()
   return length > 0 ? std::string(link.data(), static_cast<size_t>(length)) : "";
 }
 
+int64_t seconds_up()
+{
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return time.tv_sec;
+}
+
 /// 0 when there is no such process, or nothing but its exit code.
 uint64_t start_ticks(int64_t process)
 {
@@ -78,7 +85,8 @@ Claim Claim::of_this_process()
           ::getpid(),
           start_ticks(::getpid()),
           now,
-          now};
+          now,
+          first_line("/etc/machine-id")};
 }
 
 std::optional<Claim> Claim::parse(const std::string& text)
@@ -90,7 +98,7 @@ std::optional<Claim> Claim::parse(const std::string& text)
   try {
     Claim claim{json.at("run"),       json.at("host"),  json.at("boot"),
                 json.at("namespace"), whole("process"), json.at("process_ticks").get_ref<const uint64_t&>(),
-                whole("began"),       whole("seen")};
+                whole("began"),       whole("seen"),    json.value("machine", "")};
     if (claim.process > 0 && claim.process <= INT32_MAX && claim.began >= 0 && claim.seen >= 0)
       return claim;
   } catch (const nlohmann::json::exception&) { // a key is missing, or its value has another type
@@ -100,28 +108,27 @@ std::optional<Claim> Claim::parse(const std::string& text)
 
 std::string Claim::text() const
 {
-  const nlohmann::ordered_json json{{"schema_version", 1},
-                                    {"run", run},
-                                    {"host", host},
-                                    {"boot", boot},
-                                    {"namespace", namespace_id},
-                                    {"process", process},
-                                    {"process_ticks", process_ticks},
-                                    {"began", began},
-                                    {"began_utc", utc(began)},
-                                    {"seen", seen},
-                                    {"seen_utc", utc(seen)}};
+  const nlohmann::ordered_json json{{"schema_version", 1}, {"run", run},
+                                    {"host", host},        {"machine", machine},
+                                    {"boot", boot},        {"namespace", namespace_id},
+                                    {"process", process},  {"process_ticks", process_ticks},
+                                    {"began", began},      {"began_utc", utc(began)},
+                                    {"seen", seen},        {"seen_utc", utc(seen)}};
   return json.dump(1) + "\n";
-}
-
-bool Claim::is_near() const
-{
-  return host == this_host() && boot == first_line("/proc/sys/kernel/random/boot_id") &&
-         namespace_id == this_namespace();
 }
 
 std::optional<bool> Claim::is_alive() const
 {
+  if (host != this_host())
+    return std::nullopt;
+  if (boot != first_line("/proc/sys/kernel/random/boot_id")) {
+    // It was here before this machine was started, unless it gave a sign of life since: nodes of one image may have one
+    // name and number.
+    const bool same = !machine.empty() && machine == first_line("/etc/machine-id");
+    return same && silent_for() > seconds_up() ? std::optional(false) : std::nullopt;
+  }
+  if (namespace_id != this_namespace())
+    return std::nullopt;
   const uint64_t ticks = start_ticks(process);
   // Where /proc hides other users' processes, no more can be known than that there is one of this number.
   if (ticks == 0 && ::kill(static_cast<pid_t>(process), 0) != 0 && errno == EPERM)

@@ -16,15 +16,14 @@ struct Claim {
   uint64_t process_ticks = 0; ///< its start, in the kernel's ticks since boot: numbers of processes are used again
   int64_t began          = 0; ///< seconds since 1970
   int64_t seen           = 0; ///< the last sign of life
+  std::string machine;        ///< its number, by /etc/machine-id; empty in claims of earlier versions
 
   static Claim of_this_process();
   /// Nothing when the text is no claim.
   static std::optional<Claim> parse(const std::string& text);
   std::string text() const;
 
-  /// Whether this process can look whether that one is there.
-  bool is_near() const;
-  /// Of one that is near; nothing where that can't be seen.
+  /// Whether its process is there; nothing where that can't be seen, as on another machine.
   std::optional<bool> is_alive() const;
   /// The same one with a sign of life at this moment.
   Claim renewed() const;

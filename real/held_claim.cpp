@@ -36,7 +36,7 @@ std::optional<std::string> refuse_if_claimed(Backend& backend, const ClaimOption
                                  "take the place over with --take-over.",
                                  backend.place(), claim_name));
   }
-  if (const auto alive = claim->is_near() ? claim->is_alive() : std::nullopt) {
+  if (const auto alive = claim->is_alive()) {
     if (*alive)
       throw InputError(fmt::format("{} is in use by another run, {}; wait for its end, or name another place.",
                                    backend.place(), claim->owner()));

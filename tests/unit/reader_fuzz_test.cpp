@@ -240,7 +240,6 @@ TEST(Readers, ClaimsThatAreDamaged)
     const auto claim = Claim::parse(text);
     if (!claim)
       throw InputError("This is no claim.");
-    claim->is_near();
     claim->is_alive();
     claim->silent_for();
     const auto owner = claim->owner();
