@@ -124,7 +124,7 @@ def forecast(
     ranks_per_node: int | None = None,
     platform: str | None = None,
     phase: str | None = None,
-    only: Mapping[str, str] | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
     stated: dict[str, Any] | None = None,
     level: float = 0.9,
     seed: int = 0,
@@ -136,7 +136,8 @@ def forecast(
     OUT/report.html.
 
     @param targets numbers of nodes; ranks_per_node defaults to that of each phase's largest measurement
-    @param only settings of the workload, by name, of the runs to forecast from; the others are left out
+    @param only settings of the workload, by name, of the runs to forecast from, each with the values that it may have;
+        the other runs are left out. A phase whose runs don't state a setting keeps them all
     @param stated ranks and nodes of the results, for files that don't have them
     @param out must not exist
     @param command that the page names as the one that made it
@@ -170,7 +171,7 @@ def _whole_way(
     ranks_per_node: int | None,
     platform: str | None,
     phase: str | None,
-    only: Mapping[str, str],
+    only: Mapping[str, Sequence[str]],
     stated: dict[str, Any],
     level: float,
     seed: int,
@@ -185,6 +186,10 @@ def _whole_way(
     if phase is not None and phase not in every:
         raise InputError(f"No run of these results has the phase '{phase}'. {phase_sentences(phase, every)}")
     names = [phase] if phase else main_phases(every)
+    together = [run for path in runs for name in names for run in _with_phase(path, name)] if only else []
+    for name, values in only.items():
+        for value in values:
+            with_settings(together, {name: [value]})  # refuses what no phase has
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
         within = _part(report, f"{name}: ", number / len(names), (number + 1) / len(names))
@@ -279,7 +284,7 @@ def without_nodes(runs: Sequence[Run]) -> list[Path]:
     return unknown if len(unknown) < len(runs) else []
 
 
-def with_settings(runs: Sequence[Run], only: Mapping[str, str]) -> list[Run]:
+def with_settings(runs: Sequence[Run], only: Mapping[str, Sequence[str]]) -> list[Run]:
     """The runs whose workload has these settings, compared by meaning: 16MiB is 16777216.
 
     @raises InputError that names the values there are when none has them"""
@@ -287,22 +292,44 @@ def with_settings(runs: Sequence[Run], only: Mapping[str, str]) -> list[Run]:
         run
         for run in runs
         if all(
-            name in run.parameters and meaning(run.parameters[name]) == meaning(value) for name, value in only.items()
+            name in run.parameters and meaning(run.parameters[name]) in map(meaning, values)
+            for name, values in only.items()
         )
     ]
     if not found and runs:
         names = sorted({name for run in runs for name in run.parameters})
         if not names:
-            raise InputError("These results have no settings to choose by; leave --only out.")
-        for name, value in only.items():
+            raise InputError("These results state no settings to choose by; leave --only out.")
+        for name, wanted in only.items():
             values = list(dict.fromkeys(run.parameters[name] for run in runs if name in run.parameters))
             if not values:
                 raise InputError(f"No run has the setting '{name}' of --only. {allowed_sentence(name, names)}")
-            if meaning(value) not in map(meaning, values):
-                shown = list(map(str, values))
-                raise InputError(f"No run has {name}={value}, as --only wants. {allowed_sentence(value, shown)}")
+            for value in wanted:
+                if meaning(value) not in map(meaning, values):
+                    shown = list(map(str, values))
+                    raise InputError(f"No run has {name}={value}, as --only wants. {allowed_sentence(value, shown)}")
         raise InputError("No run has all settings of --only together; leave one of them out.")
     return found
+
+
+def _chosen(runs: Sequence[Run], only: Mapping[str, Sequence[str]]) -> list[Run]:
+    """The runs of one of several phases that `only` leaves: a setting chooses among the tests of phases that state it,
+    and says nothing of the others.
+
+    @raises InputError where the phase has the setting, with other values"""
+    stated = {name for run in runs for name in run.parameters}
+    own = {name: values for name, values in only.items() if name in stated}
+    try:
+        return with_settings(runs, own)
+    except InputError as error:
+        for name in own:
+            values = list(dict.fromkeys(str(run.parameters[name]) for run in runs if name in run.parameters))
+            if len(values) == 1 and meaning(values[0]) not in map(meaning, own[name]):
+                raise InputError(
+                    f"All results have {name}={values[0]}, which --only leaves out; add "
+                    f"--only {shlex.quote(f'{name}={values[0]}')} to forecast from them, too."
+                ) from error
+        raise
 
 
 def _without(sources: Sequence[Path], left_out: Sequence[Path]) -> list[Path]:
@@ -334,7 +361,7 @@ def phases_of(runs: Sequence[Path]) -> dict[str, dict[str, Any]]:
 def _of_phase(
     sources: Sequence[Path],
     phase: str,
-    only: Mapping[str, str],
+    only: Mapping[str, Sequence[str]],
     targets: Sequence[int],
     out: Path,
     ranks_per_node: int | None,
@@ -347,7 +374,7 @@ def _of_phase(
     answer = PhaseForecast(phase)
     try:
         every = [run for path in sources for run in _with_phase(path, phase)]
-        runs = with_settings(every, only)
+        runs = _chosen(every, only)
         answer.others = [run.path for run in every if run not in runs]
         answer.left_out = without_nodes(runs)
         answer.used = [run.path for run in runs]

@@ -34,7 +34,7 @@ from iocast.question import Question, Setting
 from iocast.residuals import Residuals, kind_of, points_like
 from iocast.run_directory import QUANTITIES, Run
 from iocast.scratch import scratch_directory
-from iocast.text import quantity, rate_kind
+from iocast.text import quantity, rate_kind, too_wide
 from iocast.total import total
 from iocast.workers import Workers
 
@@ -256,7 +256,7 @@ def predict(
         if closed:
             answer["warnings"] += _measured_there(platform, answer, settings)
         answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
-        answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"]["value"], nodes)
+        answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"], nodes)
     return answer
 
 
@@ -1177,9 +1177,11 @@ def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
                 if rate < bounds["low"]
                 else "each rank does more than one of the smallest measurement"
             )
+            low, high = quantity(kind, bounds["low"]), quantity(kind, bounds["high"])
+            value = "the middle of a wide interval" if too_wide(one["quantities"]["rate"]) else quantity(kind, rate)
             entries.append(
-                f"The forecast rate of {one['phase']}, {quantity(kind, rate)}, is {side} the asymptotic bounds of "
-                f"{quantity(kind, bounds['low'])} to {quantity(kind, bounds['high'])}: {why}, in the model."
+                f"The forecast rate of {one['phase']}, {value}, is {side} the asymptotic "
+                f"{f'bound of {low}' if low == high else f'bounds of {low} to {high}'}: {why}, in the model."
             )
     return entries
 
@@ -1212,7 +1214,7 @@ def _measured_there(platform: Fitted, answer: dict[str, Any], given: Mapping[str
     return [f"This scale was measured: {answer['phase']} did {' and '.join(rates)} {where}; {advice}."]
 
 
-def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
+def _beyond_observed(platform: Fitted, rate: Mapping[str, Any], nodes: int) -> list[str]:
     """Forecast rates that an observed resource can't serve if an operation goes on taking as much of it (utilisation
     law). A client node's resources come with each node; an edited platform may have others than were observed."""
     if platform.edits or len(platform.documents) > 1:
@@ -1220,9 +1222,10 @@ def _beyond_observed(platform: Fitted, rate: float, nodes: int) -> list[str]:
     entries = []
     for name, known in platform.fitted.get("observed", {}).items():
         most = known["servers"] / known["demand"] * (nodes / known["nodes"] if known["per_node"] else 1)
-        if rate > 1.05 * most:
+        if rate["value"] > 1.05 * most:
+            value = "the middle of a wide interval" if too_wide(rate) else f"{rate['value']:.3g}/s"
             entries.append(
-                f"The forecast rate of {rate:.3g}/s is above the {most:.3g}/s that {name} allows: it was "
+                f"The forecast rate, {value}, is above the {most:.3g}/s that {name} allows: it was "
                 f"{100 * known['utilisation']:.0f} % in use at {known['ranks']} ranks, {known['demand'] * 1e6:.3g} us "
                 "an operation."
             )

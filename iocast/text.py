@@ -307,9 +307,10 @@ def roughly(answer: Mapping[str, Any]) -> str:
     return f"not known: a factor of {float(f'{high / low:.3g}'):,.0f}" if 0 < high < 1e6 * low else "not known"
 
 
-def too_wide(answer: dict[str, Any]) -> bool:
+def too_wide(answer: Mapping[str, Any]) -> bool:
     """Whether the interval is so wide that its value is no answer."""
-    return answer["low"] is not None and answer["low"] >= 0 and answer["high"] > TOO_WIDE * max(answer["low"], 1e-300)
+    low, high = answer.get("low"), answer.get("high")
+    return low is not None and high is not None and low >= 0 and high > TOO_WIDE * max(low, 1e-300)
 
 
 def ranks_text(ranks: int) -> str:

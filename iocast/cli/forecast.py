@@ -11,17 +11,7 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import LINE, verb
-from iocast.cli.options import (
-    LOAD,
-    OUTPUT,
-    Json,
-    Level,
-    LocalWorkers,
-    Seed,
-    local_workers,
-    refuse_existing,
-    settings_of,
-)
+from iocast.cli.options import LOAD, OUTPUT, Json, Level, LocalWorkers, Seed, choices_of, local_workers, refuse_existing
 from iocast.errors import InputError
 from iocast.progress import Steps
 
@@ -53,7 +43,8 @@ def forecast(
         typer.Option(
             "--only",
             metavar="NAME=VALUE",
-            help="Only results whose workload has this setting, such as transfer_size=1MiB; may be repeated.",
+            help="Only results whose workload has this setting, such as transfer_size=1MiB, of phases that state it; "
+            "may be repeated, also for further values.",
             rich_help_panel=MEASUREMENTS,
         ),
     ] = None,
@@ -105,7 +96,7 @@ def forecast(
             ranks_per_node=ppn,
             platform=platform,
             phase=phase,
-            only=settings_of(only, "--only"),
+            only=choices_of(only, "--only"),
             stated=stated,
             level=level,
             seed=seed,

@@ -205,16 +205,23 @@ def measured_points(paths: list[Path], phase: str = "benchmark") -> Any:
 
 
 def settings_of(sets: list[str] | None, option: str = "--set") -> dict[str, str]:
-    """Workload parameters from --set, or from another option.
+    """Workload parameters from --set; of a name that is given twice the last value.
 
     @raises InputError for one without `=`"""
-    settings = {}
+    return {name: values[-1] for name, values in choices_of(sets, option).items()}
+
+
+def choices_of(sets: list[str] | None, option: str) -> dict[str, list[str]]:
+    """All values of each name of an option NAME=VALUE.
+
+    @raises InputError for one without `=`"""
+    found: dict[str, list[str]] = {}
     for one in sets or []:
         name, equals, value = one.partition("=")
         if not equals:
             raise InputError(f"'{one}' is no setting; write {option} name=value.")
-        settings[name] = value
-    return settings
+        found.setdefault(name, []).append(value)
+    return found
 
 
 def refuse_without_effect(where: str, *parameters: str) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,7 +128,7 @@ def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
 
 def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> list[Importer]:
     """The format of all sources; of one source all tools whose output is in it."""
-    from iocast.importers import table
+    from iocast.importers import darshan_log, table
 
     recognised = {}
     for source in sources:
@@ -135,6 +136,8 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
         if not found:
             known = ", ".join(sorted(importers))
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
+            if not source.is_directory and darshan_log.recognises(source.path):
+                raise InputError(f"{where}: {darshan_log.no_result(shlex.quote(str(source.path)))}.")
             if nearly := table.nearly(source):
                 raise InputError(f"{where}: {nearly}")
             more = " A CSV table needs the columns rate and two of nodes, ppn and ranks." * (

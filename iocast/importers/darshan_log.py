@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -99,6 +101,14 @@ class Log:
     notes: list[str] = field(default_factory=list)
 
 
+def no_result(log: object) -> str:
+    """What to do with a log where results of a benchmark are needed."""
+    return (
+        "A Darshan log lists a program's accesses, and has no rates. It becomes a trace for the pattern replay: "
+        f"iocast import darshan {log} --out ops.h5"
+    )
+
+
 def import_log(path: Path, out: Path) -> dict[str, Any]:
     """Writes the trace of one log.
 
@@ -114,7 +124,8 @@ def import_log(path: Path, out: Path) -> dict[str, Any]:
         import h5py
     except ImportError as error:
         raise InputError(
-            "Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py."
+            "Importing Darshan logs needs the packages darshan and h5py; install them with: "
+            f"{shlex.quote(sys.executable)} -m pip install darshan h5py."
         ) from error
     log = _read(path)
     if not log.accesses:
@@ -215,7 +226,8 @@ def _read(path: Path) -> Log:
         import darshan.backend.cffi_backend as backend
     except ImportError as error:
         raise InputError(
-            "Importing Darshan logs needs the packages darshan and h5py; install them with: pip install darshan h5py."
+            "Importing Darshan logs needs the packages darshan and h5py; install them with: "
+            f"{shlex.quote(sys.executable)} -m pip install darshan h5py."
         ) from error
     except RuntimeError as error:  # the package without the library that it calls, as PyPI has it for Python 3.13
         raise InputError(

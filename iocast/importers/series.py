@@ -110,8 +110,8 @@ def import_series(
                 raise InputError(f"No result in {named} can be imported: {series.left_out[0]}{more}")
             if series.logs:
                 raise InputError(
-                    f"{named} has {series.logs} Darshan logs and no result of a benchmark. A log becomes a trace by "
-                    "itself: iocast import LOG --out ops.h5."
+                    f"{named} has {series.logs} Darshan log{'s' * (series.logs > 1)} and no result of a benchmark. "
+                    f"{darshan_log.no_result('LOG')}."
                 )
             raise InputError(
                 f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats."

@@ -44,6 +44,12 @@ TEXTS = ("unit", "phase", "operation", "workload", "label")
 """Columns of words; the other ones have numbers or sizes."""
 
 
+UNITS = f"operations, bytes, {', '.join(unit for unit in SCALES if unit.endswith('B'))}; each may end in /s"
+"""Values of the column `unit`."""
+THOUSANDS = ("k", "K", "M", "G")
+"""Letters after a number, of which `Source.number` names the whole number."""
+
+
 def recognises(source: Source) -> bool:
     first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
     columns = [cell.strip().strip('"') for cell in first.split(",")]
@@ -151,7 +157,7 @@ def _named_phase(row: dict[str, str]) -> str:
 def _record(source: Source, number: int, row: dict[str, str], operations: dict[str, set[str]]) -> Record:
     """`operations`: those of each phase in the table."""
     numbers = {
-        name: source.number(row[name], number, name)
+        name: _plain_number(source, row[name], number, name)
         for name in row
         if name in ("rate", "operations", "waiting_factor", *LATENCIES)
     }
@@ -187,7 +193,7 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
         seconds=count / numbers["rate"] if count else None,
     )
     phase.origin[""] = source.at(number)
-    if row.get("unit", "operations") != "operations":
+    if row.get("unit", "operations").removesuffix("/s") != "operations":
         if count is not None:
             raise source.refuse(
                 number,
@@ -230,6 +236,25 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
     return record
 
 
+def _plain_number(source: Source, text: str, number: int, name: str) -> float:
+    """A number without a unit; a cell with one is refused with the place where the unit belongs."""
+    with_unit = re.fullmatch(
+        r"([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) *([A-Za-z\u00b5]+ *(?:/ *[a-z]+)?|/ *[a-z]+)", text
+    )
+    if with_unit and name == "rate":
+        letter = re.sub(r" *(op(eration)?s?)? */ *s(ec(ond)?)?$", "", with_unit[2])
+        if not letter:
+            raise source.refuse(number, f"rate is '{text}'; write {with_unit[1]}, since rates are those of a second")
+        if letter in THOUSANDS:
+            return source.number(with_unit[1] + letter, number, name)
+        raise source.refuse(
+            number, f"rate is '{text}'; write {with_unit[1]} there, and its unit in the column unit. Allowed: {UNITS}"
+        )
+    if with_unit and name in LATENCIES:
+        raise source.refuse(number, f"{name} is '{text}'; a latency is in seconds, and has no unit")
+    return source.number(text, number, name)
+
+
 def _bytes(source: Source, text: str, number: int, name: str) -> float:
     found = re.fullmatch(r"([0-9.]+) *(bytes|[kKMGT]i?B|B|)", text)
     try:
@@ -237,11 +262,9 @@ def _bytes(source: Source, text: str, number: int, name: str) -> float:
             return float(found[1]) * SCALES["" if found[2] == "bytes" else found[2]]
     except (ValueError, KeyError):
         pass
-    raise source.refuse(
-        number,
-        f"{name} is '{text.removeprefix('1') if name == 'unit' else text}'; allowed are "
-        f"{'operations, ' if name == 'unit' else ''}bytes and units such as MiB",
-    )
+    if name == "unit":
+        raise source.refuse(number, f"unit is '{text.removeprefix('1')}'. Allowed: {UNITS}")
+    raise source.refuse(number, f"{name} is '{text}'; allowed are bytes and units such as MiB")
 
 
 def _count(source: Source, text: str, number: int, name: str) -> int:

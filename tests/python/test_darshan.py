@@ -3,7 +3,9 @@
 
 import importlib.util
 import json
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -235,3 +237,19 @@ def test_the_text_of_the_parser_is_the_log_itself(tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text("\n".join(lines)[:-500])
     with pytest.raises(InputError, match="cut.txt:"):
         import_log(tmp_path / "cut.txt", tmp_path / "cut.h5")
+
+
+def test_a_log_in_the_place_of_results_is_sent_to_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what lacks for that is installed where iocast runs."""
+    from iocast.errors import InputError
+    from iocast.forecast import runs_of
+    from iocast.importers.darshan_log import import_log
+
+    log = tmp_path / "program.darshan"
+    log.write_bytes(b"3.41".ljust(8, b"\0") + (6567223).to_bytes(8, "little"))
+    for sources in ([log], [tmp_path]):
+        with pytest.raises(InputError, match=r"iocast import darshan \S+ --out ops\.h5"):
+            runs_of(sources, tmp_path / "out", {})
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(InputError, match=re.escape(f"{sys.executable} -m pip install darshan h5py")):
+        import_log(log, tmp_path / "ops.h5")

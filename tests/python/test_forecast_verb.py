@@ -17,6 +17,8 @@ from programs import REPOSITORY
 
 from iocast import text as terminal
 from iocast.forecast import forecast
+from iocast.importers import import_files
+from iocast.importers import table as table_of_rates
 
 Call = Callable[..., Any]
 SAMPLES = REPOSITORY / "tests" / "samples"
@@ -81,6 +83,52 @@ def test_the_table_on_the_terminal_has_the_question_in_it(iocast: Call, tmp_path
     (command,) = re.findall(r"measure: iocast (plan .* --nodes) N (.*)", done.stdout)
     planned = iocast(*" 16 ".join(command).split(), "--out", tmp_path / "plan.yaml")
     assert planned.returncode == 4 and "16 nodes" in planned.stdout, "the command that it names finds the run"
+
+
+def test_a_value_that_tables_withhold_stands_nowhere(iocast: Call, tmp_path: Path) -> None:
+    """Neither in a note nor on the page; and captions explain what is drawn alone."""
+    (tmp_path / "table.csv").write_text(TABLE)
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "8,400,4000", "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    made = [one for phase in json.loads(done.stdout)["phases"] for one in phase["forecasts"]]
+    wide = [one for one in made if terminal.too_wide(one["quantities"]["rate"])]
+    assert wide
+    page = html.unescape((tmp_path / "out" / "report.html").read_text())
+    words = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL).replace("\u202f", " ").replace("\u00a0", " ")
+    for one in wide:
+        value = terminal.quantity("rate", one["quantities"]["rate"]["value"])
+        assert not [note for note in one["warnings"] if value in note]
+        assert value not in words
+    caption = words.split('id="figure-beside"', 1)[1].split("</section>", 1)[0]
+    assert "pale bar" not in caption and "Open shapes" not in caption and "q50" not in caption, caption
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ("5GB/s", "write 5 there, and its unit in the column unit. Allowed: operations, bytes, "),
+        ("5 GiB", "in the column unit"),
+        ("5e3MB/s", "write 5e3 there"),
+        ("5 k/s", "without a letter: 5000"),
+        ("5 ops/s", "write 5, since"),
+        ("5,mean,1.2ms", "a latency is in seconds"),
+        ("5,unit,GBps", "Allowed: operations, bytes, "),
+    ],
+)
+def test_a_unit_in_the_place_of_a_number_is_sent_to_its_column(
+    iocast: Call, tmp_path: Path, cells: str, says: str
+) -> None:
+    rate, column, value = (*cells.split(","), "operation", "create")[:3]
+    (tmp_path / "t.csv").write_text(f"nodes,ppn,rate,{column}\n1,4,{rate},{value}\n")
+    done = iocast("forecast", tmp_path / "t.csv", "--nodes", "8", "--out", tmp_path / "out")
+    assert done.returncode == 2 and "t.csv:2: " in done.stderr and says in done.stderr, done.stderr
+
+
+def test_the_units_that_a_refusal_allows_are_allowed(iocast: Call, tmp_path: Path) -> None:
+    for unit in table_of_rates.UNITS.split(";")[0].split(", "):
+        for ending in ("", "/s"):
+            (tmp_path / "t.csv").write_text(f"nodes,ppn,rate,unit\n1,4,5,{unit}{ending}\n")
+            assert import_files([tmp_path / "t.csv"], tmp_path / "runs" / f"{unit}{ending}".replace("/", "-"))
 
 
 def test_progress_names_phase_and_step_and_never_goes_back(tmp_path: Path) -> None:

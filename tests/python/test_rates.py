@@ -203,15 +203,51 @@ def test_one_test_of_several_is_chosen(iocast: Call, tmp_path: Path) -> None:
         assert done.returncode == 2 and "Allowed:" in done.stderr, done.stderr
 
 
+def test_a_choice_is_among_the_tests_of_the_phases_that_state_the_setting(iocast: Call, tmp_path: Path) -> None:
+    """Phases without the setting stay as they are without a choice; one with another value is named with its remedy."""
+    rows = {
+        "io.csv": ["size,phase", "write,100,4096", "write,9,1048576", "read,50,512"],
+        "meta.csv": ["phase", "stat,7000"],
+    }
+    for name, (head, *lines) in rows.items():
+        table = [f"nodes,ppn,rate,{head}".replace("size,phase", "phase,size")]
+        for line in lines:
+            phase, rate, *more = line.split(",")
+            table += [",".join([str(n), "4", str(n * int(rate)), phase, *more]) for n in (1, 2, 4)]
+        (tmp_path / name).write_text("\n".join(table) + "\n")
+    ask = ("forecast", tmp_path / "io.csv", tmp_path / "meta.csv", "--nodes", "8", "--json")
+
+    def rates(out: str, *only: str) -> dict[str, Any]:
+        options = [word for one in only for word in ("--only", one)]
+        done = iocast(*ask, *options, "--out", tmp_path / out)
+        assert done.returncode == 0, done.stderr
+        return {
+            one["phase"]: one.get("refusal") or one["forecasts"][0]["quantities"]["rate"]
+            for one in json.loads(done.stdout)["phases"]
+        }
+
+    whole, chosen = rates("whole"), rates("chosen", "size=4KiB")
+    assert "differ in size" in whole["write"] and chosen["stat"] == whole["stat"]
+    assert "value" in chosen["write"], "the test that was chosen"
+    (advice,) = re.findall(r"add --only (\S+) to", chosen["read"])
+    both = rates("both", "size=4KiB", f"{advice}")
+    assert both["read"] == whole["read"] and both["write"] == chosen["write"]
+    for wrong in ("size=5KiB", "sizes=4KiB"):
+        done = iocast(*ask, "--only", wrong, "--out", tmp_path / "none")
+        assert done.returncode == 2 and re.search(r"Allowed: \w", done.stderr) and not (tmp_path / "none").exists()
+    done = iocast(*ask, "--phase", "stat", "--only", "size=4KiB", "--out", tmp_path / "none")
+    assert done.returncode == 2 and "Allowed: ." not in done.stderr and "leave --only out" in done.stderr
+
+
 def test_the_setting_that_no_run_has_is_named(tmp_path: Path) -> None:
     """And not another one of --only, that is written in another unit."""
     (tmp_path / "t.csv").write_text("nodes,ppn,rate,size,api\n1,1,5,1048576,POSIX\n2,1,9,4096,MPIIO\n")
     runs = [Run(path) for path in import_files([tmp_path / "t.csv"], tmp_path / "runs")]
-    assert [run.parameters["api"] for run in with_settings(runs, {"size": "1MiB"})] == ["POSIX"]
+    assert [run.parameters["api"] for run in with_settings(runs, {"size": ["1MiB"]})] == ["POSIX"]
     with pytest.raises(InputError, match=r"^No run has api=POSX"):
-        with_settings(runs, {"size": "1MiB", "api": "POSX"})
+        with_settings(runs, {"size": ["1MiB"], "api": ["POSX"]})
     with pytest.raises(InputError, match="all settings of --only together"):
-        with_settings(runs, {"size": "1MiB", "api": "MPIIO"})
+        with_settings(runs, {"size": ["1MiB"], "api": ["MPIIO"]})
 
 
 def forecast(iocast: Call, platform: Path, *arguments: object) -> dict[str, Any]:

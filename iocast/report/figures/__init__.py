@@ -37,6 +37,7 @@ class Panel:
 class Drawing:
     panels: list[Panel]
     legend: list[Mark]
+    caption: str = ""  # in the place of the figure's, where not all that it explains is drawn
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
+TRUTH = "truth"
+"""Series of a server that was drawn."""
 LARGEST = 3  # number of comparisons drawn: those of most ranks, or one of each phase
 
 
@@ -30,7 +32,7 @@ def data(sources: Sources) -> list[Row] | None:
             rows.append({**same, "series": "forecast", **drawn})
             if row.get("truth") is not None:  # of a server that was drawn
                 truth = {"value": row["truth"], "low": None, "high": None, "error": None}
-                rows.append({**same, "series": "truth", **truth})
+                rows.append({**same, "series": TRUTH, **truth})
             baselines = row.get("baselines") or {}
             for name in sorted(baselines, key=evidence.baseline_order):
                 printed = evidence.drawable(baselines[name])
@@ -58,7 +60,30 @@ def draw(rows: list[Row]) -> Drawing:
         + [style.INTERVAL] * has_interval
         + [style.Mark(m.label, m.colour, m.shape, kind="point") for m in baselines]
     )
-    return Drawing(panels, legend)
+    shown = caption(
+        interval=has_interval,
+        repeats=any(r["series"] == "measured" and r["low"] is not None and r["low"] != r["high"] for r in rows),
+        rules=any(mark.label != TRUTH for mark in baselines),
+        latencies=any(r["operation"] for r in rows),
+    )
+    return Drawing(panels, legend, shown)
+
+
+def caption(*, interval: bool, repeats: bool, rules: bool, latencies: bool) -> str:
+    """How to read the figure, of the parts that are drawn."""
+    parts = [
+        "The forecast (blue dot) was made without the measurement at this scale (black diamond). Read each line from "
+        "the diamond: the nearer the dot, the better the forecast."
+    ]
+    if interval:
+        parts.append("A diamond inside the pale bar means that the forecast knew its own uncertainty.")
+    if repeats:
+        parts.append("The thin black line is the range over repeated measurements.")
+    if rules:
+        parts.append("Open shapes show the forecasts of simple rules, where these are above zero.")
+    if latencies:
+        parts.append("q50 is the median; one operation in a hundred takes longer than q99; max is the single slowest.")
+    return " ".join(parts)
 
 
 def _parts(where: str, y: alt.Y, x: alt.Scale, axis: alt.Axis, text: style.Text, marks: list[style.Mark]) -> Any:
@@ -139,13 +164,7 @@ FIGURE = Figure(
     name="beside",
     order=1,
     title="Forecast beside measurement",
-    caption=(
-        "The forecast (blue dot) was made without the measurement at this scale (black diamond). Read each line from "
-        "the diamond: the nearer the dot, the better the forecast; a diamond inside the pale bar means that the "
-        "forecast knew its own uncertainty; the thin black line is the range over repeated measurements. Open shapes "
-        "show the forecasts of simple rules, where these are above zero. q50 is the median; one operation in a hundred "
-        "takes longer than q99; max is the single slowest."
-    ),
+    caption=caption(interval=True, repeats=True, rules=True, latencies=True),
     needs="a validation, a fitted platform with a held-out scale, or a forecast and a run of the same placement",
     data=data,
     draw=draw,

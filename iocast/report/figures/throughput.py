@@ -146,7 +146,44 @@ def draw(rows: list[Row]) -> Drawing:
         panels.append(Panel(title, _chart(phase, factor, here, shown, baselines), wide=len(places) == 1))
     has_interval = any(r["series"] in FORECASTS and r["low"] is not None for r in rows)
     legend = shown + [style.INTERVAL] * has_interval + baselines
-    return Drawing(panels, legend)
+    explained = caption(
+        measured="measured" in present,
+        forecasts=style.FORECAST.label in present,
+        held_out=style.HELD_OUT.label in present,
+        wide=any(r["wide"] for r in rows),
+        rules=bool(baselines),
+    )
+    return Drawing(panels, legend, explained)
+
+
+def caption(*, measured: bool, forecasts: bool, held_out: bool, wide: bool, rules: bool) -> str:
+    """How to read the figure, of the parts that are drawn."""
+    parts = []
+    if measured:
+        parts.append(
+            "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the "
+            "noise that no forecast can beat."
+        )
+    if forecasts:
+        parts.append(
+            "The blue line is the model, from the smallest scale that it was fitted to; its dots are forecasts with "
+            "their intervals."
+        )
+    if held_out:
+        parts.append(
+            "A blue ring is a held-out forecast: of a fit without this scale, so it stands beside the line of the "
+            "final fit."
+        )
+    if held_out and rules:
+        parts.append("The rules' marks at that scale are from the same smaller data and join no line.")
+    if wide:
+        parts.append("An interval that spans more than a factor 30 stands without a value.")
+    if rules:
+        parts.append("Thin lines are simple rules: where they leave the diamonds, queueing matters.")
+    parts.append(
+        "Both axes are logarithmic, so a system that scales perfectly climbs at 45 degrees and a full one is flat."
+    )
+    return " ".join(parts)
 
 
 def _who(series: str, system: str) -> str:
@@ -227,15 +264,7 @@ FIGURE = Figure(
     name="throughput",
     order=2,
     title="Throughput against the number of ranks",
-    caption=(
-        "Each black diamond is one measurement; diamonds above each other are repeats, and their spread is the noise "
-        "that no forecast can beat. The blue line is the model, from the smallest scale that it was fitted to; its "
-        "dots are forecasts with their intervals. A blue ring is a held-out forecast: of a fit without this scale, so "
-        "it stands beside the line of the final fit; the rules' marks at that scale are from the same smaller data and "
-        "join no line. An interval that spans more than a factor 30 stands without a value. Thin lines are simple "
-        "rules: where they leave the diamonds, queueing matters. Both axes are logarithmic, so a system that scales "
-        "perfectly climbs at 45 degrees and a full one is flat."
-    ),
+    caption=caption(measured=True, forecasts=True, held_out=True, wide=True, rules=True),
     needs="at least two runs, a campaign, a validation or forecasts",
     data=data,
     draw=draw,
