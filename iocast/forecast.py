@@ -475,9 +475,10 @@ def _narrowing(phases: Sequence[PhaseForecast]) -> str:
             if too_wide(made["quantities"]["rate"]):
                 where = made["placement"]
                 target = f"{where['nodes']}x{where['ranks_per_node']:g}"
+                what, option = ("nodes", "--nodes") if where["nodes"] > 1 else ("ranks of a node", "--ppn")
                 return (
-                    f"Without a value: a run nearer to this scale narrows it. With N nodes that you can "
-                    f"measure: iocast plan --platform {shlex.quote(str(one.fitted))} --nodes N --target {target}"
+                    f"Without a value: a run nearer to this scale narrows it. With N {what} that you can "
+                    f"measure: iocast plan --platform {shlex.quote(str(one.fitted))} {option} N --target {target}"
                 )
     return ""
 

@@ -177,8 +177,9 @@ class Ensemble:
         self.settings = settings
         self.known: dict[Place, Simulated] = {}
         self._files = [simulations.write(document) for document in documents]
-        self._short = set(units_of(pattern)) & {"iterations", "objects", "repeats"}
-        self._each = self._operations_of_an_iteration() if "iterations" in self._short else 1.0
+        self.sized = has_sizes(pattern)
+        self._short = set(units_of(pattern)) & {"iterations", "objects", "repeats"} if self.sized else set()
+        self._each = self._operations_of_an_iteration() if self.sized else 1.0
 
     def ask(self, places: Sequence[Place]) -> None:
         new = [place for place in dict.fromkeys(places) if place not in self.known]
@@ -258,7 +259,11 @@ class Ensemble:
 
     def seconds(self, place: Place, length: float) -> float:
         """Of one run as `iocast measure` makes it (campaign.py), when a lone rank's phase takes `length`; by what most
-        platforms say."""
+        platforms say. A workload with sizes of its own does all its operations, as fast as those of the phase."""
+        if not self.sized:
+            phases = profile(self.pattern, self._settings(place), place.nodes, place.ranks_per_node)["phases"].values()
+            operations = sum(one["repeats"] * sum(one["operations"].values()) for one in phases)
+            return STARTUP + float(operations) / math.exp(float(np.nanmedian(self.known[place].logs[:, 0])))
         slower = (
             math.exp(
                 float(np.nanmedian(self.known[ALONE].logs[:, 0])) - float(np.nanmedian(self.known[place].logs[:, 0]))
@@ -309,10 +314,10 @@ def of_family(
             f"The platform '{family}' is fitted to rates alone; plan a campaign for one that latencies are fitted to "
             "(iocast list platforms)."
         )
-    if "iterations" not in units_of(workload):
+    if not has_sizes(workload):
         raise InputError(
-            f"The runs of a campaign are sized by the parameter iterations, which the workload '{workload}' doesn't "
-            "have; plan one that has it, such as md-workbench."
+            f"The runs of a first campaign are sized by iterations on as many objects, which the workload '{workload}' "
+            "doesn't have; plan one that has both, such as md-workbench."
         )
     generator = np.random.default_rng(seed)
     documents = [believed(recipe, generator) for _ in range(BELIEFS)]
@@ -452,21 +457,23 @@ class Planner:
 def campaign_file(
     proposed: Sequence[Proposed],
     target: Place,
-    length: float,
+    length: float | None,
     repeats: int,
     workload: str,
     settings: dict[str, str],
     source: str,
 ) -> str:
-    """A campaign in YAML, as `iocast measure --campaign` takes it."""
+    """A campaign in YAML, as `iocast measure --campaign` takes it.
+
+    @param length seconds of a lone rank's phases; None where the settings have the sizes"""
+    sizes = {} if length is None else {"seconds": length, "benchmark_repeats": BENCHMARK_REPEATS}
     document = {
         "schema_version": 1,
         "description": f"planned for a forecast of {target.text}",
         "source": source,
         "workload": workload,
         "settings": settings,
-        "seconds": length,
-        "benchmark_repeats": BENCHMARK_REPEATS,
+        **sizes,
         "repeats": repeats,
         "points": [one.place.document() | {"role": "fit"} for one in proposed],
     }
@@ -566,8 +573,16 @@ def read_place(text: str) -> Place:
 
 def measured_settings(platform: Fitted) -> dict[str, Any]:
     """Of the fitted campaign's workload, without what a campaign chooses itself."""
-    own = ("iterations", "objects", "waiting_factor", "repeats", "start_index", "phases")
-    return {name: value for name, value in workload_of(platform, None, {}).settings.items() if name not in own}
+    measured = workload_of(platform, None, {})
+    own = {"waiting_factor", "start_index", "phases"}
+    if has_sizes(measured.pattern):
+        own |= {"iterations", "objects", "repeats"}
+    return {name: value for name, value in measured.settings.items() if name not in own}
+
+
+def has_sizes(pattern: str) -> bool:
+    """Whether `iocast measure` decides the sizes of this workload's runs: iterations on as many objects."""
+    return {"iterations", "objects"} <= set(units_of(pattern))
 
 
 def _by_twos(most: int) -> list[int]:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from iocast import growth
 from iocast import plan as planning
-from iocast.calibrate.search import units_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.plan import WORTH_IT, Place, Proposed
@@ -95,6 +94,6 @@ def unmeasured(platform: Fitted, candidates: Sequence[Place]) -> list[Place]:
 def can_be_measured(pattern: str) -> bool:
     """Whether `iocast measure` sizes runs of this workload; another tool's results have a workload that it lacks."""
     try:
-        return {"iterations", "objects"} <= set(units_of(pattern))
+        return planning.has_sizes(pattern)
     except InputError:
         return False

@@ -65,6 +65,7 @@ class Steps:
         self._printed: tuple[str, float] = ("", 0.0)
         self._began: tuple[str, float, int] = ("", 0.0, 0)
         self._within = 0.0
+        self._stepped = 0.0
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -99,6 +100,7 @@ class Steps:
 
     def __call__(self, what: str, done: int, total: int) -> None:
         self._step, self._within = (what, done, total), time.monotonic()
+        self._stepped = self._within
         if self._timer is not None:
             return
         if not self._live:
@@ -120,11 +122,10 @@ class Steps:
             self._progress.update(self._task, completed=min(done + share, total))
         elif not self._live and now - self._within >= SIMULATING_EVERY:
             self._within = now
-            stderr.print(
-                f"  [{done}/{total}] {what}: {100 * share:.0f} % of this simulation, {seconds_left:.0f} s left",
-                markup=False,
-                soft_wrap=True,
-            )
+            how_far = f"{100 * share:.0f} % of this simulation, {seconds_left:.0f} s left"
+            if seconds_left < SIMULATING_EVERY * (1 - share):  # one of many short ones
+                how_far = f"for {now - self._stepped:.0f} s now"
+            stderr.print(f"  [{done}/{total}] {what}: {how_far}", markup=False, soft_wrap=True)
 
     def _begin_to_print(self) -> None:
         self._timer = None

@@ -216,7 +216,7 @@ PURPOSES = {
 def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: float | None, out: str | None) -> str:
     """A campaign that is proposed, in the order in which its measurements were chosen.
 
-    @param length seconds of a rank alone; None where the runs have the size of those that were imported
+    @param length seconds of a rank alone; None where the runs have the size of those that were measured
     @param out the campaign file; None where iocast measure can't make the runs"""
     if not proposed:
         return (
@@ -236,11 +236,13 @@ def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: 
             f"Now within {proposed[0].width_before}. Each range is of forecasts made again, with the rates that "
             "the run may measure." + " A row counts on the runs of those above it." * (len(proposed) > 1)
         )
-    if length is not None:
+    if out is not None:
         total = repeats * sum(one.seconds or 0 for one in proposed)
         in_all = f"{total:.0f} s" if total < 120 else f"{total / 60:.0f} minutes"
-        takes = f": some {in_all} in all, by the platform's own times until a pilot run knows better" if total else ""
-        lines.append(f"Each {repeats} times, in shuffled order, {length:g} s for a rank alone{takes}.")
+        until = " until a pilot run knows better" if length is not None else ""
+        takes = f": some {in_all} in all, by the platform's own times{until}" if total else ""
+        each = "with the settings of those that were measured" if length is None else f"{length:g} s for a rank alone"
+        lines.append(f"Each {repeats} times, in shuffled order, {each}{takes}.")
     if out is None:
         lines.append(
             "No campaign is written: iocast measure has no workload like that of the results. Make these runs with the "

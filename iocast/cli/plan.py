@@ -119,8 +119,8 @@ def plan(
             planner = planning.Planner(ensemble, wanted, fitted.fitted)
             candidates = planning.candidates(most, per_node, workload, settings)
             proposed, repeats = planner.campaign(candidates, seconds)
-            length = planner.length
-    if proposed and written and length:
+            length = planner.length if ensemble.sized else None
+    if proposed and written:
         write_text(out, planning.campaign_file(proposed, wanted, length, repeats, workload, settings, shlex.join(LINE)))
     answer = {
         "target": wanted.document(),

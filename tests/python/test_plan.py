@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +18,16 @@ from schedule import mostly_long
 from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.recipe import read_recipe
-from iocast.campaign import read_plan
+from iocast.calibrate.search import Simulations
+from iocast.campaign import POSIX, read_plan
+from iocast.dry_run import dry_run
 from iocast.fitted import Fitted
 from iocast.importers import import_files
 from iocast.platform import dump
 from iocast.plan import (
     BELIEFS,
     ALONE,
+    STARTUP,
     Ensemble,
     Place,
     Planner,
@@ -49,6 +53,7 @@ def ensemble(answer: dict[Place, tuple[np.ndarray, float]]) -> Ensemble:
         place: Simulated(logs.reshape(-1, 1), np.array([variance])) for place, (logs, variance) in answer.items()
     }
     made.ask = lambda places: None  # type: ignore[method-assign]
+    made.sized = True
     return made
 
 
@@ -210,11 +215,8 @@ def test_a_calibration_says_what_to_measure_next(fitted: Path, iocast: Iocast, t
         (["--out", "plan"], "name a file such as plan.yaml"),
         (["--asked", "1x64"], "--target"),
         (["--workload", "md-workbensch", "--ppn", "8"], "md-workbench"),
-        (
-            ["--workload", "mdtest-hard", "--ppn", "8"],
-            "mdtest-hard has no phase 'benchmark'; name one with --phase. Allowed: tree-create",
-        ),
-        (["--workload", "postmark", "--ppn", "8"], "sized by the parameter iterations"),
+        (["--workload", "mdtest-hard", "--ppn", "8"], "plan one that has both, such as md-workbench"),
+        (["--workload", "postmark", "--ppn", "8"], "sized by iterations on as many objects"),
         (["--phase", "benchmarc", "--ppn", "8"], "benchmark"),
         (["--target", "100000x10", "--ppn", "8"], "1000000 ranks are too many to plan for"),
     ],
@@ -280,6 +282,27 @@ def test_a_plan_for_a_fitted_platform_needs_the_nodes(iocast: Iocast, tmp_path: 
         assert done.returncode == 2 and words in done.stderr.replace("\n", " "), done.stderr
     done = iocast("plan", "--platform", platform, "--nodes", 8, "--target", "128x36", "--out", out)
     assert done.returncode == 4 and "nothing is written" in done.stdout and not out.exists()
+
+
+def test_a_workload_with_sizes_of_its_own_is_measured_with_those(
+    simulate: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    """mdtest's iterations are whole repeats: no pilot run decides them."""
+    place, settings = Place(1, 4), {"items": "50"}
+    with Simulations() as simulations:
+        local = {"schema_version": 1, "extends": "local"}
+        noise = dict.fromkeys(("rate", "q50", "q95"), 0.05)
+        ensemble = Ensemble(simulations, [local], "mdtest", settings, "file-create", noise)
+        ensemble.ask([place])
+        run = simulate("local", "--workload", "mdtest", "--set", "items=50", "--ppn", "4")
+        simulated = sum(phase["seconds"] for phase in run["phases"])
+        assert simulated / 4 < ensemble.seconds(place, length=1000.0) - STARTUP < 4 * simulated
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(campaign_file([Proposed(place, 2.5, 9.0, 2.0)], TARGET, None, 2, "mdtest", settings, "a test"))
+    (point,) = dry_run(tmp_path, read_plan(str(plan)), tmp_path / "out", 0, backend=POSIX)["points"]
+    assert point["runs"] == 2 and point["files"] == 4 * 50
+    shown = plan_text(TARGET, [Proposed(place, 2.5, 9.0, 2.0)], 2, None, "plan.yaml")
+    assert "with the settings of those that were measured: some 5 s in all" in shown
 
 
 def test_only_a_forecast_made_again_promises_an_interval() -> None:
