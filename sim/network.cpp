@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/network.hpp"
 
+#include "input/error.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -12,8 +14,9 @@ namespace {
 constexpr double unlimited = 1e15; // bytes a second, for links whose bandwidth the platform leaves open
 } // namespace
 
-Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement, uint32_t hosts)
-    : node_bandwidth_(platform.network.node_bandwidth), servers_(platform.stations.size())
+Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement, uint32_t hosts,
+                 double most_updates)
+    : node_bandwidth_(platform.network.node_bandwidth), most_updates_(most_updates), servers_(platform.stations.size())
 {
   const auto& spec = platform.network;
   auto* zone       = simgrid_compat::add_star_zone("cluster");
@@ -73,6 +76,11 @@ void Network::connect(System& system)
 
 void Network::start(const Transfer& transfer)
 {
+  updates_ += 2 * static_cast<double>(flows_.size());
+  if (updates_ > most_updates_)
+    throw RunError(fmt::format("The simulation takes more than {:g} updates of flows that share the network: {} are in "
+                               "progress at {:.3g} s.",
+                               most_updates_, flows_.size(), s4u::Engine::get_clock()));
   const bool of_node = transfer.from_station == UINT32_MAX;
   s4u::Host* node =
       of_node ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];

@@ -3,6 +3,7 @@
 #include "models/system.hpp"
 #include "sim/simgrid_compat.hpp"
 
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -23,8 +24,10 @@ public:
   static constexpr uint32_t most_hosts = 1 << 17;
 
   /// @param hosts most hosts for client nodes
+  /// @param most_updates of flows, beyond which start() throws a RunError: each flow that begins or ends has SimGrid
+  /// share the links anew among all that are in progress
   Network(simgrid_compat::s4u::Engine& engine, const Platform& platform, const Placement& placement,
-          uint32_t hosts = most_hosts);
+          uint32_t hosts = most_hosts, double most_updates = std::numeric_limits<double>::infinity());
   void connect(System& system);
 
   void start(const Transfer& transfer);
@@ -44,8 +47,10 @@ private:
   double node_bandwidth_   = 0; ///< bytes a second; 0: unlimited
   uint32_t nodes_per_host_ = 1;
   uint64_t crowded_        = 0;
-  double begun_bytes_      = 0;
-  double ended_bytes_      = 0;
+  double most_updates_;
+  double updates_     = 0;
+  double begun_bytes_ = 0;
+  double ended_bytes_ = 0;
   std::vector<uint32_t> busy_links_; ///< flows in progress; empty where each node has a host
   std::vector<simgrid_compat::s4u::Host*> nodes_;
   std::vector<std::vector<simgrid_compat::s4u::Host*>> servers_; ///< by station, by instance

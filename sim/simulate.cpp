@@ -299,7 +299,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   configure_simgrid();
   std::unique_ptr<Network> network;
   if (flows)
-    network = std::make_unique<Network>(engine, request.platform, request.placement);
+    network = std::make_unique<Network>(engine, request.platform, request.placement, Network::most_hosts,
+                                        request.most_flow_updates);
   else
     simgrid_compat::add_star_zone("cluster")->seal(); // SimGrid wants a platform, be it empty
   if (network)

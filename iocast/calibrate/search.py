@@ -46,8 +46,8 @@ COME_BY_THE_MILLION = (
 )
 FAR = 5.0
 """Logarithms that such candidates are off."""
-Job = tuple[Path, str, dict[str, str], int, int, int]
-"""Platform, workload, settings, nodes, ranks per node, seed."""
+Job = tuple[Path, str, dict[str, str], int, int, int] | tuple[Path, str, dict[str, str], int, int, int, float]
+"""Platform, workload, settings, nodes, ranks per node, seed; and a limit as of binaries.simulate."""
 SLOPE_STEP = 0.3
 """In the logarithm of a parameter, or twice or four times that for one that moves the residuals by less than CLEAR."""
 CLEAR = 1.0
@@ -214,13 +214,13 @@ def _outcome(job: Job) -> Any:
         raise
 
 
-def _simulate_text(task: tuple[str, str, dict[str, str], int, int, int]) -> Any:
-    """The same, on a worker that has no file of the platform, but its text."""
-    text, pattern, settings, nodes, ranks_per_node, seed = task
+def _simulate_text(task: tuple[Any, ...]) -> Any:
+    """The same of a Job, on a worker that has no file of the platform, but its text."""
+    text, *question = task
     with scratch_directory("simulation") as scratch:
         platform = scratch / "platform.yaml"
         platform.write_text(text)
-        return _outcome((platform, pattern, settings, nodes, ranks_per_node, seed))
+        return _outcome((platform, *question))  # type: ignore[arg-type]
 
 
 def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from iocast.calibrate.search import MEMORY, only
 from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
+from iocast.family import FLOW_UPDATES_BESIDE
 from iocast.fitted import Fitted
 from iocast.operations import READS, UNSOLVED, WRITES, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
@@ -549,7 +550,8 @@ class Desk:
     def measured(self, system: str, workload: str, scale: Scale) -> Result:
         """One simulation of a measured system of the catalogue. @raises InputError, RunError where it has no answer"""
         document, key = Platform(system, Fitted.open(system), []).best
-        return self._one(self._simulation(workload, scale, key, self.seed) | {"platform": document})
+        ask = self._simulation(workload, scale, key, self.seed)
+        return self._one(ask | {"platform": document, "flow_updates": FLOW_UPDATES_BESIDE})
 
     def settings(self, workload: str, scale: Scale) -> dict[str, str]:
         """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""
