@@ -104,6 +104,12 @@ class Beside:
 
     def sentences(self, workload: str) -> list[str]:
         """What a reader must know of the comparison."""
+        if not self.systems and self.refused:
+            return [
+                f"No measured system of this family ({self.family}) answers this question: nothing tells how far the value "
+                "may be off.",
+                *self.refused,
+            ]
         if not self.systems:
             return [
                 f"The catalogue has no measured system of this family ({self.family}): nothing tells how far the value "

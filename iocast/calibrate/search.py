@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -220,7 +220,7 @@ def _simulate_text(task: tuple[Any, ...]) -> Any:
     with scratch_directory("simulation") as scratch:
         platform = scratch / "platform.yaml"
         platform.write_text(text)
-        return _outcome((platform, *question))  # type: ignore[arg-type]
+        return _outcome((platform, *question))
 
 
 def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:
@@ -269,7 +269,7 @@ class Simulations:
             self._hopeless.add(path)
         return path
 
-    def run(self, jobs: list[Job]) -> list[Any]:
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
         """(platform, workload, settings, nodes, ranks per node, seed) -> what iocast-sim printed, in order."""
         results = list(self._outcomes(jobs))
         for one in results:
@@ -277,11 +277,11 @@ class Simulations:
                 raise one
         return results
 
-    def run_those_that_settle(self, jobs: list[Job]) -> list[Any]:
+    def run_those_that_settle(self, jobs: Sequence[Job]) -> list[Any]:
         """The same, with None for those in which work of others piles up without end, or can't be."""
         return [None if isinstance(one, RunError) else one for one in self._outcomes(jobs)]
 
-    def _outcomes(self, jobs: list[Job]) -> Iterator[Any]:
+    def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Any]:
         tried = [job for job in jobs if job[0] not in self._hopeless]
         self.count += len(tried)
         if self._workers is None:

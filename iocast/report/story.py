@@ -101,8 +101,10 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
             cards.append(
                 Card(
                     "clients at which it breaks",
-                    value,
-                    f"best estimate; first: {ends['level']}"
+                    f"≤ {value}" if ends.get("already") else value,
+                    f"the fewest that were looked at; missed: {ends['level']}"
+                    if ends.get("already")
+                    else f"best estimate; first: {ends['level']}"
                     if ends["level"]
                     else "no level missed as far as was looked",
                 )

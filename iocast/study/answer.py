@@ -67,7 +67,12 @@ def answer(search: Search, command: list[str]) -> Json:
         {
             "name": axis.name,
             "values": [
-                {"name": v.name, "platform": _platform_name(v.platform) or None, "note": v.note or None}
+                {
+                    "name": v.name,
+                    "platform": _platform_name(v.platform) or None,
+                    "calibrated": bool(search.desk.platforms[v.platform].fitted) if v.platform else None,
+                    "note": v.note or None,
+                }
                 for v in axis.values
             ],
         }

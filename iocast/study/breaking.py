@@ -32,8 +32,9 @@ def ladder(search: Search) -> list[int]:
 
 
 def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
-    """By design that was simulated: {ranks, level, workload, beyond, unsolved}: `ranks` at which the first level is
-    missed, None when none is up to `beyond` ranks. By the analytic solver, set right at the simulated scales and
+    """By design that was simulated: {ranks, already, level, workload, beyond, unsolved}: `ranks` at which the first level
+    is missed, None when none is up to `beyond` ranks; `already` when that is where the level was looked at first, so
+    that it may be missed at fewer, too. By the analytic solver, set right at the simulated scales and
     between them in proportion. `unsolved`: levels that the solver doesn't know, on a time or of a
     workload that it can't solve; they are looked at in simulations of the study's scales alone, and so is what lies
     within `beyond` then."""
@@ -72,12 +73,12 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
                     curve.append((ranks, margin))
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
         breaks += [(_crossing(_with_simulated(search, c, level, w, [])), level, w) for level, w in unsolved]
-        known = [(ranks, level, w) for ranks, level, w in breaks if ranks is not None]
-        answer: dict[str, Any] = {"ranks": None, "level": None, "workload": None, "beyond": beyond}
+        known = [(*crossing, level, w) for crossing, level, w in breaks if crossing is not None]
+        answer: dict[str, Any] = {"ranks": None, "already": False, "level": None, "workload": None, "beyond": beyond}
         answer["unsolved"] = list(dict.fromkeys(level.name for level, _ in unsolved))
         if known:
-            first, level, w = min(known, key=lambda b: b[0])
-            answer |= {"ranks": first, "level": level.name, "workload": w}
+            first, already, level, w = min(known, key=lambda b: b[0])
+            answer |= {"ranks": first, "already": already, "level": level.name, "workload": w}
         result[c.design.number] = answer
     return result
 
@@ -157,15 +158,16 @@ def _mean(result: dict[str, Any]) -> float:
     return float(weighted / known["rate"])
 
 
-def _crossing(curve: list[tuple[int, float]]) -> int | None:
-    """The first number of ranks with a negative margin, straight lines between logarithms."""
+def _crossing(curve: list[tuple[int, float]]) -> tuple[int, bool] | None:
+    """The first number of ranks with a negative margin, straight lines between logarithms; and whether the curve begins
+    there."""
     before: tuple[int, float] | None = None
     for ranks, margin in curve:
         if margin < 0:
             if before is None:
-                return ranks
+                return ranks, True
             part = before[1] / (before[1] - margin)
-            return round(math.exp(math.log(before[0]) + part * math.log(ranks / before[0])))
+            return round(math.exp(math.log(before[0]) + part * math.log(ranks / before[0]))), False
         before = (ranks, margin)
     return None
 

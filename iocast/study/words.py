@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from iocast.study.search import Search
 
 Json = dict[str, Any]
+AS_NEAR = 1.1
+"""Designs that miss their tightest level within this factor are equally near: no model is that good."""
 FAR = 4.0
 """Times the largest measured scale, from which an extrapolation is called far."""
 STALL_PERIODS = 3
@@ -177,7 +179,19 @@ def sentence(answer: Json) -> str:
 
 def if_it_holds(answer: Json) -> str:
     """Whose numbers a study rests on, where iocast did not fit its platform."""
-    platform = answer["platform"]
+    platform, design = answer["platform"], reference(answer)
+    values = design["values"] if design else {}
+    swapped = [
+        value
+        for axis in answer["axes"]
+        for value in axis["values"]
+        if value["platform"] and values.get(axis["name"]) == value["name"]
+    ]
+    if swapped:  # files of earlier versions don't know which of these were calibrated
+        platform = {
+            "name": swapped[-1]["platform"],
+            "calibrated": swapped[-1].get("calibrated", platform["calibrated"]),
+        }
     if platform["calibrated"]:
         return ""
     by = platform.get("set_by_hand_to")
@@ -317,7 +331,23 @@ def _nearest(answer: Json) -> str:
         return ""
     kept = chance(miss["probability"], answer["confidence_asked"])
     start = f"{quoted(miss['name'])}{_for(answer, miss)} keeps all levels with {kept}."
-    return f"{start} {_misses(answer, design)} {_would_do(miss)}"
+    return f"{start} {_misses(answer, design)} {_would_do(miss)}{_as_near(answer, design)}"
+
+
+def _as_near(answer: Json, nearest: Json) -> str:
+    """Designs that miss their tightest level by so little more than the nearest that no model tells them apart."""
+
+    def missed(design: Json) -> float:
+        return min((row["margin"] or 0.0 for row in design["levels"]), default=0.0)
+
+    alike = [
+        f"{quoted(one['name'])}{_for(answer, one)} ({missed(nearest) / missed(one):.2g} times as far)"
+        for one in answer["designs"]
+        if one["id"] != nearest["id"] and one["basis"] == "simulated" and missed(one) * AS_NEAR >= missed(nearest) > 0
+    ]
+    if not alike:
+        return ""
+    return f" No model tells it from {', '.join(alike[:3])}{' and others' * (len(alike) > 3)}, which come as near."
 
 
 def _cheaper(answer: Json) -> str:
@@ -438,6 +468,9 @@ def _ends(answer: Json) -> str:
     if end["ranks"] is None:
         far = only if unsolved else " Beyond the study's scales this is the analytic solver's word alone."
         return f"No level is missed up to {end['beyond']:,} clients, as far as was looked.{far}"
+    if end.get("already"):  # files of earlier versions don't know
+        fewer = "" if end["ranks"] == 1 else " Whether fewer keep it was not looked at."
+        return f"{end['level']} is missed at {end['ranks']:,} clients, the fewest that were looked at for it.{fewer}"
     largest = answer["scales"][-1]["ranks"]
     times = end["ranks"] / largest
     where = (
@@ -596,9 +629,10 @@ def _found(answer: Json) -> str:
     words = f"Of {s['designs']:,} designs {s['within_limits']:,} within the limits were screened by the analytic solver"
     if s["explored"] != "full factorial":
         words = f"Of {s['designs']:,} designs {s['explored']} looked at {s['looked_at']:,}"
+    same = "the decision is the same" if answer["decision"] else "there is no decision either"
     words += (
         f" and {s['simulated']:,} simulated, with up to {s['replications']} replications; in "
-        f"{100 * answer['stability']:.0f} % of resampled replications the decision is the same."
+        f"{100 * answer['stability']:.0f} % of resampled replications {same}."
     )
     stated = answer.get("model_error")
     if stated:

@@ -286,13 +286,15 @@ def test_the_curve_of_margins_agrees_with_the_simulated_scales(margins: tuple[fl
         for name, margin in zip(scales, margins, strict=True)
     }
     curve = [(50, 1.0), (100, -1.0), (150, -1.0), (200, 1.0), (300, -1.0), (400, -1.0), (800, -1.0)]
-    found = breaking._crossing(
+    crossing = breaking._crossing(
         breaking._with_simulated(search, types.SimpleNamespace(best=values), level, "files", curve)
     )
     alone = breaking._with_simulated(search, types.SimpleNamespace(best=values), level, "files", [])
     assert (breaking._crossing(alone) is None) == (margins[-1] > 0)  # of a level that the solver doesn't know
     kept = [ranks for ranks, margin in zip(scales.values(), margins, strict=True) if margin > 0]
-    assert found is not None
+    assert crossing is not None
+    found, already = crossing
+    assert not (already and kept)
     assert all(found > ranks for ranks in kept)
     if margins[-1] < 0:
         assert found <= 400
@@ -326,3 +328,32 @@ def test_levels_that_the_solver_does_not_know_have_no_end_beyond_their_simulatio
     made["designs"][0]["breaks_at"] = end
     text = words._ends(made)
     assert "doesn't know time(job) < 60 s" in text and ("up to 400 clients" in text) == (missed is None)
+
+
+def test_a_level_that_is_missed_from_the_first_breaks_nowhere_in_particular() -> None:
+    """The number would be the study's own scale."""
+    made = answer()
+    made["designs"][0]["breaks_at"] |= {"ranks": 2048, "already": True}
+    text = words._ends(made)
+    assert "missed at 2,048 clients, the fewest that were looked at" in text and "breaks at" not in text
+
+
+def test_designs_that_miss_by_nearly_the_same_are_equally_near() -> None:
+    made = answer()
+    for design, margin in zip(made["designs"], (0.101, 0.097), strict=True):
+        design |= {"id": design["name"], "cost": 0}
+        design["levels"][0]["margin"] = margin
+    text = words._as_near(made, made["designs"][0])
+    assert "No model tells it from" in text and "“B”" in text and "1 times as far" in text
+    made["designs"][1]["levels"][0]["margin"] = 0.05
+    assert words._as_near(made, made["designs"][0]) == ""
+
+
+def test_the_numbers_that_must_hold_are_those_of_the_designs_own_platform() -> None:
+    made = answer()
+    made["platform"] = {"name": "base", "calibrated": False}
+    for calibrated, shown in ((False, ", if the numbers of vendorA hold: nobody calibrated it"), (True, "")):
+        offers = [{"name": n, "platform": f"vendor{n}", "calibrated": calibrated, "note": None} for n in "AB"]
+        assert words.if_it_holds(made | {"axes": [{"name": "offer", "values": offers}]}) == shown
+    plain = made | {"axes": [{"name": "offer", "values": [{"name": n, "platform": None} for n in "AB"]}]}
+    assert "the numbers of base hold" in words.if_it_holds(plain)
