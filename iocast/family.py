@@ -106,8 +106,8 @@ class Beside:
         """What a reader must know of the comparison."""
         if not self.systems and self.refused:
             return [
-                f"No measured system of this family ({self.family}) answers this question: nothing tells how far the value "
-                "may be off.",
+                f"No measured system of this family ({self.family}) answers this question: nothing tells how far the "
+                "value may be off.",
                 *self.refused,
             ]
         if not self.systems:
