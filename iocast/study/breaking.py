@@ -33,8 +33,8 @@ def ladder(search: Search) -> list[int]:
 
 def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
     """By design that was simulated: {ranks, already, level, workload, beyond, unsolved}: `ranks` at which the first
-    level is missed, None when none is up to `beyond` ranks; `already` when that is where the level was looked at first, so
-    that it may be missed at fewer, too. By the analytic solver, set right at the simulated scales and
+    level is missed, None when none is up to `beyond` ranks; `already` when that is where the level was looked at first,
+    so that it may be missed at fewer, too. By the analytic solver, set right at the simulated scales and
     between them in proportion. `unsolved`: levels that the solver doesn't know, on a time or of a
     workload that it can't solve; they are looked at in simulations of the study's scales alone, and so is what lies
     within `beyond` then."""
