@@ -156,6 +156,7 @@ def knee(
                 probes.sweep()
             else:
                 check_levels(levels, probes.operations)
+                probes.check_extent(seconds)
                 search = Search(probes, levels, budget=seconds, confidence=confidence, precision=precision)
                 answer = search.run(steps)
     if sweep:

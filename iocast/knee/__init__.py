@@ -14,11 +14,14 @@ from scipy.special import stdtrit
 
 from iocast.arrivals import number
 from iocast.campaign import PlannedRun
+from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, write_json
 from iocast.knee.judge import FEW, Seen, check_levels, look
-from iocast.knee.probes import PILOT, Probes
+from iocast.knee.probes import FEW_RUNS, GUARD, PILOT, Probes
 from iocast.knee.search import GROWTH, Ask, Done, Limits, Observation, Purpose, decide, fresh_runs, rounded, unfinished
+from iocast.knee.words import load_text
 from iocast.study.levels import Level
+from iocast.text import quantity
 
 UNLOADED = 0.05
 """Share of the pilot's throughput that is taken for no load."""
@@ -99,10 +102,10 @@ class Search:
                 report,
                 seconds=None,
             )
-        if self.search.over == "rate":
-            self.lowest = rounded(UNLOADED * pilot.rate / self.search.ranks)
-        else:
-            self.lowest = self._unloaded(rounded(UNLOADED * self.search.ranks), report)
+        rate = self.search.over == "rate"
+        lowest = rounded(UNLOADED * (pilot.rate / self.search.ranks if rate else self.search.ranks))
+        self._check_lowest(lowest)
+        self.lowest = lowest if rate else self._unloaded(lowest, report)
         while True:
             step = self._next()
             if isinstance(step, Done):
@@ -130,11 +133,41 @@ class Search:
         report(
             f"{step}: {self.search.ranks} ranks, {load}", min(int(self._spent()), int(self.budget)), int(self.budget)
         )
-        length = self.search.length if self.probes.size else None
-        self.probes.make(step, settings, role=role, seconds=length if seconds is not None else None)
+        self.probes.make(
+            step,
+            settings,
+            role=role,
+            seconds=None if seconds is None else self._planned(settings),
+            within=max(1.0 if not self.probes.reuses else GUARD[1], self.budget - self._spent()),
+        )
 
     def _spent(self) -> float:
         return self.before + time.monotonic() - self.began
+
+    def _planned(self, settings: dict[str, Any]) -> float:
+        """Seconds of a run with these settings."""
+        if self.probes.size:
+            return self.search.length
+        if self.search.over == "rate":
+            rate = number(settings, "rate")
+        else:
+            factor = number(settings, "waiting_factor")
+            rate = 1 / ((1 + factor) * self._response_near(self.search.ranks / (1 + factor)))
+        return self.probes.extent.seconds(rate)
+
+    def _check_lowest(self, load: float) -> None:
+        """@raises InputError when a run at the lowest load would end after the budget"""
+        if self.probes.size or self.probes.made("bracket"):
+            return
+        planned = self._planned(self.settings(load))
+        if self._spent() + planned > self.budget:
+            self.probes.leave()
+            raise InputError(
+                f"A run at the lowest load, {load_text(self.search.over, load, self.search.ranks)}, would take "
+                f"{quantity('', planned)}, and {max(0.0, self.budget - self._spent()):.3g} s are left of the budget of "
+                f"{self.budget:g} s. Give a larger --budget, or make the run smaller "
+                f"{self.probes.smaller_run(self.budget / FEW_RUNS / planned)}."
+            )
 
     def _unloaded(self, load: float, report: Report) -> float:
         """Downwards, until response times fall no more."""
@@ -147,13 +180,17 @@ class Search:
                 or len(low) > MAX_HALVINGS
             ):
                 return self.load(low[0])
-            if low and self._short(1):
+            lower = rounded(self.load(low[0]) / GROWTH**2) if low else load
+            if low and self._short(1, lower):
                 return self.load(low[0])
-            self._make("bracket", self.settings(load if not low else rounded(self.load(low[0]) / GROWTH**2)), report)
+            self._make("bracket", self.settings(lower), report)
 
-    def _short(self, runs: float) -> bool:
-        """Whether the time left is not enough for this many runs."""
-        each = max(self.probes.slowest, self.search.length + 1.0)
+    def _short(self, runs: float, load: float | None = None) -> bool:
+        """Whether the time left is not enough for this many runs, at this load if there is one."""
+        if self.probes.size:
+            each = max(self.probes.slowest, self.search.length + 1.0)
+        else:
+            each = self.probes.slowest if load is None else self._planned(self.settings(load))
         return self._spent() + runs * each > self.budget
 
     def _next(self) -> Ask | Done:
@@ -162,10 +199,10 @@ class Search:
         if not self.levels:
             ask = self._next_of_power(seen)
             if ask is not None:
-                return unfinished(seen, limits) if self._short(1) else ask
+                return unfinished(seen, limits) if self._short(1, ask.load) else ask
         hurry = self._short((fresh_runs(limits, 1) if self.levels else limits.unanimous) + 2)
         step = decide(seen, limits, hurry=hurry)
-        if isinstance(step, Ask) and self._short(1 if self.levels or step.purpose == "confirm" else 2):
+        if isinstance(step, Ask) and self._short(1 if self.levels or step.purpose == "confirm" else 2, step.load):
             return unfinished(seen, limits)
         return step
 

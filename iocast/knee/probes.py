@@ -4,6 +4,7 @@ workload allows it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -52,6 +53,7 @@ from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
 from iocast.operations import phase_operations
 from iocast.phases import phase_sentences
 from iocast.progress import stderr
+from iocast.text import quantity
 
 SIZES = {
     "md-workbench": ("iterations", "objects"),
@@ -64,6 +66,16 @@ MAX_REPEATS = 10
 piled up is gone."""
 PILOT = 50
 """Operations of a rank in the run that only says how long operations take."""
+FAST = 10_000.0
+"""Operations a second of a rank that few storage systems exceed: a run that would take far longer than planned even
+there is refused before anything is made."""
+FAST_BYTES = 1e9  # a second and rank, likewise
+DATA_SET_SHARE = 0.25
+"""Share of the budget that making the data set may take on such a system."""
+ROOM = 5.0
+"""Times by which a proposed run is smaller than the largest that is allowed: at low loads it takes longer."""
+FEW_RUNS = 20
+"""Runs in the budget that a search should have at the lowest load, where the search can't set their length."""
 GUARD = (4.0, 20.0)
 """Multiple of the planned length, and seconds in addition, after which a run is ended: its load is too much."""
 
@@ -110,6 +122,31 @@ class KneeSearch:
         return {
             key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items() if key != "out"
         }
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What a run, or making the data set, does by the benchmark's own count. Operations, bytes: a rank's; files: of all
+    ranks, at a time. most_seconds: time limit of the phase that is searched, 0 for none; phases: how many there are."""
+
+    operations: float
+    bytes: float
+    files: int
+    most_seconds: float
+    phases: int
+
+    @property
+    def fast(self) -> float:
+        """Seconds on storage of FAST and FAST_BYTES."""
+        return max(self.operations / FAST, self.bytes / FAST_BYTES)
+
+    def fits(self, seconds: float) -> bool:
+        return 0 < self.most_seconds <= seconds or self.fast <= seconds
+
+    def seconds(self, rate: float) -> float:
+        """When a rank does `rate` operations a second."""
+        bounded = self.most_seconds * self.phases if self.most_seconds > 0 else math.inf
+        return min(self.operations / rate, bounded)
 
 
 class Probes:
@@ -241,6 +278,84 @@ class Probes:
             )
             self.each = twos - ones
             self.bound = int(known[bound]) if bound else 0
+        else:
+            self.extent = self._extent(self._alone)
+
+    @property
+    def _alone(self) -> dict[str, Any]:
+        """Settings of a run of the search beside its load."""
+        return {"phases": self.search.phase} if self.reuses else {}
+
+    def _extent(self, settings: dict[str, Any]) -> Extent:
+        found = self._dry_run(settings)
+        footprint, phases = found["footprint"], found["phases"]
+        return Extent(
+            sum(footprint["operations"].values()) / self.search.ranks,
+            (footprint["bytes_written"] + footprint["bytes_read"]) / self.search.ranks,
+            footprint["peak_objects"],
+            max((p["most_seconds"] for p in phases if p["name"] == self.search.phase), default=0.0),
+            len(phases),
+        )
+
+    def check_extent(self, budget: float) -> None:
+        """@raises InputError for runs whose length is the workload's own and far above the planned one, and for a data
+        set that takes the time of the search"""
+        a = self.search
+        if not self.size:
+            seconds = min(a.length, budget)
+            self._check_extent(
+                f"A search can't set the length of phase '{a.phase}' of '{a.workload}' here. Each run, the pilot too,",
+                self._alone,
+                seconds,
+                "--length" if a.length <= budget else "--budget",
+            )
+        if self.before:
+            self._check_extent(
+                f"The data set of '{a.workload}'",
+                {"phases": ",".join(self.before)} | self.sized(PILOT),
+                DATA_SET_SHARE * budget,
+                "a quarter of --budget",
+            )
+
+    def _check_extent(self, what: str, settings: dict[str, Any], seconds: float, allowed: str) -> None:
+        extent, ranks = self._extent(settings), self.search.ranks
+        if extent.fits(seconds):
+            return
+        raise InputError(
+            f"{what} makes {extent.operations * ranks:,.0f} operations, with up to {extent.files:,} files at a time. "
+            f"That takes {quantity('', extent.fast)} even at {FAST:,.0f} operations or 1 GB a second and rank; "
+            f"{allowed} allows {seconds:g} s. Make it smaller {self._smaller(settings, seconds / ROOM / extent.fast, seconds)}."
+        )
+
+    def smaller_run(self, share: float) -> str:
+        """How a run whose length the search doesn't set comes down to about this share, after "make it smaller"."""
+        return self._smaller(self._alone, share, self.search.length)
+
+    def _smaller(self, settings: dict[str, Any], share: float, seconds: float) -> str:
+        """Which parameters do that, each by itself. A time limit of a phase is `seconds`."""
+        own = self._dry_run(settings)["workload"]["parameters"]
+        before, found = self._extent(settings), []
+        for name, value in own.items():
+            if isinstance(value, bool) or not isinstance(value, int) or value < 2 or name in ("seed", *settings):
+                continue
+            wanted = value * share
+            if wanted < 1:
+                continue
+            in_twos = value & (value - 1) == 0  # a size in bytes, which others must divide
+            less = 2 ** int(math.log2(wanted)) if in_twos else int(float(f"{wanted:.1g}"))
+            for text in (str(less), f"{less}B"):
+                with contextlib.suppress(InputError):
+                    if self._extent(settings | {name: text}).fast <= ROOM * share * before.fast:
+                        found.append(f"--set {name}={text}")
+                        break
+        bounded = {"most_seconds": f"{seconds:g}s"}
+        if "most_seconds" in own and self._extent(settings | bounded).most_seconds > 0:
+            found.append(f"--set most_seconds={seconds:g}s")
+        return (
+            f"with {' or '.join(found[:3])}"
+            if found
+            else f"with its parameters (iocast describe {self.search.workload})"
+        )
 
     def _operations_of(self, names: Sequence[str]) -> Mapping[str, Collection[str]]:
         """By phase its operations; none where the simulator, which counts them, is not built."""
@@ -312,9 +427,18 @@ class Probes:
         return self.search.out / "runs" / run.name
 
     def make(
-        self, step: str, settings: dict[str, Any], *, role: str = "fit", seconds: float | None = None
+        self,
+        step: str,
+        settings: dict[str, Any],
+        *,
+        role: str = "fit",
+        seconds: float | None = None,
+        within: float | None = None,
     ) -> PlannedRun:
-        """One more run; `seconds`: its planned length, with which it is ended when it takes far longer."""
+        """One more run; `seconds`: its planned length, with which it is ended when it takes far longer. `within`: time
+        for the data set, and for a run without a planned length, after which the search is ended.
+
+        @raises RunError when that time is over"""
         run = next((r for r in self.runs if r.status == "planned" and r.step == step and r.settings == settings), None)
         if run is None:
             self.runs = [r for r in self.runs if r.status != "planned"]
@@ -343,11 +467,15 @@ class Probes:
         begun = time.monotonic()
         try:
             if self.reuses:
-                self._make_data_set()
-            self._bench(run, run.settings | ({"phases": self.search.phase} if self.reuses else {}), seconds)
+                self._make_data_set(within)
+            self._bench(run, run.settings | ({"phases": self.search.phase} if self.reuses else {}), seconds, within)
             run.status = "complete"
         except _TooLong:
             run.status = "failed"
+        except _BudgetSpent as error:
+            self._sweep()
+            self._save()
+            raise RunError(f"{error} What it made was removed.") from error
         except Ended as error:
             self._save()
             raise Ended(f"Ended because {error}; what was measured is kept. The same command goes on.") from error
@@ -359,7 +487,9 @@ class Probes:
         self._save()
         return run
 
-    def _bench(self, run: PlannedRun, settings: dict[str, Any], seconds: float | None) -> None:
+    def _bench(
+        self, run: PlannedRun, settings: dict[str, Any], seconds: float | None, within: float | None = None
+    ) -> None:
         """The run's results take its name when it has ended, well or by its guard: what an earlier process left running
         writes elsewhere."""
         final = self.path(run)
@@ -380,7 +510,7 @@ class Probes:
             self._new_place()
         out = final.with_name(f"{run.name}.attempt-{secrets.token_hex(4)}")
         begun = time.monotonic()
-        guard = _Guard(self.ending, None if seconds is None else GUARD[0] * seconds + GUARD[1])
+        guard = _Guard(self.ending, within if seconds is None else GUARD[0] * seconds + GUARD[1])
         try:
             with guard:
                 self._call(
@@ -391,6 +521,11 @@ class Probes:
         except RunError as error:
             if guard.struck and not isinstance(error, Ended):
                 self.fresh = False
+                if seconds is None:
+                    raise _BudgetSpent(
+                        f"The run '{run.name}' was ended when the budget was spent. Give a larger --budget"
+                        + ("." if self.size else f", or make the run smaller {self.smaller_run(1 / FEW_RUNS)}.")
+                    ) from error
                 if out.exists():
                     out.rename(final)
                 raise _TooLong from error
@@ -440,14 +575,23 @@ class Probes:
         self.json["data_set"] = True
         self._save()
 
-    def _make_data_set(self) -> None:
+    def _make_data_set(self, within: float | None = None) -> None:
         """Once for all runs of this process; what an earlier one left was left in the middle of something."""
         if self.fresh:
             return
         self._sweep()
         self._new_place()
         made = settings_arguments(self.search.settings | {"phases": ",".join(self.before)} | self.sized(PILOT))
-        self._call(made, limits=self.use.limits)
+        guard = _Guard(self.ending, within)
+        try:
+            with guard:
+                self._call(made, limits=self.use.limits)
+        except RunError as error:
+            if not guard.struck or isinstance(error, Ended):
+                raise
+            raise _BudgetSpent(
+                "The data set was not yet made when the budget was spent. Give a larger --budget, or fewer files."
+            ) from error
         self.fresh = True
 
     def _sweep(self) -> str:
@@ -528,6 +672,10 @@ class Probes:
 
 class _TooLong(Exception):
     """A run was ended by its guard."""
+
+
+class _BudgetSpent(Exception):
+    """The pilot, or making the data set, was ended by its guard; a sentence says so."""
 
 
 class _Guard:

@@ -5,6 +5,7 @@ and refused."""
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -298,6 +299,60 @@ def test_all_loads_meet_in_an_open_loop(iocast: Iocast, tmp_path: Path) -> None:
     )
     assert answer["limited_by"] == "ranks" and answer["knee"]["high"] is None, answer
     assert answer["answer"]["load"] < 500
+
+
+LONG = ("mdtest-easy:file-create", "hpcs-04:create", "hpcs-13:random-aligned", "ior-easy:write", "compile:compile")
+
+
+@pytest.mark.parametrize("one", LONG)
+def test_no_search_begins_a_run_far_longer_than_planned(
+    iocast: Iocast, simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one: str
+) -> None:
+    """Workloads whose length a search can't set are refused by the benchmark's own count, and each proposal of the
+    refusal makes a run that is not refused for its length."""
+    workload, _, phase = one.partition(":")
+    command = ("knee", "--backend", "dummy", "--workload", workload, "--phase", phase, "--ppn", 2, "--slo")
+    command += ("p99(any) < 1 s", "--length", "1s", "--budget", "1min", "--out", tmp_path / "k")
+    done = iocast(*command)
+    assert done.returncode == 2 and "makes" in done.stderr and "--length allows 1 s" in done.stderr, done.stderr
+    assert not (tmp_path / "k").exists(), "nothing was made"
+    proposals = re.findall(r"--set (\w+=\w+)", done.stderr)
+    assert proposals
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+    for proposal in proposals:
+        settings = dict([proposal.split("=")])
+        search = probes.KneeSearch(
+            None, tmp_path / proposal, workload, settings, 1, 2, "rate", phase, 1.0, backend="dummy"
+        )
+        with probes.Probes(search, {}, Ending()) as made:
+            assert made.extent.fits(1.0), proposal
+
+
+def test_the_data_set_must_leave_time_to_search(iocast: Iocast, tmp_path: Path) -> None:
+    command = ("knee", *DUMMY, "--slo", "p99(any) < 1 s", "--set", "datasets=1", "--length", "1s", "--budget", "10s")
+    done = iocast(*command, "--set", "objects=1000000", "--out", tmp_path / "k")
+    assert done.returncode == 2 and "The data set of 'md-workbench' makes" in done.stderr, done.stderr
+    assert "--set objects=" in done.stderr and not (tmp_path / "k").exists()
+
+
+def test_the_budget_ends_a_pilot_and_what_it_made_is_removed(iocast: Iocast, memory: Path, tmp_path: Path) -> None:
+    """The fixture looks that nothing stays. A dry run can't know how slow a system is: the budget does."""
+    mdtest = ("--workload", "mdtest-easy", "--phase", "file-create", "--slo", "p99(any) < 1 s", "--length", "1s")
+    slow = ("knee", memory, *mdtest, "--set", "items=3000", "--set", "think_time=50ms", "--over", "waiting_factor")
+    done = iocast(*slow, "--budget", "2s", "--out", tmp_path / "k")
+    assert done.returncode == 1 and "was ended when the budget was spent" in done.stderr, done.stderr
+    assert "--set items=" in done.stderr
+    points = json.loads((tmp_path / "k" / "campaign.json").read_text())["points"]
+    assert [point["status"] for point in points] == ["planned"], "the same command makes it again"
+
+
+def test_no_run_begins_that_the_budget_has_no_time_for(iocast: Iocast, tmp_path: Path) -> None:
+    """The lowest load of a whole workload takes 20 times as long as its pilot."""
+    mdtest = ("--workload", "mdtest-easy", "--phase", "file-create", "--slo", "p99(any) < 1 s", "--length", "1s")
+    done = iocast("knee", *DUMMY, *mdtest, "--set", "items=200", "--budget", "15s", "--out", tmp_path / "k")
+    assert done.returncode == 2 and "A run at the lowest load" in done.stderr and "--set items=" in done.stderr
+    made = [point["step"] for point in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"]]
+    assert made == ["pilot"]
 
 
 def test_no_load_is_above_a_limit() -> None:
