@@ -321,10 +321,11 @@ class Probes:
         extent, ranks = self._extent(settings), self.search.ranks
         if extent.fits(seconds):
             return
+        smaller = self._smaller(settings, seconds / ROOM / extent.fast, seconds)
         raise InputError(
             f"{what} makes {extent.operations * ranks:,.0f} operations, with up to {extent.files:,} files at a time. "
             f"That takes {quantity('', extent.fast)} even at {FAST:,.0f} operations or 1 GB a second and rank; "
-            f"{allowed} allows {seconds:g} s. Make it smaller {self._smaller(settings, seconds / ROOM / extent.fast, seconds)}."
+            f"{allowed} allows {seconds:g} s. Make it smaller {smaller}."
         )
 
     def smaller_run(self, share: float) -> str:
