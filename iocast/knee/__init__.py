@@ -312,6 +312,10 @@ class Search:
             shown |= {
                 "rate": _interval([s.rate for s in seen], self.confidence),
                 "response": _interval([s.response for s in seen], self.confidence),
+                "rates": {
+                    op: _interval([s.rates[op] for s in seen if op in s.rates], self.confidence)
+                    for op in self.probes.operations
+                },
             }
             shown["values"] = {
                 level.text: _interval([s.values[level.text] for s in seen], self.confidence) for level in self.levels
@@ -323,6 +327,7 @@ class Search:
             "phase": a.phase,
             "backend": a.backend,
             "over": a.over,
+            "operations": self.probes.operations,
             "placement": {
                 "ranks": a.ranks,
                 "nodes": a.nodes,
@@ -373,6 +378,10 @@ class Search:
                 entry[key] = fmean(getattr(s, key) for s in seen) if seen else None
             entry["values"] = {
                 level.text: median(s.values[level.text] for s in seen) if seen else None for level in self.levels
+            }
+            entry["rates"] = {
+                op: fmean(rates) if (rates := [s.rates[op] for s in seen if op in s.rates]) else None
+                for op in self.probes.operations
             }
             entry["few"] = sorted({text for s in seen for text in s.few})
             entries.append(entry)

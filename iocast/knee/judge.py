@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ class Seen:
     met: bool
     seconds: float = 0.0  # of all repeats of the phase
     few: tuple[str, ...] = ()
+    rates: dict[str, float] = field(default_factory=dict)  # by operation; `rate` is their sum
 
     @property
     def power(self) -> float:
@@ -102,6 +103,7 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
         rate=run.rate, response=response, service=service, busy=busy, kept_up=kept_up, values=values,
         met=kept_up and all(level.margin(values[level.text]) > 0 for level in levels),
         seconds=sum(p["seconds"] for p in run.phases), few=tuple(few),
+        rates={op: run.rate * n / max(1, sum(counts)) for op, n in zip(operations, counts, strict=True)},
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iocast.study.levels import parse_level
+from iocast.study.levels import ANY, parse_level
 from iocast.text import quantity, table
 
 REASONS = {
@@ -54,39 +54,16 @@ def knee_text(knee: dict[str, Any]) -> str:
         behind = "cut off" if entry["cut_off"] else "" if entry["kept_up"] == len(entry["runs"]) else "fell behind"
         rows.append([*row, behind if not levels else f"{entry['verdict']}{', ' + behind if behind else ''}"])
     what = " and ".join(levels) or "greatest power (throughput / response time)"
-    lines = [f"Knee of {knee['workload']}, {ranks} ranks: {what}", table(header, rows), ""]
+    lines = [f"Knee of {knee['workload']}, {ranks} ranks: {what}", counted(knee), table(header, rows), ""]
     sure = f"{100 * knee['confidence']:.0f} %"
     if answer is None:
-        unloaded = knee["unloaded"]
-        if unloaded and not levels:
-            lines.append(
-                f"Power was not seen to rise above the lowest load, {load_text(over, unloaded['load'], ranks)}: "
-                "the greatest power is at that load or below, or these runs are too few to show the rise."
-            )
-        elif unloaded:
-            printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
-            lines.append(
-                f"No load meets the level{'s' if len(levels) > 1 else ''}: at the lowest load, "
-                f"{load_text(over, unloaded['load'], ranks)}, {printed} (median)."
-            )
+        lines += [headline(knee)] if knee["unloaded"] else []
     else:
-        rate, response = answer["rate"], answer["response"]
-        title = "Highest load that meets the levels" if levels else "Load of the greatest power"
-        lines.append(
-            f"{title}: {load_text(over, answer['load'], ranks)}: {_span('rate', rate)} in all, mean response "
-            f"{_span('', response)}."
-        )
+        lines.append(headline(knee))
+        lines.append(f"  In all: {_span('rate', answer['rate'])}, mean response {_span('', answer['response'])}.")
+        lines += [f"  {op} alone: {_span('rate', answer['rates'][op])}." for op in own_operations(knee)]
         for text, value in answer["values"].items():
             lines.append(f"  {text}: {_span('', value)}, limit {quantity('', parse_level(text).limit)}")
-        if levels:
-            fresh = (
-                f"Confirmed there by {answer['confirmed']} fresh runs"
-                if answer["confirmed"]
-                else "NOT confirmed by fresh runs"
-            )
-            lines.append(f"  {fresh}.")
-        elif answer["confirmed"]:
-            lines.append(f"  measured there with {answer['confirmed']} fresh runs.")
         low, high = where["low"], where["high"]
         if high is None:
             lines.append(f"The knee is at {load_text(over, low, ranks)} or above: these runs don't say how far.")
@@ -106,6 +83,80 @@ def knee_text(knee: dict[str, Any]) -> str:
             "all the time on, some must wait."
         )
     return "\n".join([*lines, f"{why_ended(knee)} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]])
+
+
+def counted(knee: dict[str, Any]) -> str:
+    """Which operations the load and the throughput count, as a sentence."""
+    operations, phase = knee.get("operations"), knee["phase"]
+    if not operations:  # an older file
+        return ""
+    if len(operations) == 1:
+        return f"Loads and throughput count the operation of phase {phase}: {operations[0]}."
+    return f"Loads and throughput count all operations of phase {phase}: {_listed(operations)}."
+
+
+def question(knee: dict[str, Any]) -> str:
+    """What the search answers, as a question."""
+    placement = knee["placement"]
+    who = f"{placement['ranks']} rank{'s' * (placement['ranks'] != 1)} of {knee['workload']}"
+    if knee["levels"]:
+        return f"How much load can {who} put on the storage with {_levels(knee)}?"
+    return f"At which load of {who} is power (throughput / response time) greatest?"
+
+
+def headline(knee: dict[str, Any]) -> str:
+    """The answer in one or two sentences, for terminal and report."""
+    over, ranks, answer, unloaded = knee["over"], knee["placement"]["ranks"], knee["answer"], knee["unloaded"]
+    if answer is not None:
+        title = f"Highest load that meets {_levels(knee)}" if knee["levels"] else "Load of the greatest power"
+        own = [
+            f"{op} alone {quantity('rate', answer['rates'][op]['value'])}"
+            for op in own_operations(knee)
+            if answer["rates"][op]["value"] is not None
+        ]
+        rates = ", ".join([f"{quantity('rate', answer['rate']['value'])} in all", *own])
+        return f"{title}: {load_text(over, answer['load'], ranks)}, {rates}. {confirmation(knee)}"
+    if unloaded is None:
+        return "No load was measured."
+    lowest = load_text(over, unloaded["load"], ranks)
+    if not knee["levels"]:
+        return (
+            f"Power was not seen to rise above the lowest load, {lowest}: "
+            "the greatest power is at that load or below, or these runs are too few to show the rise."
+        )
+    printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
+    return (
+        f"No load meets the level{'s' if len(knee['levels']) > 1 else ''}: at the lowest load, {lowest}, {printed} "
+        "(median)."
+    )
+
+
+def confirmation(knee: dict[str, Any]) -> str:
+    """Whether fresh runs at the answer confirm it, as a sentence; "" without an answer."""
+    if knee["answer"] is None:
+        return ""
+    fresh = knee["answer"]["confirmed"]
+    if not knee["levels"]:
+        return f"Measured there with {fresh} fresh runs." if fresh else "NOT measured there with fresh runs."
+    return f"Confirmed there by {fresh} fresh runs." if fresh else "NOT confirmed by fresh runs."
+
+
+def own_operations(knee: dict[str, Any]) -> list[str]:
+    """Operations whose rates stand beside that of all: those of the levels; of a level on `any`, or without one, all.
+    None where there is one operation only."""
+    operations: list[str] = knee.get("operations") or []  # which older files don't have
+    if len(operations) == 1:
+        return []
+    subjects = {level["quantity"].rpartition(".")[0] for level in knee["levels"]}
+    return [op for op in operations if op in subjects or ANY in subjects or not subjects]
+
+
+def _levels(knee: dict[str, Any]) -> str:
+    return _listed([level["text"] for level in knee["levels"]])
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def why_ended(knee: dict[str, Any]) -> str:

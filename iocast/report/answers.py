@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from iocast.knee import words as knee_words
 from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
@@ -77,6 +78,8 @@ def question(sources: Sources) -> str:
             does = "does" if len(phases) == 1 else "do"
             return f"How long {does} {named} take, and at what bandwidth, {where}?"
         return f"How fast {'is' if len(phases) == 1 else 'are'} {named} {where}?"
+    if sources.knees:
+        return " ".join(dict.fromkeys(knee_words.question(knee) for knee in sources.knees))
     runs = evidence.focus_runs(sources)
     if not runs:
         return ""
@@ -92,7 +95,7 @@ def grids(sources: Sources) -> list[Grid]:
     forecasts = [f for f in answered(sources) if "rate" in f["quantities"]]
     if forecasts:
         return [_of_forecasts(forecasts, sources)]
-    run = next(iter(evidence.focus_runs(sources)), None)
+    run = None if sources.knees else next(iter(evidence.focus_runs(sources)), None)
     names = main_phases(run.phase_names) if run else []
     if run is None or not run_is_of_time(run):
         return []

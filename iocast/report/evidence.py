@@ -393,11 +393,14 @@ def _baseline_error(row: dict[str, Any], name: str) -> float | None:
 
 def focus_runs(sources: Sources) -> list[Run]:
     """The runs worth drawing one by one: those named themselves (the 4 of most ranks), else the largest real one that
-    is a check."""
+    is a check; of a knee search, one at the load that it states."""
     if sources.given_runs:
         return sources.given_runs[-4:]
     real = [r for r in sources.runs if not r.simulated] or sources.runs
-    ordered = sorted(real, key=lambda r: (r.role != "check", -r.ranks, r.waiting_factor, r.path.name))
+    stated = {name for knee in sources.knees for name in (knee["answer"] or {}).get("runs", [])}
+    ordered = sorted(
+        real, key=lambda r: (r.role != "check", -r.ranks, r.path.name not in stated, r.waiting_factor, r.path.name)
+    )
     return ordered[:1]
 
 

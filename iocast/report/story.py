@@ -13,6 +13,7 @@ from typing import Any
 from iocast import busy
 from iocast.accuracy import OF_QUANTILES
 from iocast.importers.series import ALARM
+from iocast.knee import words as knee_words
 from iocast.phases import main_phases, rate_of
 from iocast.predict import NEVER_CALIBRATED
 from iocast.report import answers, evidence, record, units
@@ -270,6 +271,9 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
         answer = f"Forecast {'; '.join(parts)}{more}"
         return f"{answer}." if check else f"{answer}, and no measurement has checked it here."
+    if sources.knees:
+        names = [f"{knee['name']}: " if len(sources.knees) > 1 else "" for knee in sources.knees]
+        return " ".join(f"{name}{knee_words.headline(k)}" for name, k in zip(names, sources.knees, strict=True))
     for run in evidence.focus_runs(sources):
         if text := _ran(run):
             return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from iocast.knee.words import load_text, why_ended
+from iocast.knee.words import confirmation, counted, load_text, own_operations, why_ended
 from iocast.limits_of import LEAD
 from iocast.phases import main_phases, rate_of
 from iocast.report import evidence, study_tables, units
@@ -53,8 +53,13 @@ def _knees(sources: Sources) -> Table:
                 if ends["high"] is not None or not answer
                 else "not reached",
                 "confidence": knee["confidence"],
-                "confirmed": answer.get("confirmed"),
+                "confirmed": confirmation(knee).removesuffix("."),
                 "rate": (answer.get("rate") or {}).get("value"),
+                "alone": ", ".join(
+                    f"{op}: {units.rate(rate)}"
+                    for op in own_operations(knee)
+                    if (rate := ((answer.get("rates") or {}).get(op) or {}).get("value")) is not None
+                ),
                 "response": (answer.get("response") or {}).get("value"),
                 "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()),
                 "why": why_ended(knee),
@@ -68,16 +73,17 @@ def _knees(sources: Sources) -> Table:
         Column("low", "knee from"),
         Column("high", "to"),
         Column("confidence", "confidence", "share"),
-        Column("confirmed", "fresh runs there", "count"),
+        Column("confirmed", "fresh runs"),
         Column("rate", "throughput", "rate"),
+        Column("alone", "operations alone"),
         Column("response", "mean response", "seconds"),
         Column("values", "levels there"),
         Column("why", "why it ended"),
     ]
     note = (
-        "The load is the highest that kept the levels in fresh runs, or that of the greatest power (throughput over "
-        "response time); the knee itself lies in the interval. "
-        + " ".join(dict.fromkeys(n for knee in sources.knees for n in knee["notes"]))
+        "The load is the highest for which the search found the levels kept, or that of the greatest power (throughput "
+        "over response time). The column 'fresh runs' has whether they confirm it; the knee lies in the interval. "
+        + " ".join(dict.fromkeys(n for knee in sources.knees for n in [counted(knee), *knee["notes"]] if n))
     )
     return Table("knees", "Knee", note.strip(), columns, rows, leads=True)
 

@@ -33,6 +33,7 @@ class Queue:
         self.runs: list[PlannedRun] = []
         self.seconds, self.slowest, self.reuses, self.size = 0.0, 0.0, True, "operations"
         self.max_rate = float("inf")
+        self.operations = ["create"]
         self.seen: dict[str, Seen] = {}
 
     def sized(self, operations: float) -> dict[str, Any]:
@@ -49,7 +50,15 @@ class Queue:
         met = load < 1 and all(level.margin(values[level.text]) > 0 for level in self.levels)
         self.runs.append(run)
         self.seen[run.name] = Seen(
-            min(load, 1.0) / self.service, float(times.mean()), self.service, load, load < 1, values, met, 1.0
+            min(load, 1.0) / self.service,
+            float(times.mean()),
+            self.service,
+            load,
+            load < 1,
+            values,
+            met,
+            1.0,
+            rates={"create": min(load, 1.0) / self.service},
         )
 
     def leave(self) -> None:

@@ -105,7 +105,7 @@ def test_observe(page: Page) -> None:
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_knee(page: Page) -> None:
     page.run("knee.md", {"--length 5s --budget 10min": "--length 200ms --budget 3s", "--budget 60s": "--budget 6s"})
-    answers = ("Highest load that meets the levels", "greatest power")
+    answers = ("Highest load that meets p99(create)", "greatest power")
     assert all(
         answer in printed or "The time budget is spent" in printed
         for answer, printed in zip(answers, page.said[:2], strict=True)

@@ -2,6 +2,7 @@
 """Knee searches with real runs: against a queue with a closed form, on tmpfs, killed and gone on with, at their ends,
 and refused."""
 
+import html
 import json
 import math
 import os
@@ -25,7 +26,9 @@ from iocast.campaign import Ending
 from iocast.cli import main
 from iocast.knee import Search, probes
 from iocast.knee.search import Ask, Limits, Observation, believe, decide
+from iocast.knee.words import confirmation, headline, question
 from iocast.run_directory import Run
+from iocast.text import quantity
 
 Iocast = Callable[..., CompletedProcess[str]]
 DUMMY = ("--backend", "dummy", "--backend-option=--dummy.delay=2ms")
@@ -353,6 +356,31 @@ def test_no_run_begins_that_the_budget_has_no_time_for(iocast: Iocast, tmp_path:
     assert done.returncode == 2 and "A run at the lowest load" in done.stderr and "--set items=" in done.stderr
     made = [point["step"] for point in json.loads((tmp_path / "k" / "campaign.json").read_text())["points"]]
     assert made == ["pilot"]
+
+
+def test_terminal_and_report_say_the_same(iocast: Iocast, tmp_path: Path) -> None:
+    """The headline of the page is the terminal's answer, confirmed or not; each operation's rate is its share."""
+    out = tmp_path / "k"
+    level = "p99(create) < 1 s"
+    command = ("knee", *DUMMY, "--slo", level, *SMALL, "--length", "200ms", "--budget", "4s", "--ppn", 2, "--out", out)
+    done = iocast(*command)
+    assert done.returncode == 0, done.stderr
+    knee = json.loads((out / "knee.json").read_text())
+    assert "create, stat, read and unlink" in done.stdout and knee["operations"] == ["create", "stat", "read", "unlink"]
+    for entry in knee["loads"]:
+        assert sum(entry["rates"].values()) == pytest.approx(entry["rate"])
+    assert headline(knee) in done.stdout
+    for confirmed in (0, 7):
+        knee["answer"]["confirmed"] = confirmed
+        (out / "knee.json").write_text(json.dumps(knee))
+        sentence = headline(knee)
+        assert level in sentence and ("NOT confirmed" in sentence) == (confirmed == 0)
+        assert f"create alone {quantity('rate', knee['answer']['rates']['create']['value'])}" in sentence
+        assert f"{quantity('rate', knee['answer']['rate']['value'])} in all" in sentence
+        assert iocast("report", out, "--out", tmp_path / "p.html").returncode == 0
+        page = html.unescape((tmp_path / "p.html").read_text())
+        assert sentence in page and question(knee) in page
+        assert page.count(confirmation(knee).removesuffix(".")) > 1, "in the table as well"
 
 
 def test_no_load_is_above_a_limit() -> None:
