@@ -57,7 +57,7 @@ def knee_text(knee: dict[str, Any]) -> str:
     lines = [f"Knee of {knee['workload']}, {ranks} ranks: {what}", counted(knee), table(header, rows), ""]
     sure = f"{100 * knee['confidence']:.0f} %"
     if answer is None:
-        lines += [headline(knee)] if knee["unloaded"] else []
+        lines.append(headline(knee))
     else:
         lines.append(headline(knee))
         lines.append(f"  In all: {_span('rate', answer['rate'])}, mean response {_span('', answer['response'])}.")

@@ -33,7 +33,7 @@ class Queue:
         self.runs: list[PlannedRun] = []
         self.seconds, self.slowest, self.reuses, self.size = 0.0, 0.0, True, "operations"
         self.max_rate = float("inf")
-        self.operations = ["create"]
+        self.operations = ["create", "stat"]
         self.seen: dict[str, Seen] = {}
 
     def sized(self, operations: float) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class Queue:
             values,
             met,
             1.0,
-            rates={"create": min(load, 1.0) / self.service},
+            rates={op: min(load, 1.0) / self.service / 2 for op in self.operations},
         )
 
     def leave(self) -> None:
