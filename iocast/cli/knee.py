@@ -36,12 +36,17 @@ from iocast.files import duration
 from iocast.progress import Steps
 
 QUESTION = "Question"
+TO_PREDICT = (
+    "It measures storage. The load that a platform keeps is found by forecasts at several loads: iocast predict "
+    "PLATFORM --set rate=100/s, and create.response.q99 of each (docs/knee.md)."
+)
 
 
 @verb(
     epilog="Examples: iocast knee /scratch/me --slo 'p99(create) < 50 ms' --ppn 8 --budget 10min "
     "--out knees/scratch\n\n"
-    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power"
+    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power",
+    moved={"--platform": TO_PREDICT, "--platforms": TO_PREDICT},
 )
 def knee(
     directory: Annotated[

@@ -441,6 +441,20 @@ def test_limits_on_a_system_that_others_use(iocast: Iocast, tmp_path: Path) -> N
     assert done.returncode == 1 and "of --stop-latency" in done.stderr, done.stderr
 
 
+def test_the_knee_of_a_platform(iocast: Iocast, tmp_path: Path) -> None:
+    """The example of the manual brackets the knee: its first rate keeps the level, its second does not."""
+    text = (REPOSITORY / "docs" / "knee.md").read_text()
+    commands = re.findall(r"^iocast (predict .*--set rate=\S+) --out \S+$", text, flags=re.MULTILINE)
+    limit = float(re.findall(r"a rank the level of (\d+) ms is kept", text)[0]) / 1e3
+    found = []
+    for number, command in enumerate(commands):
+        file = tmp_path / f"{number}.json"
+        done = iocast(*command.split(), "--out", file)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(file.read_text())["quantities"]["create.response.q99"]["value"])
+    assert len(found) == 2 and found[0] < limit < found[1], found
+
+
 def test_what_cannot_be_searched(
     simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -478,6 +492,7 @@ def test_what_cannot_be_searched(
     refused(tmp_path, *slo, "--max-rate", "9/s", "--over", "waiting_factor", says="figures would be the limit's")
     refused(tmp_path, "--max-rate", "9/s", says="figures would be the limit's")
     refused(tmp_path / "none", *slo, says="is not a directory")
+    refused("--platform", "fitted.yaml", "--nodes", 100, says="iocast predict PLATFORM --set rate=")
     refused(*slo, says="needs the directory")
     refused(tmp_path, *slo, *DUMMY, says="works in no directory")
     refused(*slo, "--backend", "dummy", "--backend-option=--s3.region=x", says="no option of the backend 'dummy'")
