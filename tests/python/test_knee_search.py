@@ -181,6 +181,7 @@ def test_a_search_for_the_greatest_power_that_never_saw_power_rise_speaks_of_pow
         "loads": [load],
     }
     knee |= {"unloaded": load, "bounds": None, "runs": 3, "seconds": 6.0, "notes": []}
+    knee |= {"phase": "p", "operations": ["create"]}
     for reason in ("never met", "time"):
         text = knee_text({**knee, "reason": reason})
         assert "Power was not seen to rise" in text and "level" not in text and "(median)" not in text
