@@ -63,6 +63,8 @@ SET_BY_HAND = (
 RATES_SHOW_NO_BOTTLENECK = f"{limits_of.NOT_KNOWN}rates alone do not show it."
 NOTHING_SHARED = "visit nothing that client nodes share"
 """In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
+KEEPS_UP = 0.9
+"""Share of the due operations below which an open loop falls behind."""
 LONG = 10_000_000
 """Simulated operations from which on one replication of the best platform is enough."""
 
@@ -222,7 +224,8 @@ def predict(
         if a["weight"] > 0.01
     ]
     answer["parting"] = _parting(samples, platform.fitted)
-    unsettled = answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
+    unsettled = _falls_behind(requested.settings, ranks, [answer, *answer["further_phases"]])
+    unsettled += answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
     unsettled += [_parted(one) for one in answer["parting"]]
     if answer["parting"]:
         from iocast.plan import Place, next_runs, telling  # which asks forecasts, too
@@ -1163,6 +1166,24 @@ def _one_of_several(platform: Fitted, workload: str | None, phase: str | None) -
     if not others or (_is_its_workload(platform, workload) and phase in (None, *platform.phases)):
         return []
     return [one_of_several(platform.phase, others)]
+
+
+def _falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """That an open loop intends more than is done, so that it waits ever longer; one sentence, or none."""
+    due = arrivals.number(settings, "rate") * ranks
+    behind = [
+        f"{quantity('rate', one['quantities']['rate']['value'])} in the phase {one['phase']}"
+        for one in phases
+        if one["quantities"]["rate"]["value"] < KEEPS_UP * due
+        and any(name.endswith(".response.q99") for name in one["quantities"])
+    ]
+    if not behind:
+        return []
+    return [
+        f"The load is more than is served: {quantity('rate', due)} are due, {' and '.join(behind)} are done. "
+        "Operations wait ever longer for their turn: response times, counted from when an operation is due, are those of this "
+        "length of the phase, and grow with it."
+    ]
 
 
 def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:

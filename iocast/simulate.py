@@ -187,9 +187,11 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
         facts.append("the measured systems do the same" if low == high else text)
     facts += [f"analytic solver {quantity('rate', analytic)}"] if analytic is not None else []
     systems = family["systems"]
+    is_open = any(name.endswith(".response.q99") for name in one["quantities"])
+    quantiles = ["q50", "q99", *(["response.q99"] if is_open else [])]
     rows = []
     for name, row in one["operations"].items():
-        latencies = [one["quantities"].get(f"{name}.{quantile}", {}).get("value") for quantile in ("q50", "q99")]
+        latencies = [one["quantities"].get(f"{name}.{quantile}", {}).get("value") for quantile in quantiles]
         measured = [system["quantities"].get("rate") for system in systems]
         rows.append(
             [
@@ -201,6 +203,7 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
             ]
         )
     header = [f"phase {one['phase']}", "rate", "bytes a second", "median", "99th percentile"]
+    header += ["99th percentile since it was due"] if is_open else []
     header += [f"rate of {system['name']}" for system in systems]
     return [
         "",

@@ -16,6 +16,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.predict import predict
 from iocast.report.sources import read_sources
+from iocast.text import quantity
 from iocast.simulate import _moment_text, phase_at, simulate, simulation_text
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -66,6 +67,18 @@ def test_the_answer_does_not_wait_for_measured_systems(monkeypatch: pytest.Monke
     phases = [json.loads(one.stdout)["phases"] for one in (alone, within)]
     assert phases[0] == phases[1]
     assert beyond.returncode == 1 and "more than 10 updates of flows" in beyond.stderr
+
+
+@pytest.mark.parametrize(("rate", "behind"), [("20/s", False), ("100000/s", True)])
+def test_an_open_loop_is_answered_with_the_time_since_an_operation_was_due(rate: str, behind: bool) -> None:
+    settings = SETTINGS | {"rate": rate, "iterations": "40", "objects": "40"}
+    found = simulate(Fitted.open("lustre"), "md-workbench", settings, 2, 2, report=lambda *_: None)
+    text = simulation_text(found)
+    due = found["quantities"]["create.response.q99"]["value"]
+    row = next(line for line in text.splitlines() if line.startswith("create "))
+    assert "99th percentile since it was due" in text and quantity("", due) in row
+    assert any("load is more than is served: 400 k/s are due" in one for one in found["warnings"][:1]) == behind
+    assert behind == (due > 2 * found["quantities"]["create.q99"]["value"])
 
 
 def test_no_analytic_answer_is_a_sentence(answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
