@@ -63,6 +63,10 @@ SET_BY_HAND = (
 RATES_SHOW_NO_BOTTLENECK = f"{limits_of.NOT_KNOWN}rates alone do not show it."
 NOTHING_SHARED = "visit nothing that client nodes share"
 """In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
+SUM_OF_MACHINES = (
+    "This is the sum of {} machines, each with storage of its own like that which was measured. Storage that these "
+    "nodes share was not measured, and is not forecast here."
+)
 KEEPS_UP = 0.9
 """Share of the due operations below which an open loop falls behind."""
 LONG = 10_000_000
@@ -245,6 +249,8 @@ def predict(
         + _warnings(platform, ranks, largest, factor)
         + _other_placement(platform, nodes, ranks_per_node)
     )
+    if platform.fitted and nodes > 1 and any(NOTHING_SHARED in text for text in answer["warnings"]):
+        answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
     answer["warnings"] += _one_of_several(platform, workload, phase) + _other_phases(platform, workload, found)
     answer["warnings"] += _outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += _more_objects(platform, samples.get("peak_objects"))
@@ -1181,8 +1187,8 @@ def _falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Mapp
         return []
     return [
         f"The load is more than is served: {quantity('rate', due)} are due, {' and '.join(behind)} are done. "
-        "Operations wait ever longer for their turn: response times, counted from when an operation is due, are those of this "
-        "length of the phase, and grow with it."
+        "Operations wait ever longer for their turn. Response times, counted from when an operation is due, are those "
+        "of this length of the phase, and grow with it."
     ]
 
 

@@ -69,3 +69,9 @@ def test_phases_that_take_no_time_are_left_out_with_a_sentence(solver: str, simu
     )
     with pytest.raises(InputError, match="'queuefs' no operation of directory-create takes any time"):
         predict(Fitted.open("queuefs"), "mdtest-shared", settings, 2, 4, phase="directory-create", solver=solver)
+
+
+def test_one_machines_own_storage_on_many_nodes_is_a_sum(fitted: Path) -> None:
+    sums = [predict(Fitted.open(str(fitted)), None, {}, nodes, 2)["warnings"][:1] for nodes in (1, 4)]
+    assert [["This is the sum of" in one for one in found] for found in sums] in ([[], [True]], [[False], [True]])
+    assert "sum of 4 machines" in sums[1][0]
