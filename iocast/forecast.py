@@ -31,8 +31,10 @@ from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.text import (
+    Nearer,
     bulk_text,
     interval,
+    nearer_text,
     one_sided,
     percent,
     quantity,
@@ -483,11 +485,21 @@ def _narrowing(phases: Sequence[PhaseForecast]) -> str:
     return ""
 
 
+def _held_out_cell(holdout: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """The error at the held-out scale; beside a forecast farther away, how far that was."""
+    error = next(row["error"] for row in holdout["rows"] if row["quantity"] == "rate")
+    fitted, ranks = holdout.get("fitted_up_to"), holdout.get("ranks")
+    if not fitted or not ranks or made["extrapolation"] <= ranks / fitted:
+        return percent(error)
+    return f"{percent(error)} at {ranks / fitted:.2g} times"
+
+
 def forecasts_text(answer: Answer) -> str:
     """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
     rows, warnings = [], []
     checked: list[float] = []
+    nearer: list[Nearer] = []
     for one in answer.phases:
         if one.refusal or one.largest is None:
             continue
@@ -506,10 +518,12 @@ def forecasts_text(answer: Answer) -> str:
                     value,
                     between,
                     rule_beside(made, partial(quantity, kind)) or "-",
-                    percent(held_out[0]) if held_out else "not held out",
+                    _held_out_cell(one.holdout, made) if held_out else "not held out",
                 ]
             )
             warnings += [f"{one.phase}: {sentence}" for sentence in made["warnings"]]
+        if held_out and one.forecasts and (rule := one.forecasts[0].get("rule")):
+            nearer.append(Nearer(one.phase, rule["name"], abs(rule["error"]), abs(held_out[0])))
     level = next(f["level"] for one in answer.phases for f in one.forecasts)
     header = [
         "phase",
@@ -529,6 +543,7 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
     lines += [sentence] if (sentence := _narrowing(answer.phases)) else []
     lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
+    lines += [sentence] if (sentence := nearer_text(nearer, lambda size: percent(size).removeprefix("+"))) else []
     lines += [*answer.not_forecast(), *answer.series]
     runs = "runs, " if (answer.out / "runs").is_dir() else ""
     return "\n".join(

@@ -99,6 +99,33 @@ def rule_beside(made: dict[str, Any], shown: Callable[[float], str]) -> str | No
     return f"rules disagree: {shown(rates[low])} ({low}) .. {shown(rates[high])} ({high})"
 
 
+@dataclass(frozen=True)
+class Nearer:
+    """The best simple rule of a phase at held-out measurements, and sizes of its error and the forecast's."""
+
+    phase: str
+    rule: str
+    rule_error: float
+    error: float
+
+
+def nearer_text(known: Sequence[Nearer], shown: Callable[[float], str]) -> str:
+    """A sentence on the phases whose best simple rule was nearer to held-out measurements than the forecast; "" where
+    none was. shown: writes the size of an error."""
+    found = [one for one in known if shown(one.rule_error) != shown(one.error) and one.rule_error < one.error]
+    if not found:
+        return ""
+    named = ", ".join(
+        f"{one.phase} ({one.rule}: {shown(one.rule_error)} off, the forecast {shown(one.error)})"
+        for one in found[:MAX_NAMED]
+    )
+    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    of = f" in {len(found)} of {len(known)} phases" if len(known) > 1 else ""
+    return f"At held-out measurements a simple rule was nearer than the forecast{of}: {named}{more}."
+
+
+MAX_NAMED = 3
+"""Phases that such a sentence names."""
 CHANCE = 0.05
 """Largest probability at which errors of one sign are taken for more than chance."""
 

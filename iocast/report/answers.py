@@ -119,12 +119,14 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
     """Rate, time and bandwidth of each phase, and what stands beside them; those first that answer. Further columns
     that no phase has anything for are left out."""
     by_time = is_of_time(forecasts)
-    held = {c.phase: c for c in reversed(evidence.checks(sources)) if c.row("rate")}
+    checks = evidence.checks(sources)
+    held = {c.phase: c for c in reversed(checks) if c.row("rate")}
     heading = _between_heading(forecasts)
     cells = []
     for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts, sources), strict=False):
         rate, check = one["quantities"]["rate"], held.get(evidence.phase_of(one))
         error = check.row("rate") if check else None
+        ruled = evidence.with_best_rule(one, checks)
         cells.append(
             {
                 "phase": name,
@@ -133,10 +135,8 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
                 "bandwidth": _bandwidth(one),
                 "operations" if by_time else "forecast": _value(rate),
                 heading: between(one, by_time),
-                "simple rule": rule_beside(one, partial(units.rate, unit=rate.get("unit"))) or units.NOTHING,
-                "error where checked": f"{units.error(error['error'])} at {units.ranks(check.ranks)}"
-                if check and error
-                else "not checked",
+                "simple rule": rule_beside(ruled, partial(units.rate, unit=rate.get("unit"))) or units.NOTHING,
+                "error where checked": _checked(error["error"], check, sources) if check and error else "not checked",
                 "where the time goes": pauses(evidence.in_operations(one))
                 or largest_part(one.get("stations") or {}, evidence.mean_response(one))
                 if by_time
@@ -159,6 +159,16 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
         rows,
         _note(any(evidence.is_wide(one["quantities"]["rate"]) for one in forecasts[:MAX_ROWS]), len(forecasts)),
     )
+
+
+def _checked(error: float, check: evidence.Comparison, sources: Sources) -> str:
+    return f"{units.error(error)} at {units.ranks(check.ranks)}{times_fitted(sources, check)}"
+
+
+def times_fitted(sources: Sources, check: evidence.Comparison) -> str:
+    """How far a comparison lies beyond what its forecast was fitted to: ", 1.2 times the fitted"."""
+    times = evidence.distance(sources, check)
+    return f", {units.factor(times)} times the fitted" if times else ""
 
 
 def time(forecast: Mapping[str, Any]) -> str | None:

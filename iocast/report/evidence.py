@@ -14,7 +14,7 @@ from iocast.limits_of import share_if_pausing
 from iocast.names import as_file_name
 from iocast.phases import rate_of, unit_entry
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
-from iocast.text import too_wide
+from iocast.text import Nearer, too_wide
 
 AS_IT_IS = "as it is"
 HELD_OUT = "held out by the calibration"
@@ -356,6 +356,72 @@ def largest_common(labels: dict[str, list[dict[str, Any]]]) -> int | None:
     """The largest number of ranks that every label was forecast for."""
     common = set.intersection(*({ranks_of(f["placement"]) for f in fs} for fs in labels.values())) if labels else set()
     return max(common, default=None)
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """The simple rule that was nearest to held-out measurements: `error` is that of its rate at the largest of them, or
+    the only one that is known; `size` and `own` are the medians of its errors' sizes and of the forecast's."""
+
+    name: str
+    error: float
+    size: float
+    own: float
+
+
+def best_rule(compared: list[Comparison]) -> Ruled | None:
+    """Of comparisons with measurements; None where they have no rules."""
+    found = score([c for c in compared if c.row("rate")])
+    known = {n: r for n, (r, _) in (found.baselines if found else {}).items() if r is not None}
+    if found is None or found.rate_error is None or not known:
+        return None
+    name = min(known, key=lambda n: known[n])
+    rows = [row for c in compared if (row := c.row("rate"))]
+    errors = [error for row in rows if (error := _baseline_error(row, name)) is not None]
+    return Ruled(name, errors[0], known[name], found.rate_error)
+
+
+def with_best_rule(forecast: dict[str, Any], compared: list[Comparison]) -> dict[str, Any]:
+    """The forecast with the rule that was best in these comparisons of its phase, where they have rules."""
+    best = best_rule([c for c in compared if c.phase == phase_of(forecast)])
+    known = best is not None and best.name in (forecast.get("baselines") or {})
+    return forecast | {"rule": {"name": best.name, "error": best.error}} if best and known else forecast
+
+
+def rules_nearer(forecasts: list[dict[str, Any]], compared: list[Comparison]) -> list[Nearer]:
+    """Phases whose best simple rule was nearer to the held-out measurements than the forecast."""
+    found = []
+    for phase in dict.fromkeys(phase_of(f) for f in forecasts):
+        own = [c for c in compared if c.phase == phase and c.row("rate")]
+        best = best_rule(own)
+        rule = next((f["rule"] for f in forecasts if phase_of(f) == phase and f.get("rule")), None)
+        if best is not None:
+            found.append(Nearer(phase, best.name, best.size, best.own))
+        elif own and rule:
+            error = own[0].row("rate")
+            found.append(Nearer(phase, rule["name"], abs(rule["error"]), abs(error["error"] if error else 0.0)))
+    return found
+
+
+def distance(sources: Sources, comparison: Comparison) -> float | None:
+    """Ranks of a comparison over the most that its forecast was fitted to; None where that is not known."""
+    largest = comparison.fitted_up_to or largest_fitted(sources, comparison.phase)
+    return comparison.ranks / largest if largest else None
+
+
+def largest_fitted(sources: Sources, phase: str) -> int | None:
+    """Ranks of the largest measurement that the platform of a phase was fitted to."""
+    return max(scales_of(sources, phase), default=None)
+
+
+def scales_of(sources: Sources, phase: str) -> set[int]:
+    """Numbers of ranks that the platform of a phase was fitted to."""
+    return {
+        int(ranks)
+        for platform in sources.fitted
+        if phase in phases_of_platform(platform)
+        for ranks in (platform["fitted"].get("campaign") or {}).get("ranks") or []
+    }
 
 
 def score(compared: list[Comparison]) -> Score | None:

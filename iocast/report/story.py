@@ -21,10 +21,9 @@ from iocast.report.answers import Grid
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.study import words
-from iocast.text import one_sided, roughly, too_wide
+from iocast.text import nearer_text, one_sided, roughly, too_wide
 from iocast.total import are_bulk, moves_bulk
 
-SIMPLEST = ("straight line", "last value")  # rules that need no model at all, simplest first
 MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
 SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
@@ -49,7 +48,7 @@ class Story:
     cards: list[Card]
     warnings: list[str]
     alarms: int  # the first ones of the warnings: results that contradict each other
-    missing: list[str]  # what was not forecast, and why
+    missing: list[str]  # what was not forecast, and why; where a simple rule was nearer
     summary: dict[str, Any]
 
 
@@ -202,6 +201,7 @@ def _tell_measured(sources: Sources) -> Story:
     best = reported[0] if reported else None
     headline = _headline(sources, best, bool(checked))
     check = _checked_sentence(best, bool(checked))
+    nearer = nearer_text(evidence.rules_nearer(answers.answered(sources), checked), _size) if checked else ""
     texts = [
         ("How wrong it was", f"{'' if check in headline else check} {_wrong(scored, bool(checked), reported)}".strip()),
         ("How often it held", _how_often(sources, scored)),
@@ -219,10 +219,10 @@ def _tell_measured(sources: Sources) -> Story:
         answers.grids(sources),
         [],
         [(about, text) for about, text in texts if text],
-        _cards(sources, best, scored, bool(checked), len(reported)),
+        _cards(sources, best, scored, bool(checked), reported),
         warnings(sources),
         len(_alarms(sources)),
-        sources.missing,
+        [*sources.missing, *([nearer] if nearer else [])],
         _summary(sources, best, scored, bool(checked)),
     )
 
@@ -319,7 +319,23 @@ def _how_often(sources: Sources, scored: Score | None) -> str:
         return "Forecasts of platforms that were never calibrated have no record."
     if not sources.fitted:
         return ""
-    return record.sentence(record.CALIBRATED if _has_queues(sources) else record.RATES_ALONE)
+    cases = _cases(sources)
+    if _has_queues(sources):
+        return record.sentence_of_calibrated(max((beyond for _, beyond in cases), default=record.CALIBRATED_REACH[1]))
+    if not cases:
+        return record.sentence(record.RATES_ALONE)
+    by_row = {record.cell(*one): one for one in cases}
+    return " ".join(record.sentence_of_rates_alone(*one) for one in by_row.values())
+
+
+def _cases(sources: Sources) -> list[tuple[int, float]]:
+    """Number of fitted scales and target over largest fitted ranks of each forecast that the page answers with."""
+    found = []
+    for one in answers.answered(sources):
+        scales = evidence.scales_of(sources, evidence.phase_of(one))
+        if scales:
+            found.append((len(scales), evidence.ranks_of(one["placement"]) / max(scales)))
+    return list(dict.fromkeys(found))
 
 
 def _scale(ranks: int, waiting_factor: float) -> str:
@@ -488,11 +504,6 @@ def _simple(scored: Score | None, rows: list[Comparison]) -> str:
     rates = {n: r for n, (r, _) in scored.baselines.items() if r is not None}
     tails = {n: q for n, (_, q) in scored.baselines.items() if q is not None}
     texts = []
-    simplest = next((n for n in SIMPLEST if n in rates), None)
-    if simplest:
-        texts.append(
-            f"The simplest rule, {_article(simplest)}, would have been wrong by {_rate_text(simplest, scored, rows)}."
-        )
     for what, known, own in (
         ("throughput", rates, scored.rate_error),
         (f"the {OF_QUANTILES}", tails, scored.quantile_error),
@@ -575,7 +586,9 @@ def _rate_with_interval(forecast: dict[str, Any]) -> str:
     return text
 
 
-def _cards(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool, several: int) -> list[Card]:
+def _cards(
+    sources: Sources, best: Comparison | None, scored: Score | None, checked: bool, compared: list[Comparison]
+) -> list[Card]:
     cards: list[Card] = []
     if best is None or scored is None:
         return cards
@@ -586,22 +599,28 @@ def _cards(sources: Sources, best: Comparison | None, scored: Score | None, chec
         shown = roughly(rate) if evidence.is_wide(rate) else f"forecast {units.rate(rate['forecast'], unit)}"
         note = f"{shown}, measured {units.rate(rate['measured'], unit)}"
         cards.append(
-            Card(f"error of throughput, {best.phase}, {units.ranks(best.ranks)}", units.error(rate["error"]), note)
+            Card(
+                f"error of throughput, {best.phase}, {units.ranks(best.ranks)}{answers.times_fitted(sources, best)}",
+                units.error(rate["error"]),
+                note,
+            )
         )
     if scored.quantile_error is not None:
         cards.append(Card(f"median error of {OF_QUANTILES}", _size(scored.quantile_error), unseen))
     if not scored.judged and sources.fitted and not _has_queues(sources):
-        known = record.RATES_ALONE
-        note = f"{known.forecasts} rates of published systems, 90{units.SPACE}% intervals"
-        cards.append(Card("such intervals that held", units.share(known.inside), note))
+        case = max(_cases(sources), key=lambda one: one[1], default=None)
+        known = record.of_rates_alone(*case) if case else record.RATES_ALONE
+        if known:
+            note = f"{known.forecasts} {known.what}, 90{units.SPACE}% intervals"
+            cards.append(Card("such intervals that held", units.share(known.inside), note))
+        elif case:
+            cards.append(Card("such intervals that held", "no record", record.sentence_of_rates_alone(*case)))
     if scored.judged:
         note = f"should hold {units.share(best.level)} of the time"
         cards.append(Card("intervals that held", f"{scored.inside} of {scored.judged}", note))
-    simplest = next((n for n in SIMPLEST if scored.baselines.get(n, (None, None))[0] is not None), None)
-    if simplest:
-        printed = (rate or {}).get("baselines", {}).get(simplest, {}).get("error")
-        value = units.error(printed if printed is not None else scored.baselines[simplest][0])
-        cards.append(Card(f"the simplest rule ({simplest})", value, "error of throughput, for comparison"))
+    if ruled := evidence.best_rule(compared):
+        note = "error of throughput in the same place" if rate else "median error of throughput"
+        cards.append(Card(f"the best simple rule ({ruled.name})", units.error(ruled.error), note))
     return cards
 
 

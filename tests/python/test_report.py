@@ -177,8 +177,10 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
     assert reported.question == "How fast is benchmark on 64 nodes with 4 ranks each?"
     (grid,) = reported.grids
     (row,) = grid.rows
-    rule = rule_of(target)
-    assert rule is not None
+    check = evidence.checks(read_sources(inputs.all))
+    best = evidence.best_rule(check)
+    rule = rule_of(evidence.with_best_rule(target, check))
+    assert rule is not None and best is not None and rule.name == best.name
     ends = [target["quantities"]["rate"][end] for end in ("low", "high")]
     assert row == [
         "benchmark",
@@ -186,10 +188,13 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
         printed,
         units.span(*map(units.rate, ends)),
         f"{units.rate(rule.rate)} ({rule.text})",
-        f"{units.error(rate['error'])} at {units.ranks(64)}",
+        f"{units.error(rate['error'])} at {units.ranks(64)}, {units.factor(2)} times the fitted",
     ]
     cards = {card.label: card for card in reported.cards}
-    assert cards[f"error of throughput, benchmark, 64{units.SPACE}ranks"].value == units.error(rate["error"])
+    where = f"64{units.SPACE}ranks, {units.factor(2)} times the fitted"
+    assert cards[f"error of throughput, benchmark, {where}"].value == units.error(rate["error"])
+    assert cards[f"the best simple rule ({best.name})"].value == units.error(rate["baselines"][best.name]["error"])
+    assert f"best of the simple rules, the {best.name}" in dict(reported.paragraphs)["Simple rules"]
     assert reported.summary["intervals_inside"] == sum(r["inside"] for r in rows)
     about = dict(reported.paragraphs)
     assert list(about) == ["How wrong it was", "How often it held", "Simple rules", "What if", "Measured", "Forecast"]
@@ -221,6 +226,52 @@ def test_the_record_is_that_of_the_scoreboard(
         "error": f"{100 * known.error:.2g} %",
     }
     assert {name: cells[column] for name, column in columns.items()} == shown, "write it to iocast/report/record.py"
+
+
+def test_the_record_by_distance_is_that_of_the_scoreboard() -> None:
+    text = (report_inputs.ROOT / "docs" / "scoreboard.md").read_text().partition("<!-- published by distance -->")[2]
+    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")][1:]
+    rows = rows[: len(record.BY_DISTANCE)]
+    shown = {(r[0], r[1]): (int(r[2]), int(r[5][:-2]) / 100, int(r[3][:-2]) / 100) for r in rows}
+    assert shown == record.BY_DISTANCE, "write it to iocast/report/record.py"
+    assert sum(forecasts for forecasts, _, _ in shown.values()) <= record.RATES_ALONE.forecasts
+
+
+@pytest.mark.parametrize("scales", [1, 2, 3, 5])
+@pytest.mark.parametrize("beyond", [1.0, 2.0, 9.0, 100.0])
+def test_the_record_beside_a_forecast_is_of_its_own_case(scales: int, beyond: float) -> None:
+    ranks = [8 * 2**n for n in range(scales)]
+    known = sources_of({"phase": "create", "placement": {"ranks": round(max(ranks) * beyond)}, "level": 0.9,
+                        "quantities": {"rate": {"value": 9.0, "low": 1.0, "high": 90.0}}})  # fmt: skip
+    known.fitted.append({"name": "p", "fitted": {"method": "rates", "campaign": {"phase": "create", "ranks": ranks}}})
+    text = dict(story.tell(known).paragraphs)["How often it held"]
+    case = record.cell(scales, beyond)
+    assert f"for {case[1]} times" in text and f"from {case[0]} scale" in text
+    assert ("no record" in text) == (case not in record.BY_DISTANCE)
+
+
+def test_a_rule_that_was_nearer_is_named_on_the_first_screen(inputs, tmp_path):
+    """The same one in the table, the card and the sentences, whatever the calibration's own held-out scale says."""
+    validation = json.loads(inputs.validation.read_text())
+    (point,) = [p for p in validation["points"] if p["role"] == "check"]
+    validation["points"] = [point]
+    rate = next(row for row in point["rows"] if row["quantity"] == "rate")
+    rate.update(forecast=1.05 * rate["measured"], error=0.05)
+    for name, row in rate["baselines"].items():
+        row["error"] = -0.02 if name == "last value" else -0.6
+    (tmp_path / "v.json").write_text(json.dumps(validation))
+    target = json.loads(inputs.forecasts[-1].read_text())
+    target["platform"]["edits"] = {}
+    target["rule"] = {"name": "universal scalability law", "error": -0.001}
+    target["baselines"] |= {"universal scalability law": {"rate": 19.6}, "last value": {"rate": 1200.0}}
+    (tmp_path / "f.json").write_text(json.dumps(target))
+    reported = story.tell(read_sources([tmp_path / "v.json", tmp_path / "f.json"]))
+    assert any("last value: 2.0" in text and "nearer than the forecast" in text for text in reported.missing)
+    assert any("(last value, -2 %)" in cell for cell in reported.grids[0].rows[0])
+    assert [card.label for card in reported.cards if "simple rule" in card.label] == [
+        "the best simple rule (last value)"
+    ]
+    assert "worse than it" in dict(reported.paragraphs)["Simple rules"]
 
 
 def test_warnings_of_one_extrapolation_are_one(inputs):

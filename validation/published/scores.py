@@ -35,6 +35,7 @@ from iocast.fitted import Fitted
 from iocast.importers import import_files
 from iocast.platform import dump
 from iocast.predict import predict
+from iocast.report import record
 from iocast.run_directory import Run, group
 
 BARS = {
@@ -89,7 +90,9 @@ def rulers(fitted: tuple[Rate, ...], ranks: int) -> dict[str, float]:
 
 def score(question: Question) -> list[Row]:
     rows = forecasts_of(question)
+    scales = len({rate.ranks for rate in question.fitted})
     for row in rows:
+        row["scales"] = scales
         seen = [
             rate.rate
             for rate in question.targets
@@ -202,6 +205,27 @@ def table(families: dict[str, Row]) -> list[str]:
     return lines
 
 
+def by_distance(rows: list[Row]) -> list[str]:
+    """As Markdown: errors by the number of scales that were fitted and the distance of the target, of cells with
+    record.FEWEST forecasts or more."""
+    header = ["scales fitted", "target / fitted ranks", "forecasts", "median error", "nine in ten below", "inside 90 %"]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    for scales in record.SCALES:
+        for distance in record.DISTANCES:
+            own = [row for row in rows if record.cell(row["scales"], row["beyond"]) == (scales, distance)]
+            if len(own) < record.FEWEST:
+                continue
+            found = summary(own)
+            cells = [
+                scales,
+                distance,
+                str(len(own)),
+                *(f"{100 * found[key]:.0f} %" for key in ("median", "nine_in_ten")),
+            ]
+            lines.append("| " + " | ".join([*cells, f"{100 * found['inside']:.0f} %"]) + " |")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, help="directory with the tables that README.md names")
@@ -244,9 +268,11 @@ def main() -> None:
     if reasons:
         lines += ["", "Rows that are not clean, by reason:", ""]
         lines += [f"- {reason} ({count})" for reason, count in reasons.most_common()]
-    print("\n".join(lines))
+    distances = by_distance(everything)
+    print("\n".join([*lines, "", *distances]))
     if given.page:
         put(given.page, "published", lines)
+        put(given.page, "published by distance", distances)
 
 
 if __name__ == "__main__":
