@@ -173,3 +173,11 @@ def test_the_file_is_a_forecast(
     assert written == json.loads(done.stdout) and written["kind"] == "forecast"
     assert written["quantities"] == answer["quantities"] and written["analytic"] == answer["analytic"]
     assert iocast("simulate", "lustre", "md-workbench", "--out", tmp_path / "s.json").returncode == 2
+
+
+def test_more_ranks_than_a_trace_has_are_copies_and_named_so(simulate: Callable[..., dict[str, Any]]) -> None:
+    """The example was recorded with 16 ranks."""
+    for ranks, shown in (("16", ""), ("64", "64 ranks are 4 copies of the 16 that were recorded")):
+        run = simulate("local", "--workload", "replay-example", "--ppn", ranks)
+        named = [one for one in run.get("warnings", []) if "copies" in one]
+        assert len(named) == bool(shown) and all(shown in one for one in named)

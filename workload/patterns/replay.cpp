@@ -177,6 +177,11 @@ public:
       return {fmt::format(
           "{} ranks replay what {} did: each does the work of up to {} of them, one after the other in every phase.",
           placement_.ranks, recorded_ranks(), (recorded_ranks() + placement_.ranks - 1) / placement_.ranks)};
+    if (copies_ > 1)
+      return {
+          fmt::format("{} ranks are {} copies of the {} that were recorded, each in directories of its own: files are "
+                      "shared within a copy, not among copies.",
+                      placement_.ranks, copies_, recorded_ranks())};
     return {};
   }
 
