@@ -19,6 +19,7 @@ import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import SUMMARY, Latency, Phase, Record
 from iocast.importers.source import Source
@@ -246,7 +247,11 @@ def _plain_number(source: Source, text: str, number: int, name: str) -> float:
         if not letter:
             raise source.refuse(number, f"rate is '{text}'; write {with_unit[1]}, since rates are those of a second")
         if letter in THOUSANDS:
-            return source.number(with_unit[1] + letter, number, name)
+            joined = with_unit[1] + letter
+            try:
+                return source.number(joined, number, name)
+            except InputError as error:  # which names the whole number, beside the text as it stands there
+                raise InputError(str(error).replace(f"'{joined}'", f"'{text}'")) from error
         raise source.refuse(
             number, f"rate is '{text}'; write {with_unit[1]} there, and its unit in the column unit. Allowed: {UNITS}"
         )

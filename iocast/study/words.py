@@ -183,7 +183,7 @@ def if_it_holds(answer: Json) -> str:
     values = design["values"] if design else {}
     swapped = [
         value
-        for axis in answer["axes"]
+        for axis in answer.get("axes", [])
         for value in axis["values"]
         if value["platform"] and values.get(axis["name"]) == value["name"]
     ]

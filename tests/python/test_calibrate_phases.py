@@ -145,8 +145,7 @@ def test_rates_of_one_workload_are_no_forecast_of_another(file: Path) -> None:
     platform = Fitted.open(str(file))
     for workload in ("postmark", "ior-easy", "mdtest-easy"):
         with pytest.raises(
-            InputError,
-            match=f"rates alone, of mdtest in its phase file-stat; what operations of {workload} take is not known",
+            InputError, match=f"rates of the phase file-stat alone; what operations of {workload} take is not known"
         ):
             predict(platform, workload, {}, 2)
     assert predict(platform, "mdtest", {}, 2)["quantities"] == predict(platform, None, {}, 2)["quantities"]

@@ -601,5 +601,5 @@ def test_a_folder_of_darshan_logs_is_no_folder_of_results(tmp_path: Path) -> Non
 
     for number in range(2):
         (tmp_path / f"{number}.darshan").write_bytes(b"3.41".ljust(8, b"\0") + (6567223).to_bytes(8, "little"))
-    with pytest.raises(InputError, match="has 2 Darshan logs and no result .*iocast import LOG --out ops.h5"):
+    with pytest.raises(InputError, match="has 2 Darshan logs and no result .*iocast import darshan LOG --out ops.h5"):
         import_series([tmp_path], tmp_path / "out")

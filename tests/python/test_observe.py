@@ -227,12 +227,13 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
         {"servers": 2, "demand": 6 / 5000, "utilisation": 0.3, "ranks": 2, "nodes": 1, "per_node": False}
     )
     fitted = Fitted(Path("x"), {"observed": observed}, [{}], [])
-    assert not _beyond_observed(fitted, 1600, nodes=4)
-    (warning,) = [w for w in _beyond_observed(fitted, 1800, nodes=4)]
+    fits, beyond = ({"value": rate, "low": 0.9 * rate, "high": 1.1 * rate} for rate in (1600.0, 1800.0))
+    assert not _beyond_observed(fitted, fits, nodes=4)
+    (warning,) = [w for w in _beyond_observed(fitted, beyond, nodes=4)]
     assert "server cpu" in warning and warning.endswith(".")
     assert not _beyond_observed(
         Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []),
-        1800,
+        beyond,
         nodes=4,
     )
 
