@@ -341,13 +341,14 @@ def _as_near(answer: Json, nearest: Json) -> str:
         return min((row["margin"] or 0.0 for row in design["levels"]), default=0.0)
 
     alike = [
-        f"{quoted(one['name'])}{_for(answer, one)} ({missed(nearest) / missed(one):.2g} times as far)"
+        f"{quoted(one['name'])}{_for(answer, one)} ({100 * (missed(nearest) / missed(one) - 1):.0f} % farther off)"
         for one in answer["designs"]
         if one["id"] != nearest["id"] and one["basis"] == "simulated" and missed(one) * AS_NEAR >= missed(nearest) > 0
     ]
     if not alike:
         return ""
-    return f" No model tells it from {', '.join(alike[:3])}{' and others' * (len(alike) > 3)}, which come as near."
+    which = "which comes" if len(alike) == 1 else "which come"
+    return f" No model tells it from {', '.join(alike[:3])}{' and others' * (len(alike) > 3)}, {which} as near."
 
 
 def _cheaper(answer: Json) -> str:
