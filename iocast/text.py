@@ -261,8 +261,10 @@ def plan_text(requested: Place, proposed: list[Proposed], repeats: int, length: 
     if proposed[0].between is not None:
         lines.append(
             f"Now within {proposed[0].width_before}. Each range is of forecasts made again, with the rates that "
-            "the run may measure." + " A row counts on the runs of those above it." * (len(proposed) > 1)
+            "the run may measure."
         )
+        if len(proposed) > 1:
+            lines.append("A row counts on the runs of those above it.")
     if out is not None:
         total = repeats * sum(one.seconds or 0 for one in proposed)
         in_all = f"{total:.0f} s" if total < 120 else f"{total / 60:.0f} minutes"

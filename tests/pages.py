@@ -84,7 +84,7 @@ class Page:
     def __init__(self, place: Path, environment: Mapping[str, str]) -> None:
         """`place` is made."""
         self.place = place
-        self.said: list[str] = []
+        self.printed: list[str] = []
         """Standard output of every command."""
         self._background: list[subprocess.Popen[bytes]] = []
         for directory in (place, place / "scratch", place / "results", place / "build", place / ".venv"):
@@ -131,13 +131,13 @@ class Page:
             for block in blocks:
                 content = words.sub(lambda found: changes[found[0]], block.content)
                 if block.language in ("sh", "python"):
-                    first = len(self.said)
+                    first = len(self.printed)
                 if block.language == "sh":
                     for line in lines_of(Block("sh", content)):
                         before(line)
                         self._run_line(line, set(statuses), environment)
                 elif block.answer:
-                    assert_same_text(page, content, "".join(self.said[first:]))
+                    assert_same_text(page, content, "".join(self.printed[first:]))
                 elif block.language == "python":
                     self._run([sys.executable, "-c", content], {0}, environment)
                 elif block.file:
@@ -198,7 +198,7 @@ class Page:
         assert done.returncode in statuses, (
             f"{command[-1]}\nexit status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         )
-        self.said.append(done.stdout)
+        self.printed.append(done.stdout)
 
 
 def own_copy(page: Page, name: str) -> Path:

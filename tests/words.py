@@ -32,7 +32,7 @@ ALLOWED = re.compile(
     r"|--asked"  # an old option, which is refused with the new one's name
     r"|\b(?:if|when|unless) asked\b|\bthat said\b|\bfrequently asked\b|\bnot so many\b|\bregardless of "
     r"what\b|\b(?:list|copy|part|summary) of what\b"
-    r"|\bthink_asked_\b|\bpage\.said\b|\bself\.said\b|\bsays?=",  # members of that name, and of the tests' helpers
+    r"|\bthink_asked_\b|\bsays?=",  # members of that name, and of the tests' helpers
     re.IGNORECASE,
 )
 """Good English, and names that must stay."""

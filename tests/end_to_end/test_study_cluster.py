@@ -65,7 +65,7 @@ def test_from_a_measurement_to_a_decision_under_slurm(page: Page) -> None:
             "report",
         )
     ] == [1] * 8
-    assert "not fitted to" in "".join(page.said), "the check is of a scale that calibration has not seen"
+    assert "not fitted to" in "".join(page.printed), "the check is of a scale that calibration has not seen"
     assert list((page.place / "study" / "workers").iterdir()), "no job computed"
     by_jobs, by_dask = (json.loads((page.place / out / "study.json").read_text()) for out in ("study", "study-by-dask"))
     assert by_jobs["platform"]["calibrated"] and by_jobs["search"]["simulated"] >= 2

@@ -22,7 +22,7 @@ def results(tmp_path_factory: pytest.TempPathFactory, mpi_environment: dict[str,
             (directory / "tutorial-first.json").write_text((directory / "tutorial" / "study.json").read_text())
 
     page.run("study-tutorial.md", before=before)
-    assert len(page.said) == 5
+    assert len(page.printed) == 5
     return directory
 
 

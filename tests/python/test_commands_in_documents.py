@@ -70,7 +70,7 @@ def test_a_checkpoint_window(page: Page) -> None:
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_import(page: Page) -> None:
     page.run("import.md")
-    listed = page.said[0]
+    listed = page.printed[0]
     text = (REPOSITORY / "docs" / "import.md").read_text().partition("| `--format` |")[2].partition("\n\n")[0]
     assert re.findall(r"^(\S+)  ", listed, flags=re.MULTILINE) == re.findall(
         r"^\| `(\w[^`]*)` \|", text, flags=re.MULTILINE
@@ -79,13 +79,13 @@ def test_import(page: Page) -> None:
 
 def test_export(page: Page) -> None:
     page.run("export.md")
-    assert "'operation': 'create'" in page.said[-1]
+    assert "'operation': 'create'" in page.printed[-1]
 
 
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_planning(page: Page) -> None:
     page.run("planning.md", {"--ppn 4 --target 1x32 --budget 2min": "--ppn 4 --target 1x32 --budget 25s"})
-    assert "a calibration needs it" in page.said[0]
+    assert "a calibration needs it" in page.printed[0]
 
 
 @pytest.mark.long("a page of many seconds; the others run always")
@@ -108,7 +108,7 @@ def test_knee(page: Page) -> None:
     answers = ("Highest load that meets p99(create)", "greatest power")
     assert all(
         answer in printed or "The time budget is spent" in printed
-        for answer, printed in zip(answers, page.said[:2], strict=True)
+        for answer, printed in zip(answers, page.printed[:2], strict=True)
     )
     assert (page.place / "knee.html").is_file()
 
@@ -116,7 +116,7 @@ def test_knee(page: Page) -> None:
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_calibration(page: Page) -> None:
     page.run("calibration.md")
-    assert "Forecast for 4,000 ranks" in page.said[-1]
+    assert "Forecast for 4,000 ranks" in page.printed[-1]
 
 
 @pytest.mark.needs("slurm")
@@ -125,7 +125,7 @@ def test_campaigns(page: Page) -> None:
     with Cluster() as cluster:
         page.run("campaigns.md", **cluster.changed)
         cluster.wait_for_jobs()
-    assert "Table 2" in "".join(page.said)
+    assert "Table 2" in "".join(page.printed)
     assert (page.place / "by-job" / "campaign.json").read_text().count('"complete"') == 4
 
 
