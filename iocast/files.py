@@ -133,7 +133,12 @@ def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False)
 
     @raises InputError with the part"""
     if content.get("kind") == "run":
-        _require_run(content, path, partial)
+        try:
+            require_possible(content, partial=partial)
+        except Impossible as error:
+            raise InputError(
+                f"The file '{path}', {error.where}{error.what}; the file is damaged, or was edited."
+            ) from error
     elif content.get("kind") == "campaign":
         _require_campaign(content, path)
 
@@ -217,11 +222,21 @@ COUNTS = ("operations", "errors", "repeat", "count")
 """Keys of a phase, and of a latency, whose values are whole numbers."""
 
 
-def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
+class Impossible(Exception):
+    """What a run can't have: `where` it stands, dots between levels, and `what` is wrong, to be put after it."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(where + what)
+        self.where, self.what = where, what
+
+
+def require_possible(content: dict[str, Any], *, partial: bool = False) -> None:
+    """Of a run, as it is read and as an importer is about to write it: each part is there and can be.
+
+    @raises Impossible"""
+
     def refuse(where: str, value: Any, wanted: str) -> NoReturn:
-        raise InputError(
-            f"The file '{path}', {where}: {strict.shown(value)} is not {wanted}; the file is damaged, or was edited."
-        )
+        raise Impossible(where, f": {strict.shown(value)} is not {wanted}")
 
     def require(where: str, value: Any, kind: Any, wanted: str) -> None:
         if (value is not None or not partial) and (not isinstance(value, kind) or isinstance(value, bool)):
@@ -240,7 +255,7 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
     require("placement", content.get("placement"), dict, "a map")
     for key in ("ranks", "nodes", "ranks_per_node"):
         if key not in placement and not partial:
-            raise InputError(f"The file '{path}', placement, has no '{key}'; the file is damaged, or was edited.")
+            raise Impossible("placement", f", has no '{key}'")
         value = placement.get(key)
         whole = isinstance(value, int) and not isinstance(value, bool)
         mean = key == "ranks_per_node" and isinstance(value, float)  # where nodes had unlike numbers
@@ -265,7 +280,7 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
         require(f"{where}.latency", phase.get("latency"), dict, "a map")
         for key in MEASURED:
             if key not in phase and not partial:
-                raise InputError(f"The file '{path}', {where}, has no '{key}'; the file is damaged, or was edited.")
+                raise Impossible(where, f", has no '{key}'")
         if phase.get("repeat") is None and not partial:
             refuse(f"{where}.repeat", phase.get("repeat"), "a whole number from 0 on")
         _require_series(phase, where, refuse)
@@ -284,10 +299,10 @@ def _require_run(content: dict[str, Any], path: Path, partial: bool) -> None:
                     continue
                 if isinstance(value, dict | list | str) or (place != where and isinstance(value, bool)):
                     refuse(f"{place}.{key}", value, "a number")
-                if not isinstance(value, bool) and (value < 0 or value > 1e300) and key != "start_seconds":
+                if not isinstance(value, bool) and not 0 <= value <= 1e300 and key != "start_seconds":
                     refuse(f"{place}.{key}", value, "a number from 0 on")
                 if key in COUNTS and not (isinstance(value, int) and not isinstance(value, bool) and value < 2**63):
-                    refuse(f"{place}.{key}", value, "a whole number from 0 on")
+                    refuse(f"{place}.{key}", value, "a whole number from 0 to 2^63 - 1")
 
 
 POINT = {

@@ -204,7 +204,7 @@ def _whole_way(
         note
         for directory in dict.fromkeys([out / "runs", *sources])
         if (directory / "series.json").is_file()
-        for note in series_notes(read_json(directory / "series.json", "series"), [phase] if phase else [])
+        for note in series_notes(read_json(directory / "series.json", "series"), [phase] if phase else [], directory)
     ]
     notes += [
         f"left out: '{path.name}' does not say on how many nodes it ran; import it by itself with "

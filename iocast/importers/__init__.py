@@ -19,7 +19,7 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.importers import misbuilt
-from iocast.importers.record import Record, write_record
+from iocast.importers.record import Record, write_runs
 from iocast.importers.source import Source
 from iocast.names import ALLOWED, as_file_name, is_file_name
 from iocast.strict import shown
@@ -82,10 +82,7 @@ def import_files(
     names = [as_file_name(record.name) for record in records]
     if len(set(names)) < len(names):
         names = [f"{number}-{name}" for number, name in enumerate(names, start=1)]
-    directories = [out] if len(records) == 1 else [out / name for name in names]
-    for record, directory in zip(records, directories, strict=True):
-        write_record(record, directory)
-    return directories
+    return write_runs(list(zip(names, records, strict=True)), out)
 
 
 def _require_names(record: Record, sources: Sequence[Source]) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, replacing, sync_directory, umask
+from iocast.files import SCHEMA_VERSION, Impossible, require_possible, sync_directory, umask, write_json, write_text
 from iocast.importers.source import Source
 
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
@@ -238,6 +238,23 @@ class Record:
         }
         if self.facts:
             self.imported["facts"] = self.facts
+        self._require_possible(where)
+
+    def _require_possible(self, path: Path) -> None:
+        """@raises InputError for a number that can't be, with the line that prints it"""
+        document = self.as_json()
+        try:
+            json.dumps(document, allow_nan=False)
+        except ValueError as error:
+            raise InputError(
+                f"{path}:1: 'NaN' or 'Infinity' stands where a number is allowed; nothing of this run is imported."
+            ) from error
+        try:
+            require_possible(document)
+        except Impossible as error:
+            where = self.imported["origin"].get(error.where, f"{path}:1").partition(" ")[0]
+            what = re.sub(r"phases\[(\d+)\]", lambda found: f"phase {self.phases[int(found[1])].name}", error.where)
+            raise InputError(f"{where}: {what}{error.what}; nothing of this run is imported.") from error
 
     def _origins(self, source: Source, answer: Mapping[str, Any]) -> dict[str, str]:
         """Of each number that was imported where it comes from."""
@@ -372,8 +389,33 @@ def place_one_after_the_other(phases: Sequence[Phase]) -> None:
         )
 
 
-def write_record(record: Record, out: Path) -> None:
-    """The run directory, whole or not at all."""
+def write_runs(runs: Sequence[tuple[str, Record]], out: Path, series: Mapping[str, Any] | None = None) -> list[Path]:
+    """Writes one run as `out`, several as `out/NAME`, and `series` as series.json beside them: all of it, or nothing.
+
+    @return the run directories"""
+    alone = len(runs) == 1
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:100]}."))
+        try:
+            if series is not None:
+                write_json(fresh / "series.json", series)
+            for name, record in runs:
+                if not alone:
+                    (fresh / name).mkdir()
+                _write_run(record, fresh if alone else fresh / name)
+            fresh.chmod(0o777 & ~umask())
+            os.rename(fresh, out)
+            sync_directory(out.parent)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise RunError(f"The import '{out}' can't be written: {error.strerror}.") from error
+    return [out] if alone else [out / name for name, _ in runs]
+
+
+def _write_run(record: Record, directory: Path) -> None:
     log = [
         "#[HdrHistogram log, format version 1.3; values in nanoseconds; tag = phase.operation[.part]]",
         "#[StartTime: 0.000 (seconds since the start of the run)]",
@@ -387,21 +429,5 @@ def write_record(record: Record, out: Path) -> None:
                     f"Tag={phase.name}.{op},{phase.start_seconds or 0:.3f},{phase.seconds or 0:.3f},"
                     f"{largest:.3f},{encoded}"
                 )
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:100]}."))
-        try:
-            for name, text in (
-                ("latency.hlog", "\n".join(log)),
-                ("run.json", json.dumps(record.as_json(), indent=1, allow_nan=False)),
-            ):
-                with replacing(fresh / name) as file:
-                    file.write(f"{text}\n".encode())
-            fresh.chmod(0o777 & ~umask())
-            os.rename(fresh, out)
-            sync_directory(out.parent)
-        except BaseException:
-            shutil.rmtree(fresh, ignore_errors=True)
-            raise
-    except OSError as error:
-        raise RunError(f"The run directory '{out}' can't be written: {error.strerror}.") from error
+    write_text(directory / "latency.hlog", "\n".join(log) + "\n")
+    write_json(directory / "run.json", record.as_json())

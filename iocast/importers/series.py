@@ -23,9 +23,9 @@ from typing import Any
 
 from iocast import strict
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, write_json
+from iocast.files import SCHEMA_VERSION
 from iocast.importers import Importer, all_importers, darshan_log, io500, matching, read_sources
-from iocast.importers.record import Record, write_record
+from iocast.importers.record import Record, write_runs
 from iocast.importers.source import DAMAGED, Source, require_shallow, unpacked
 from iocast.names import as_file_name
 from iocast.phases import BYTES
@@ -117,14 +117,7 @@ def import_series(
                 f"There is no result of a known tool in {named} ({series.no_results} files); see: iocast list formats."
                 + "".join(runs_below(path) for path in paths)
             )
-        if len(series.runs) == 1:  # as an import of one call: `out` is the run directory
-            places = [out]
-        else:
-            places = [out / name for name, _ in series.runs]
-        for (_, record), place in zip(series.runs, places, strict=True):
-            write_record(record, place)
-    write_json(out / "series.json", describe(series))
-    return places
+        return write_runs(series.runs, out, describe(series))
 
 
 # ---- finding
@@ -383,9 +376,12 @@ def describe(series: Series) -> dict[str, Any]:
     }
 
 
-def series_notes(described: Mapping[str, Any], phases: Collection[str] = ()) -> list[str]:
+def series_notes(
+    described: Mapping[str, Any], phases: Collection[str] = (), directory: Path | None = None
+) -> list[str]:
     """What a reader of a series must know, from series.json: the largest contradiction of each curve, or of the curves
-    of some phases, files that were left out, and how many were no results."""
+    of some phases, files that were left out, how many were no results, and which of its runs are no longer in its
+    `directory`."""
     found = [
         one
         for one in described.get("contradictions", [])
@@ -401,6 +397,14 @@ def series_notes(described: Mapping[str, Any], phases: Collection[str] = ()) -> 
         notes.append(
             "Look for other settings, hardware or load in runs that contradict each other, and leave some out."
         )
+    names = [run["name"] for run in described.get("runs", [])]
+    if directory is not None and not (directory / "run.json").is_file():
+        absent = [name for name in names if not (directory / name / "run.json").is_file()]
+        if absent:
+            notes.append(
+                f"'{directory}' is not whole: {len(absent)} of the {len(names)} runs that its series.json names are "
+                f"not in it ('{absent[0]}'{' and others' * (len(absent) > 1)})."
+            )
     notes += [f"left out: {sentence}" for sentence in described.get("left_out", [])]
     named = described.get("named_without_results", [])
     notes += [f"left out: '{name}' is no result of a known tool (iocast list formats names them)." for name in named]

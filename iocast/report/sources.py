@@ -166,7 +166,7 @@ class Sources:
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
     study: dict[str, Any] | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
-    series: list[dict[str, Any]] = field(default_factory=list)  # what iocast import says of runs
+    series: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)  # directories of imported runs
     missing: list[str] = field(default_factory=list)  # sentences: phases that were not forecast, and why
     notes: list[str] = field(default_factory=list)  # of imported results: contradictions, and what was left out
 
@@ -240,7 +240,7 @@ def read_sources(paths: list[Path]) -> Sources:
         run for run in sources.runs if run.path.resolve() in named
     ]  # in an order that isn't the command line's
     _choose_phases(sources)
-    notes = [note for one in sources.series for note in series_notes(one, sources.named_phases)]
+    notes = [note for directory, one in sources.series for note in series_notes(one, sources.named_phases, directory)]
     sources.notes = list(dict.fromkeys(notes))
     return sources
 
@@ -294,7 +294,7 @@ def _read(path: Path, sources: Sources) -> None:
             )
         sources.study = document
     elif kind == "series":
-        sources.series.append(document)  # of the runs beside it, which come by themselves
+        sources.series.append((path.parent, document))  # of the runs beside it, which come by themselves
         return
     elif isinstance(document.get("fitted"), dict):
         kind = "fitted platform"

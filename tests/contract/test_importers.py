@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from iocast.errors import InputError
-from iocast.importers import all_importers, import_files
+from iocast.importers import all_importers, import_files, record
+from iocast.importers.series import import_series
 from iocast.importers.source import Source
 from iocast.report.page import write_numbers
 from iocast.report.sources import read_sources
@@ -168,3 +169,39 @@ def test_directories_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
     shutil.copy(sample, copy)
     import_files([copy], tmp_path / "run", None, NOTHING_GIVEN)
     assert {p.name for p in tmp_path.iterdir()} == {"there", "copy.txt", "run"}
+
+
+def test_an_import_that_ends_early_leaves_no_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several runs are there together or not at all, whichever of them can't be written."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for number in range(3):
+        shutil.copy(SAMPLES / "fs_mark" / "verbose.txt", folder / f"{number}.txt")
+        with (folder / f"{number}.txt").open("a") as file:
+            file.write("\n" * number)
+    whole = record.write_json
+    for ended in range(4):
+        left = itertools.count()
+
+        def write(path: Path, content: Any, ended: int = ended, left: Any = left) -> None:
+            if next(left) == ended:
+                raise KeyboardInterrupt
+            whole(path, content)
+
+        monkeypatch.setattr(record, "write_json", write)
+        with pytest.raises(KeyboardInterrupt):
+            import_series([folder], tmp_path / "out")
+        assert {path.name for path in tmp_path.iterdir()} == {"results"}
+    monkeypatch.undo()
+    assert len(import_series([folder], tmp_path / "out")) == 3
+
+
+def test_a_set_that_lost_runs_is_called_that(tmp_path: Path) -> None:
+    for name in ("fs_mark/verbose.txt", "postmark/report.txt", "pgbench/tpcb.txt"):
+        shutil.copy(SAMPLES / name, tmp_path)
+    out = tmp_path / "out"
+    written = import_series([tmp_path / "*.txt"], out)
+    assert not read_sources([out]).notes
+    shutil.rmtree(written[0])
+    [note] = read_sources([out]).notes
+    assert "1 of the 3 runs" in note and written[0].name in note
