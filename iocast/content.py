@@ -66,24 +66,31 @@ def workload_hash(reference: str, settings: Mapping[str, str]) -> str:
 
 
 def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: Iterable[str] = ()) -> str:
-    """Of the named programs with the libraries that they report, of source files, and of the installed versions of
-    Python packages."""
+    """Of the named programs with the libraries that they report, of what source files compute, and of the installed
+    versions of Python packages."""
     paths = [Path(binaries.find(name)) for name in programs]
     reported = [binaries.version(str(path)) for path in paths]
-    return content_hash(
-        [[_file_hash(path) for path in (*paths, *files)], reported, [metadata.version(name) for name in packages]]
-    )
+    hashes = [*map(_file_hash, paths), *map(_source_hash, files)]
+    return content_hash([hashes, reported, [metadata.version(name) for name in packages]])
+
+
+READERS = frozenset(
+    f"iocast.{name}" for name in "agreement errors files names processes progress scratch strict strict_yaml".split()
+)
+"""Modules that read, check and start, and compute nothing: an answer is the same after a change of theirs."""
 
 
 @lru_cache(maxsize=None)
 def sources_of(module: str) -> tuple[Path, ...]:
     """Source files of iocast that the module's answers depend on: its own, and those of all modules that it imports,
-    inside functions too, and that these import; in the order of their names.
+    inside functions too, and that these import, without READERS; in the order of their names.
 
     @param module full name, iocast.study.evaluate for one"""
     root, found, left = Path(__file__).resolve().parent, set[Path](), [module]
     while left:
-        parts = left.pop().split(".")
+        if (name := left.pop()) in READERS:
+            continue
+        parts = name.split(".")
         file = root.joinpath(*parts[1:]).with_suffix(".py") if len(parts) > 1 else root / "__init__.py"
         file = file if file.is_file() else file.with_suffix("") / "__init__.py"
         if parts[0] != root.name or file in found or not file.is_file():
@@ -95,6 +102,25 @@ def sources_of(module: str) -> tuple[Path, ...]:
             elif isinstance(node, ast.Import):
                 left += [one.name for one in node.names]
     return tuple(sorted(found))
+
+
+def computing(source: str) -> str:
+    """The Python source without what no answer depends on: comments, layout, docstrings and the sentences of errors."""
+    return ast.unparse(_Computing().visit(ast.parse(source)))
+
+
+class _Computing(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        """Nothing of a docstring, or of one below a constant."""
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.AST:
+        """The kind of an error, without its sentence."""
+        return ast.Raise(exc=node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
+
+
+def _source_hash(file: Path) -> str:
+    return content_hash(computing(file.read_text(encoding="utf-8")))
 
 
 def _canonical(content: Any) -> Any:

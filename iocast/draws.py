@@ -15,8 +15,8 @@ from typing import Any
 
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
+from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document
-from iocast.run_directory import TooRare, pooled_quantity
 
 Values = dict[tuple[str, str], float]
 """Quantities by phase and name."""

@@ -194,3 +194,25 @@ def iteration(operations: Mapping[str, float]) -> dict[str, float]:
     analytic solver."""
     share = len(operations) / sum(operations.values())
     return {kind: n * share for kind, n in operations.items()}
+
+
+class TooRare(InputError):
+    """An operation of a random mix that a run of this seed lacks."""
+
+
+def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:
+    """ "rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the
+    geometric mean of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand.
+
+    @raises TooRare where no repeat has the operation"""
+    phases = [p for p in run["phases"] if p["name"] == phase]
+    if quantity == "rate":
+        return float(sum(p["operations"] for p in phases) / sum(p["seconds"] for p in phases))
+    op, _, which = quantity.rpartition(".")
+    values = [p["latency"][op][which] for p in phases if op in p["latency"]]
+    if not values:
+        raise TooRare(
+            f"A simulated run has no operation '{op}' in its phase '{phase}', where another has: it is too rare in a "
+            "run of this length. Make the run longer."
+        )
+    return math.exp(sum(math.log(max(v, 1e-9)) for v in values) / len(values))

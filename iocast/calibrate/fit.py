@@ -34,9 +34,10 @@ from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.files import sha256
 from iocast.fitted import FEWEST_DEGREES
+from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import Residuals, kind_of
-from iocast.run_directory import QUANTITIES, Point, Run, TooRare, pooled_quantity, switches
+from iocast.run_directory import QUANTITIES, Point, Run, switches
 from iocast.workers import Workers
 
 DRAWS = 16

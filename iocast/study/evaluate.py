@@ -17,9 +17,8 @@ from typing import Any
 from iocast import binaries
 from iocast.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
-from iocast.operations import READS, WRITES, Shares, iteration, profile
+from iocast.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
 from iocast.platform import RESOLVED
-from iocast.run_directory import pooled_quantity
 from iocast.scratch import scratch_directory
 
 Result = dict[str, Any]

@@ -5,7 +5,7 @@ old result."""
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -18,9 +18,8 @@ from study_inputs import changed, write
 from iocast import content
 from iocast.calibrate import search
 from iocast.calibrate.trace import Trace
-from iocast.content import content_hash, platform_hash, sources_of, workload_hash
+from iocast.content import READERS, content_hash, platform_hash, sources_of, workload_hash
 from iocast.platform import PLATFORMS
-from iocast.run_directory import pooled_quantity
 from iocast.study import evaluate
 
 CATALOGUE = REPOSITORY / "workload" / "catalogue"
@@ -242,14 +241,16 @@ def test_every_source_that_computes_an_evaluation_counts(monkeypatch: pytest.Mon
         "think_time": 0.0, "points": 64,
     }  # fmt: skip
     every, solver = set(sources_of("iocast.study.evaluate")), "analytic"
+    readers = files_of(READERS)
+    assert len(readers) == len(READERS)
     for what in ("resolve", "profile", "simulate", "analytic"):
         ran = ran_by(lambda: evaluate.evaluate(request | {"what": what}))  # noqa: B023
-        assert ran and ran <= every, (what, ran - every)
+        assert ran & every and ran <= every | readers, (what, ran - every)
         assert (what == "analytic") == any(file.parent.name == solver for file in ran)
     before = evaluate.programs.__wrapped__()
-    own = content._file_hash
+    own = {file: content._source_hash(file) for file in every}
     for file in every:
-        monkeypatch.setattr(content, "_file_hash", lambda one: "another" if one == file else own(one))  # noqa: B023
+        monkeypatch.setattr(content, "_source_hash", lambda one: "another" if one == file else own[one])  # noqa: B023
         after = evaluate.programs.__wrapped__()
         assert after["analytic"] != before["analytic"], file
         assert (after["simulate"] == before["simulate"]) == (file.parent.name == solver), file
@@ -260,8 +261,65 @@ def test_every_source_that_computes_a_candidate_counts(simulator: Path) -> None:
         with search.Simulations(about="queue") as simulations:
             settings = {"datasets": "1", "objects": "5", "iterations": "5"}
             file = simulations.write({"schema_version": 1, "extends": "queue"})
-            for run in simulations.run([(file, "md-workbench", settings, 1, 2, 1)]):
-                pooled_quantity(run, "stat.q50")
+            assert len(list(simulations.run([(file, "md-workbench", settings, 1, 2, 1)]))) == 1
 
     ran = ran_by(simulate)
-    assert ran and ran <= set(sources_of("iocast.calibrate.search"))
+    assert ran and ran <= set(sources_of("iocast.calibrate.search")) | files_of(READERS)
+
+
+def files_of(modules: Iterable[str]) -> set[Path]:
+    found = [(REPOSITORY / name.replace(".", "/")).with_suffix(".py") for name in modules]
+    return {file for file in found if file.is_file()}
+
+
+SOURCE = '''"""Rates."""
+
+LIMIT = 3.0
+"""Of a rate."""
+
+
+def rate(count, seconds):
+    """Operations a second."""
+    if seconds <= 0:  # nothing took any time
+        raise InputError(f"The run of {count} operations took no time.")
+    return min(count / seconds, LIMIT)
+'''
+EDITS = [
+    ("Operations a second.", "Operations in each second.", False),
+    ("Of a rate.", "Most of a rate.", False),
+    ("took no time", "has no length; measure it again", False),
+    ("nothing took any time", "an empty phase", False),
+    ("LIMIT = 3.0\n", "LIMIT = (\n    3.0\n)\n", False),
+    ("count / seconds", "count * seconds", True),
+    ("LIMIT = 3.0", "LIMIT = 3.1", True),
+    ("seconds <= 0", "seconds < 0", True),
+    ("raise InputError", "raise TooRare", True),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "counts"), EDITS)
+def test_an_edited_formula_counts_and_an_edited_sentence_does_not(before: str, after: str, counts: bool) -> None:
+    assert before in SOURCE
+    assert (content.computing(SOURCE) != content.computing(SOURCE.replace(before, after))) == counts
+
+
+def test_a_study_computes_again_after_an_edited_formula_and_after_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, simulator: Path
+) -> None:
+    """The key of an evaluation, with an edit in each source that it depends on."""
+    request = {"what": "analytic", "platform_key": "k", "platform": {}, "mix": {"stat": 1.0}}
+    sources = sources_of("iocast.study.evaluate")
+    assert not files_of(READERS) & set(sources), "an edit of these changes no key"
+    own = {file: content._source_hash(file) for file in sources}
+    programs = evaluate.programs.__wrapped__
+
+    def key(file: Path, edit: str) -> str:
+        edited = content_hash(content.computing(file.read_text() + edit))
+        monkeypatch.setattr(content, "_source_hash", lambda one: edited if one == file else own[one])
+        monkeypatch.setattr(evaluate, "programs", programs)
+        return evaluate.key_of(request)
+
+    before = key(sources[0], "")
+    for file in sources:
+        assert key(file, '\n# A sentence.\n"""Another."""\n') == before, file
+        assert key(file, "\nSCALE = 1.1\n") != before, file

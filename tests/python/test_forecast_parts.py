@@ -23,7 +23,8 @@ from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.predict import _baselines, _far_off_where_checked, _intervals, predict
 from iocast.residuals import Residuals
-from iocast.run_directory import Point, Run, pooled_quantity
+from iocast.operations import pooled_quantity
+from iocast.run_directory import Point, Run
 from iocast.study.desk import Ask, Desk
 from iocast.study.desk import Point as Point_
 from iocast.study.spec import NORMAL, read_study

@@ -18,10 +18,10 @@ from iocast import binaries
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.operations import pooled_quantity
 from iocast.predict import predict, workload_of
 from iocast.report.sources import read_sources
 from iocast.report.tables import all_tables
-from iocast.run_directory import pooled_quantity
 from iocast.study import run_study
 from iocast.workers import Workers
 
