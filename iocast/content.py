@@ -66,8 +66,8 @@ def workload_hash(reference: str, settings: Mapping[str, str]) -> str:
 
 
 def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: Iterable[str] = ()) -> str:
-    """Of the named programs with the libraries that they report, of what source files compute, and of the installed
-    versions of Python packages."""
+    """Of the named programs with the libraries that they report, of the code of source files (`computing`), and of the
+    installed versions of Python packages."""
     paths = [Path(binaries.find(name)) for name in programs]
     reported = [binaries.version(str(path)) for path in paths]
     hashes = [*map(_file_hash, paths), *map(_source_hash, files)]
