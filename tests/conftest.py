@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from machine import NEEDS, Machine
 from pages import Page
+from processor_time import ProcessorTime
 from programs import find_program
 from schedule import Schedule
 
@@ -36,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long(why): runs with ./check --all only; why ./check can do without it")
     config.pluginmanager.register(Schedule(config), "iocast-schedule")
     config.pluginmanager.register(Machine(config), "iocast-machine")
+    config.pluginmanager.register(ProcessorTime(), "iocast-processor-time")
     config.addinivalue_line(
         "markers", "not_sanitized(reason): the test can't hold in programs that are built with sanitizers"
     )
@@ -101,7 +103,7 @@ def mpirun(mpi_environment: dict[str, str]) -> Callable[[int], list[str]]:
 def launch_check(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str]) -> None:
     """A broken launcher starts n programs of one rank each, all of which succeed: see that it doesn't."""
     command = [*mpirun(2), str(bench), "--backend", "dummy", "--dry-run", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=120)
     assert '"ranks": 2' in done.stdout, f"mpirun -n 2 does not start 2 ranks:\n{done.stdout}\n{done.stderr}"
 
 

@@ -10,6 +10,7 @@ import array
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -23,6 +24,10 @@ from typing import IO
 
 from programs import REPOSITORY
 
+used = [0.0, 0.0]
+"""Processor seconds, of the user's and of the system's mode, of calls whose server has not ended yet."""
+started = [0.0, 0.0]
+"""Processor seconds of servers that have ended, without their calls."""
 SERVER = "import sys; sys.path[:0] = {path!r}; from forked import serve; serve({socket})"
 MODULES = (
     "scipy.optimize",
@@ -80,6 +85,7 @@ class Iocast:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         for connection, _ in self._servers:
             connection.close()
         for _, server in self._servers:
@@ -88,6 +94,10 @@ class Iocast:
             except subprocess.TimeoutExpired:  # it may still be importing, on a loaded machine; no call waits for it
                 server.kill()
                 server.wait()
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        started[0] += after.ru_utime - before.ru_utime - used[0]
+        started[1] += after.ru_stime - before.ru_stime - used[1]
+        used[:] = 0.0, 0.0
 
     def __call__(
         self, arguments: list[str], environment: dict[str, str], timeout: float
@@ -114,7 +124,11 @@ class Iocast:
                 ours.shutdown(socket.SHUT_WR)  # at which it is killed
                 raise subprocess.TimeoutExpired(["iocast", *arguments], timeout, _text(out), _text(err)) from error
             assert answer, f"the server of iocast ended: {_text(err)}"
-            return subprocess.CompletedProcess(["iocast", *arguments], json.loads(answer), _text(out), _text(err))
+            status, user, system = json.loads(answer)
+            with self._lock:
+                used[0] += user
+                used[1] += system
+            return subprocess.CompletedProcess(["iocast", *arguments], status, _text(out), _text(err))
 
 
 def _text(file: IO[bytes]) -> str:
@@ -150,8 +164,8 @@ def _ended() -> bool:
 
 
 def _watch(number: int, out: int, err: int) -> None:
-    """Reads a request, forks the process that carries it out, and answers with its exit status. Ends with this
-    process's end."""
+    """Reads a request, forks the process that carries it out, and answers with its exit status and its processor
+    seconds, of the user's and of the system's mode. Ends with this process's end."""
     caller = socket.socket(fileno=number)
     request = json.loads(caller.makefile().readline())
     child = os.fork()
@@ -165,9 +179,10 @@ def _watch(number: int, out: int, err: int) -> None:
                 os.kill(child, signal.SIGKILL)
 
     threading.Thread(target=end_with_the_caller, daemon=True).start()
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _, status, usage = os.wait4(child, 0)
     try:
-        caller.sendall(json.dumps(status).encode() + b"\n")
+        answer = [os.waitstatus_to_exitcode(status), usage.ru_utime, usage.ru_stime]
+        caller.sendall(json.dumps(answer).encode() + b"\n")
     except OSError:
         pass  # who called has stopped waiting
     os._exit(0)
