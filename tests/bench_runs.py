@@ -62,7 +62,7 @@ def expect_refusal(done: Done, *words: str) -> None:
         assert word in done.messages[0]
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come to pass"

@@ -78,7 +78,7 @@ class Cluster:
     ) -> None:
         if self._children[1:]:
             self.client("scancel", "--full", "--signal=KILL", f"--partition={PARTITION}", check=False)
-            until = time.monotonic() + 10
+            until = time.monotonic() + 120
             while self.client("squeue", "-h", check=False) and time.monotonic() < until:
                 time.sleep(0.1)
         for child in reversed(self._children):
@@ -99,7 +99,7 @@ class Cluster:
         }
 
     def client(self, *command: str, check: bool = True) -> str:
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=120)
         return done.stdout if done.returncode == 0 or not check else ""
 
     def wait_for_jobs(self, seconds: float = 120) -> None:
@@ -152,7 +152,7 @@ PartitionName={PARTITION} Nodes={host} Default=YES MaxTime=INFINITE State=UP Ove
             self._children.append(subprocess.Popen(command, env=self.environment, stdout=log, stderr=log))
 
     def _wait(self, ready: object, what: str) -> None:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while not ready():  # type: ignore[operator]
             assert time.monotonic() < until and all(c.poll() is None for c in self._children), (
                 f"{what} did not start:\n{self.logs()}"

@@ -33,7 +33,7 @@ from registry import listed
 from iocast.processes import start
 
 HERE = Path(__file__).resolve().parent
-PATIENCE = 30
+PATIENCE = 120
 
 
 def available() -> list[str]:

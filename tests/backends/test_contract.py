@@ -45,7 +45,7 @@ def command(bench: Path, mpirun: Callable[[int], list[str]], place: Place) -> Ca
 def run(command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place) -> Iterator[Run]:
     def run_it(*arguments: str, environment: dict[str, str] | None = None, **how: Any) -> Done:
         given = mpi_environment | (place.environment if environment is None else environment)
-        done = subprocess.run(command(*arguments, **how), capture_output=True, text=True, env=given, timeout=60)
+        done = subprocess.run(command(*arguments, **how), capture_output=True, text=True, env=given, timeout=120)
         assert not any(secret in done.stdout + done.stderr for secret in place.secrets)
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -213,8 +213,8 @@ def test_making_a_document_is_not_in_the_latency(run: Run, place: Place, tmp_pat
     done = run(*few, "--json", environment=place.environment | {"LD_PRELOAD": str(tmp_path / "slow.so")})
     assert done.code == 0, done.err
     precreate = done.json["phases"][0]
-    assert precreate["seconds"] > 0.4, "no document was made"
-    assert precreate["latency"]["create"]["max"] < 0.3
+    # One is made in at least 0.4 s, which the phase has and the operation has not.
+    assert 0.4 <= precreate["seconds"] - precreate["latency"]["create"]["max"]
 
 
 def test_what_was_killed_is_swept(
@@ -225,13 +225,13 @@ def test_what_was_killed_is_swept(
         command(*settings), env=mpi_environment | place.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not seen(place, "0_0/file-2"):
             assert time.monotonic() < until and process.poll() is None
         shown = " ".join(psutil.Process(process.pid).cmdline())
     finally:
         process.kill()
-    printed = process.communicate(timeout=20)[0].decode()
+    printed = process.communicate(timeout=120)[0].decode()
     place.forget_the_killed()
     assert place.backend in shown and not any(secret in shown + printed for secret in place.secrets)
     assert not place.is_empty()
@@ -274,7 +274,7 @@ def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(
         subprocess.Popen(command(*SLOW), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for _ in range(4)
     ]
-    ends = [(process.communicate(timeout=60)[1], process.returncode) for process in runs]
+    ends = [(process.communicate(timeout=120)[1], process.returncode) for process in runs]
     assert sorted(code for _, code in ends) == [0, 2, 2, 2], ends
     assert all("another run" in printed for printed, code in ends if code == 2)
     assert place.is_empty()
@@ -357,7 +357,7 @@ def test_the_manuals_examples(
             capture_output=True,
             text=True,
             env=mpi_environment | place.environment,
-            timeout=60,
+            timeout=120,
         )
         assert done.returncode == 0, done.stderr
         assert place.is_empty()
@@ -379,12 +379,12 @@ def test_a_server_that_is_killed_and_comes_back(
     process = subprocess.Popen(
         whole, env=mpi_environment | place.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not seen(place, "0_0/file-60"):  # made by the benchmark
         assert time.monotonic() < until and process.poll() is None
     place.stop()
     place.start()
-    process.wait(timeout=50)
+    process.wait(timeout=120)
     phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
     assert process.returncode == 1 and sum(p["errors"] for p in phases) > 0
     assert phases[-1]["latency"]["unlink"]["count"] > 0, "nothing was answered after the server had come back"
@@ -470,7 +470,7 @@ def test_a_metadata_server_that_is_killed_is_waited_for(
     place.kill_metadata_server()
     time.sleep(1)
     place.start_metadata_server()
-    printed = slow_run.communicate(timeout=50)[1]
+    printed = slow_run.communicate(timeout=120)[1]
     assert slow_run.returncode == 0, printed
     phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
     assert sum(phase["errors"] for phase in phases) == 0
@@ -482,6 +482,6 @@ def test_a_client_that_the_cluster_shuts_out_says_so(
     run: Run, slow_run: subprocess.Popen[str], place: CephFiles
 ) -> None:
     place.forget_the_killed()
-    printed = slow_run.communicate(timeout=50)[1]
+    printed = slow_run.communicate(timeout=120)[1]
     assert slow_run.returncode == 1 and "has shut this client out." in printed
     assert run(*SLOW, "--sweep").code == 0

@@ -95,7 +95,7 @@ def test_a_server_that_is_killed_is_waited_for(
         assert "has had no answer for" in printed
     finally:
         place.start_server()
-    process.communicate(timeout=60)
+    process.communicate(timeout=120)
     document = json.loads((tmp_path / "run" / "run.json").read_text())
     assert document["status"] == "complete" and [phase["name"] for phase in document["phases"]][-1] == "cleanup"
     # The client repeats requests that the server carried out before it died and never answered. A repeated removal
@@ -149,7 +149,7 @@ def test_an_open_file_that_the_server_has_no_longer(
     place.kill_server()
     file.unlink()
     place.start_server()
-    _, printed = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=120)
     sentence = f"The directory '{place.nodes[0]}' can't be used any longer: Stale file handle."
     assert printed.splitlines()[-1] == f"iocast-bench: {sentence}" and process.returncode == 1
     document = json.loads((tmp_path / "run" / "run.json").read_text())

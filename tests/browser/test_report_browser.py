@@ -138,7 +138,7 @@ def hovered(browser, chart: str, colour: str) -> str:
     assert dot[0] == 1
     browser.move(dot[1] - 40, dot[2])
     browser.move(dot[1], dot[2])
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not (shown := browser.evaluate("document.querySelector('#vg-tooltip-element.visible')?.textContent || ''")):
         assert time.monotonic() < until, "no tooltip came up"
         browser.move(dot[1] + 1, dot[2])

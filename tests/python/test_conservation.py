@@ -257,7 +257,7 @@ def run(simulator: Path, file: Path, seed: int) -> dict[str, Any]:
         "--brief",
         *(part for name, value in settings.items() for part in ("--set", f"{name}={value}")),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, (seed, done.stderr)
     return json.loads(done.stdout)
 

@@ -129,7 +129,7 @@ def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, io
             capture_output=True,
             text=True,
             env=environment | {"PYTHONPATH": str(REPOSITORY)},
-            timeout=60,
+            timeout=120,
         )
 
     for what, listed in both.items():

@@ -120,12 +120,12 @@ def test_backend(mpirun: Callable[[int], list[str]], mpi_environment: dict[str, 
     assert program is not None, "iocast-bench-with-example is not built; run ./check"
     sizes = ["--set", "datasets=2", "--set", "objects=20", "--set", "iterations=20"]
     command = [*mpirun(1), str(program), "--backend", "memory", *sizes, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     phases = {phase["name"]: phase for phase in json.loads(done.stdout)["phases"]}
     assert {name: phase["errors"] for name, phase in phases.items()} == dict.fromkeys(phases, 0)
     assert phases["precreate"]["latency"]["create"]["count"] == 40
     full = subprocess.run(
-        [*command, "--memory.capacity", "30"], capture_output=True, text=True, env=mpi_environment, timeout=60
+        [*command, "--memory.capacity", "30"], capture_output=True, text=True, env=mpi_environment, timeout=120
     )
     assert full.returncode == 1 and "holds 30 objects and is full; raise --memory.capacity." in full.stderr

@@ -366,7 +366,7 @@ def test_programs_wait_for_no_pipe_and_read_no_endless_file(program: str, tmp_pa
         for arguments in PROGRAMS[program]:
             done = subprocess.run(
                 [found, *(one.replace("FILE", str(file)) for one in arguments)],
-                capture_output=True, text=True, timeout=20, check=False,
+                capture_output=True, text=True, timeout=120, check=False,
             )  # fmt: skip
             assert done.returncode == 2 and str(file) in done.stderr, (arguments, done.stderr)
 

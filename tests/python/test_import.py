@@ -222,7 +222,7 @@ def test_fio(tmp_path: Path) -> None:
         "--bs=64k",
         "--fsync=4",
     ]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
     fio = json.loads((tmp_path / "fio.json").read_text())
     run = imported(tmp_path / "run", tmp_path / "fio.json")
     mixed, later = run["phases"]

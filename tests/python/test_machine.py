@@ -45,7 +45,7 @@ def outcome(place: Path, *options: str) -> tuple[int, str]:
         name: value for name, value in environment.items() if not name.startswith(("PYTEST_", "IOCAST_SANITIZED"))
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(place), *options]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment, timeout=120)
     return done.returncode, done.stdout + done.stderr
 
 

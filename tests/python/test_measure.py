@@ -169,12 +169,12 @@ def test_an_ended_campaign_says_what_stays_and_how_it_is_removed(
         str(tmp_path / "out"),
     ]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not any('"in progress"' in m.read_text() for m in (tmp_path / "root").glob("*/*/iocast.manifest.json")):
         assert time.monotonic() < until and process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=120)
     why = "Ended because SIGTERM came" if number == signal.SIGTERM else "Interrupted; what was measured"
     assert process.returncode == 1 and why in errors and "Traceback" not in errors, errors
     printed = " ".join(errors.split())

@@ -34,12 +34,12 @@ def started(*arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def wait_for_samples(path: Path, count: int = 3) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         if path.is_file() and path.read_text().count("\n") > count:
             return
         time.sleep(0.02)
-    raise AssertionError(f"{path} has too few samples after 30 s")
+    raise AssertionError(f"{path} has too few samples after 120 s")
 
 
 def test_processor_time_is_what_was_used(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_signals_end_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     observer = started("--out", tmp_path / "o.jsonl", "--every", "50ms")
     wait_for_samples(tmp_path / "o.jsonl")
     observer.send_signal(number)
-    _, errors = observer.communicate(timeout=20)
+    _, errors = observer.communicate(timeout=120)
     assert observer.returncode == 0 and "Traceback" not in errors, errors
     lines = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
     assert lines[0]["kind"] == "observation" and lines[-1]["end"] and lines[-1]["samples"] == len(lines) - 2
@@ -84,7 +84,7 @@ def test_a_killed_observer_leaves_what_it_saw(tmp_path: Path) -> None:
     observer = started("--out", tmp_path / "o.jsonl", "--every", "20ms")
     wait_for_samples(tmp_path / "o.jsonl", 5)
     observer.kill()
-    observer.communicate(timeout=20)
+    observer.communicate(timeout=120)
     with (tmp_path / "o.jsonl").open("a") as file:
         file.write('{"monotonic":1.0,"wa')  # as if it was killed within a line
     assert len(Observation(tmp_path / "o.jsonl").samples) >= 4
@@ -96,7 +96,7 @@ def test_the_command_gets_signals_and_its_status_is_kept(tmp_path: Path, iocast:
     observer = started("--out", tmp_path / "b", "--every", "50ms", "--", "sleep", "60")
     wait_for_samples(tmp_path / "b")
     observer.terminate()
-    observer.communicate(timeout=20)
+    observer.communicate(timeout=120)
     assert (
         observer.returncode == 128 + signal.SIGTERM and json.loads((tmp_path / "b").read_text().splitlines()[-1])["end"]
     )

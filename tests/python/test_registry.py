@@ -43,7 +43,7 @@ def collections(build: Path, number: int) -> list[str]:
         subprocess.Popen([sys.executable, "-S", "-c", ASK], env=environment, stdout=subprocess.PIPE, text=True)
         for _ in range(number)
     ]
-    return [process.communicate(timeout=60)[0] for process in processes]
+    return [process.communicate(timeout=120)[0] for process in processes]
 
 
 def calls(build: Path) -> list[str]:

@@ -193,7 +193,7 @@ def test_an_interrupted_study_goes_on_where_it_was_whoever_computes(
         assert time.monotonic() < until and process.poll() is None, process.communicate()
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _, printed = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=120)
     assert process.returncode == 1 and printed.strip().endswith(
         "iocast: Interrupted; what was measured or computed is kept, and the same command continues from there."
     )
@@ -213,18 +213,17 @@ class Thrown:
         os.kill(os.getpid(), signal.SIGINT)
 keep_interrupts()
 Thrown()
-time.sleep(20)
+time.sleep(3600)
 """
-    began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
-    assert done.returncode != 0 and time.monotonic() - began < 15
+    assert done.returncode != 0
     assert done.stderr.count("KeyboardInterrupt") == 1
 
 
@@ -255,7 +254,7 @@ def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[s
     ]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment, "cwd": tmp_path}
     scheduler = subprocess.Popen(dask, **quiet)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while not (tmp_path / "scheduler.json").is_file():
         assert time.monotonic() < until and scheduler.poll() is None
         time.sleep(0.05)

@@ -64,7 +64,7 @@ def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
 WAITING = (
     "from iocast.workers import Workers\nfrom iocast.progress import Steps, keep_interrupts\nfrom test_workers import"
     " own_id\nkeep_interrupts()\nwith Steps() as steps, Workers(2) as workers:\n    for _, found in workers.map(own_id,"
-    " [0, 0.1, 60, 60]):\n        print(found, flush=True)\n"
+    " [0, 0.1, 3600, 3600]):\n        print(found, flush=True)\n"
 )
 
 
@@ -81,11 +81,10 @@ def test_workers_end_with_who_started_them(number: signal.Signals) -> None:
     )
     assert script.stdout is not None and script.stdout.readline()
     workers = psutil.Process(script.pid).children(recursive=True)
-    begun = time.monotonic()
     os.killpg(script.pid, number) if number == signal.SIGINT else script.kill()
-    _, printed = script.communicate(timeout=20)
-    gone, alive = psutil.wait_procs(workers, timeout=10)
-    assert len(gone) >= 2 and not alive and time.monotonic() - begun < 15
+    _, printed = script.communicate(timeout=120)
+    gone, alive = psutil.wait_procs(workers, timeout=120)
+    assert len(gone) >= 2 and not alive
     assert number == signal.SIGKILL or (
         "Process" not in printed and printed.strip().endswith("Interrupted; what was measured or computed is kept.")
     ), printed
@@ -134,7 +133,7 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
                 cwd="/",
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=120,
                 check=False,
             )
             assert "refused:" in done.stdout and "ran as" not in done.stdout, done.stdout + done.stderr
