@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -23,7 +24,8 @@ from iocast.predict import predict
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
-from iocast.run_directory import Run
+from iocast.files import read_campaign
+from iocast.run_directory import Run, find_runs, group
 
 EARLIER = REPOSITORY / "tests" / "earlier"
 FITTED = REPOSITORY / "examples" / "tutorial" / "fitted.yaml"
@@ -115,3 +117,22 @@ def test_a_file_of_a_newer_version_is_refused(name: str, tmp_path: Path) -> None
     if name == "fitted.yaml":
         with pytest.raises(InputError, match=r"schema.version"):
             Fitted.open(str(tmp_path / name))
+
+
+LATER = EARLIER / "5239cee"
+"""One of each file that this commit wrote, of runs of a second and small simulations."""
+
+
+def test_files_of_5239cee_are_read_and_shown() -> None:
+    runs, _ = find_runs([LATER / "campaign"])
+    (point,) = group(runs)
+    assert point.value("rate") == pytest.approx(math.prod(run.rate for run in runs) ** 0.5)
+    assert len(read_campaign(LATER / "campaign", planned=True)["points"]) == len(runs) == 2
+    assert read_campaign(LATER / "knee")["search"]
+    assert Run(LATER / "simulated").parameters["objects"] == 5
+    assert Run(LATER / "imported", phase="copy").imported
+    assert Fitted.open(str(LATER / "fitted.yaml")).fitted["fit"]
+    assert Earlier.open(LATER / "forecast.json").document["question"]["placement"]["ranks"] == 16
+    names = ["campaign", "simulated", "imported", "fitted.yaml", "forecast.json", "validation.json", "study"]
+    shown = tables_of(*(LATER / name for name in names))
+    assert {"runs", "parameters", "forecasts", "checked", "designs"} <= set(shown)

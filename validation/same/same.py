@@ -10,8 +10,8 @@ wrote. A commit's Python runs with the programs that are built here; a checkout'
 only BEFORE runs, and its results stay in DIR.
 
 Times, paths, versions and hashes of programs are masked (MASKED, PATTERNS). Commands that measure this machine are
-compared by the names and kinds of their values. Exit status 4 when something differs. Two minutes of processor time
-a version; `--only catalogue answers` takes a tenth of it."""
+compared by the names and kinds of the values that they print and write as JSON. Exit status 4 when something differs.
+Two minutes of processor time a version; `--only catalogue answers` takes a tenth of it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ MASKED = {
 PATTERNS = (
     (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?( UTC)?", "TIME"),
     (r"iocast-scratch-[\w-]+", "SCRATCH"),
-    (r"(?m)^ *\[\d+/\d+\].*$", "PROGRESS"),
+    (r"(?m)^ *\[\d+/\d+\].*\n", ""),  # a long step prints how far it is
     (r"\b\d+(\.\d+)? (s|min) of (processor|wall) time", "SECONDS"),
 )
 """Regular expressions that are masked in every text."""
@@ -113,11 +113,11 @@ def run(version: str, cases: dict[str, list[Command]], out: Path) -> None:
         (out / "paths.json").write_text(json.dumps(paths))
 
 
-def masked(text: str, paths: dict[str, str], numbers: bool) -> str:
+def masked(text: str, paths: dict[str, str]) -> str:
     """The text without what differs from run to run."""
     for path in sorted(paths, key=len, reverse=True):
         text = text.replace(path, paths[path])
-    for pattern, name in PATTERNS if numbers else (*PATTERNS, (NUMBER, "#")):
+    for pattern, name in PATTERNS:
         text = re.sub(pattern, name, text)
     return text
 
@@ -141,21 +141,22 @@ def leaves(value: Any, numbers: bool, where: str = "") -> Iterator[str]:
 def lines_of(file: Path, paths: dict[str, str], numbers: bool) -> list[str]:
     """What is compared of a file: values of JSON and YAML, lines of other text, the length of anything else."""
     try:
-        text = file.read_text()
+        text = masked(file.read_text(), paths)
     except UnicodeDecodeError:
-        return [f"{file.stat().st_size} bytes"] if numbers else ["bytes"]
-    text = masked(text, paths, numbers or file.suffix in (".json", ".yaml"))
-    if file.suffix in (".json", ".yaml"):
-        found = list(leaves(json.loads(text) if file.suffix == ".json" else yaml.safe_load(text), numbers))
-    elif file.suffix == ".printed" and (document := re.search(r"^\{$.*?^\}$|^\{.*\}$", text, re.M | re.S)):
-        try:
-            values = list(leaves(json.loads(document.group()), numbers))
-        except json.JSONDecodeError:
-            values = document.group().splitlines()
-        found = [*text[: document.start()].splitlines(), *values, *text[document.end() :].splitlines()]
+        return [f"{file.stat().st_size} bytes"]
+    document = re.search(r"^\{$.*?^\}$|^\{.*\}$", text, re.M | re.S) if file.suffix == ".printed" else None
+    if file.suffix == ".yaml":
+        found = list(leaves(yaml.safe_load(text), numbers))
+    elif file.suffix == ".json":
+        found = list(leaves(json.loads(text), numbers))
+    elif document:
+        around = text[: document.start()] + text[document.end() :]
+        found = [*leaves(json.loads(document.group()), numbers), *around.splitlines()]
+    elif file.suffix == ".html":
+        found = re.sub(r"(?<=>)(?=<)|(?<=[,{}])(?=\")", "\n", re.sub(r"\b[0-9a-f]{16,64}\b", "HASH", text)).splitlines()
     else:
-        found = re.sub(r"(?<=>)(?=<)|(?<=[,{}])(?=\")", "\n", text).splitlines()
-    return found if numbers else sorted(set(found))
+        found = text.splitlines()
+    return found if numbers else sorted({re.sub(NUMBER, "#", line) for line in found})
 
 
 def differences(before: Path, after: Path, cases: dict[str, list[Command]], most: int) -> Iterator[str]:
@@ -168,6 +169,8 @@ def differences(before: Path, after: Path, cases: dict[str, list[Command]], most
             yield from (f"{file}: written before only" for file in sorted(files[0] - files[1]))
             yield from (f"{file}: written after only" for file in sorted(files[1] - files[0]))
         for file in sorted(files[0] & files[1]):
+            if file.suffix == ".sqlite" or not (numbers or file.suffix in (".json", ".printed")):
+                continue
             one, other = (lines_of(side / file, of, numbers) for side, of in zip((before, after), paths, strict=True))
             if one == other:
                 continue
