@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class Importer:
     recognises: Callable[[Source], bool]
     read: Callable[[Sequence[Source]], list[Record]]
     together: bool = False  # several files are of one run; else each file has its own
+    begins: re.Pattern[str] | None = None  # lines that only the beginning of a run has, where `read` takes one run
+    ends: re.Pattern[str] | None = None  # and a line that its results have once; a log may hold several runs
 
 
 def all_importers() -> dict[str, Importer]:
@@ -108,7 +111,7 @@ def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
             return importer.read(sources)
         records = []
         for source in sources:
-            for record in importer.read([source]):
+            for record in _read_runs(importer, source):
                 record.sources = record.sources or [source]
                 records.append(record)
         return records
@@ -116,6 +119,24 @@ def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
         if isinstance(error, InputError):
             raise
         raise misbuilt.refusal(error, sources, importer.name) from error
+
+
+def _read_runs(importer: Importer, source: Source) -> list[Record]:
+    """The runs of one file. One that is not whole is left out with a warning where there are others."""
+    if importer.begins is None or importer.ends is None:
+        return importer.read([source])
+    parts = source.runs(importer.begins, importer.ends)
+    records: list[Record] = []
+    refusals = []
+    for part in parts:
+        try:
+            records += importer.read([part])
+        except InputError as error:
+            refusals.append(error)
+    if not records:
+        raise refusals[0]
+    records[0].warnings += [f"{str(error).rstrip('.')}; this run is left out." for error in refusals]
+    return records
 
 
 def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:

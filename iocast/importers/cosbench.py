@@ -20,6 +20,7 @@ from iocast.importers.source import Source
 
 SUMMARY = "Op-Type,Sample-Type,Op-Count"
 TIMELINE = "Timestamp,Op-Count"
+STAGES = "Stage,Op-"
 COLUMNS = (
     7  # of each operation in a time line: count, bytes, response time, processing time, throughput, bandwidth, success
 )
@@ -46,12 +47,17 @@ MISSING = {
 
 
 def recognises(source: Source) -> bool:
-    return source.head.startswith((SUMMARY, TIMELINE))
+    return source.head.startswith((SUMMARY, TIMELINE, STAGES))
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
     for source in sources:
         source.require_last_line()
+        if source.head.startswith(STAGES):
+            raise _of_stages(source, 1)
+        again = next((n for n, line in source.numbered if n > 1 and line == source.lines[0]), None)
+        if again is not None:
+            raise source.refuse(again, "the header is here again: these are several files in one; name each by itself")
     return [_read_timeline(source) if source.head.startswith(TIMELINE) else _read_workers(source) for source in sources]
 
 

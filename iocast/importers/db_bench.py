@@ -34,7 +34,7 @@ def _read_one(source: Source) -> Record:
     source.require_last_line()
     record = Record("db_bench", "db_bench", [], pattern="db_bench", nodes=1)
     record.origin["nodes"] = f"{source.at(1)} (db_bench is one process)"
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := RESULT.match(line):
             record.phases.append(_phase(source, number, found, sum(p.name == found[1] for p in record.phases)))
         elif (found := PERCENTILES.match(line)) and record.phases:

@@ -25,7 +25,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 def _read_one(source: Source) -> Record:
     phases: list[Phase] = []
     records: tuple[int, int] | None = None
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := RECORDS.match(line):
             records = int(found[1]) + int(found[2]), number
         elif (found := COPIED.match(line)) and records is not None:

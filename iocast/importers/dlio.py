@@ -9,6 +9,7 @@ what share of the time it did).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _line(source: Source, key: str) -> int:
-    return next((n for n, line in enumerate(source.lines, start=1) if f'"{key}"' in line), 1)
+    return next((n for n, line in source.numbered if f'"{key}"' in line), 1)
 
 
 def _read_one(source: Source) -> Record:
@@ -98,5 +99,11 @@ def _read_one(source: Source) -> Record:
 
 
 IMPORTER = Importer(
-    "dlio", "summary.json of MLPerf Storage and DLIO", "the file summary.json of a run", recognises, read
+    "dlio",
+    "summary.json of MLPerf Storage and DLIO",
+    "the file summary.json of a run",
+    recognises,
+    read,
+    begins=re.compile(r"^\{"),
+    ends=re.compile('"metric"'),
 )

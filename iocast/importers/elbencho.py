@@ -170,7 +170,7 @@ def _read_text(source: Source) -> list[Record]:
     block: dict[str, Any] = {}
     name, line = "", 0
     seen: set[str] = set()
-    for number, text in enumerate(source.lines, start=1):
+    for number, text in source.numbered:
         head = re.match(r"^([A-Z]+)\s+Elapsed (ms|time)\s*:\s+(\S+)\s+(\S+)\s*$", text)
         if head or text.startswith(("---", "ISO DATE: ", "OPERATION ")):
             if name:

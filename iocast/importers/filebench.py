@@ -53,7 +53,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 def _read_all(source: Source) -> list[Record]:
     records: list[Record] = []
     begin = 1
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if SUMMARY.search(line):
             records.append(_read_one(source, begin, number))
             begin = number + 1

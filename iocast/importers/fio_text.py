@@ -89,7 +89,7 @@ def _ended(source: Source, first: int, last: int) -> InputError | None:
 def _runs(source: Source) -> list[tuple[int, int]]:
     """First and last line of each run: the job is printed before the version, the results after it."""
     begins, before = [], 0
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if JOB_LINE.match(line) and not before:
             before = number
         elif VERSION.match(line.strip()):

@@ -41,7 +41,7 @@ def _read_one(source: Source) -> Record:
         raise source.refuse(1, "the line '# Version ..., ... thread(s) starting at ...' is missing")
     phases: list[Phase] = []
     columns = before = 0
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         cells = line.split()
         if line.startswith("FSUse%"):
             columns = 5 + 3 * line.count("(Min/Avg/Max)")
@@ -99,5 +99,11 @@ def _read_one(source: Source) -> Record:
 
 
 IMPORTER = Importer(
-    "fs_mark", "table of fs_mark, best with -v", "the standard output or the log file", recognises, read
+    "fs_mark",
+    "table of fs_mark, best with -v",
+    "the standard output or the log file",
+    recognises,
+    read,
+    begins=re.compile(r"^#\s+\S*fs_mark\s|^#\s+Version "),
+    ends=re.compile(r"^FSUse%"),
 )

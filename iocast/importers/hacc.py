@@ -27,7 +27,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 def _read_one(source: Source) -> Record:
     source.require_last_line()
     phases = []
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := RESULT.match(line):
             seconds = source.number(found[4], number, "the time")
             phase = Phase(

@@ -161,7 +161,7 @@ def _operation(name: str) -> str:
 
 def _from_summary(source: Source) -> list[Phase]:
     phases = []
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         found = RESULT.match(line)
         if found is None:
             if line.startswith("[RESULT"):
@@ -204,7 +204,7 @@ def _ini(source: Source) -> configparser.ConfigParser:
 def _line_of(source: Source, section: str, key: str) -> int:
     """The line of a key of a section."""
     inside = section == "run"
-    for number, text in enumerate(source.lines, start=1):
+    for number, text in source.numbered:
         if text.startswith("["):
             inside = text.strip() == f"[{section}]"
         elif inside and re.match(rf"{re.escape(key)}\s*=", text):

@@ -164,7 +164,7 @@ def _flat(results: Any) -> list[dict[str, Any]]:
 
 
 def _read_text(source: Source) -> list[Record]:
-    lines = source.unlabelled
+    lines = source.lines
     begins = [i for i, line in enumerate(lines) if TEXT.search(line)] or [0]
     records, cut = [], []
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):

@@ -46,7 +46,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 def _read_one(source: Source) -> Record:
     record = Record("iozone", "iozone", [], pattern="iozone")
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := SEEN.match(line):
             name = WORDS.get(found[2], re.sub(r"[^a-z0-9]+", "-", found[2].lower()))
             value = source.number(found[3], number, "the throughput")
@@ -97,4 +97,12 @@ def _read_one(source: Source) -> Record:
     return record
 
 
-IMPORTER = Importer("iozone", "throughput mode of iozone (-t)", "the standard output", recognises, read)
+IMPORTER = Importer(
+    "iozone",
+    "throughput mode of iozone (-t)",
+    "the standard output",
+    recognises,
+    read,
+    begins=re.compile(r"Iozone: Performance Test|^\s+Run began:|^\s+Command line used:"),
+    ends=re.compile(r"^iozone test complete\."),
+)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
@@ -19,7 +20,10 @@ from iocast.importers.source import Source
 SNAPSHOT = re.compile(r"^\s*snapshot_time:?\s+([\d.]+)(?: secs\.\S+)?\s*$")
 ELAPSED = re.compile(r"^\s*elapsed_time:?\s+([\d.]+)(?: secs\.\S+)?\s*$")
 STAT = re.compile(r"^(\w+)\s+(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+)(?: \d+)?)?\s*$")
-JOB = re.compile(r"^- job_id:\s+(\S+)\s*$")
+PARAMETER = re.compile(r"^([A-Za-z][\w@-]*(?:[.:][\w@:-]+)+)=(.*)$")
+SERVICE = ("req_waittime", "req_qdepth", "req_active", "req_timeout", "reqbuf_avail")
+"""What a service samples at each request beside counting it by its kind."""
+JOB = re.compile(r"^- job_id:\s+(\S.*?)\s*$")
 JOB_STAT = re.compile(
     r"^\s+(\w+):\s+\{ samples:\s*(\d+), unit:\s*(\w+)(?:, min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+))?.*\}\s*$"
 )
@@ -76,25 +80,64 @@ def _read_one(source: Source) -> list[Record]:
 
 def _snapshots(source: Source) -> list[_Snapshot]:
     found: list[_Snapshot] = []
-    job = ""
-    for number, line in enumerate(source.lines, start=1):
+    parameter = job = ""
+    for number, line in source.numbered:
+        if named := PARAMETER.match(line):
+            parameter, job, line = named[1], "", named[2]
+            found.append(_Snapshot(_name(parameter, job), 0.0, number))  # statistics without a time are of none
         if named := JOB.match(line):
-            job = named[1]
+            job = named[1].strip("\"'")
         elif moment := SNAPSHOT.match(line):
-            found.append(_Snapshot(job, source.number(moment[1], number, "snapshot_time"), number))
+            found.append(_Snapshot(_name(parameter, job), source.number(moment[1], number, "snapshot_time"), number))
         elif not found:
             continue
         elif elapsed := ELAPSED.match(line):
             found[-1].elapsed = source.number(elapsed[1], number, "elapsed_time")
         elif stat := STAT.match(line) or JOB_STAT.match(line):
             values = (int(stat[4]), int(stat[5]), int(stat[6])) if stat[4] else None
+            if stat[1] in SERVICE:
+                continue
             found[-1].stats[stat[1]] = int(stat[2]), stat[3], values, number
-    return found
+    return [one for one in found if one.time]
+
+
+def _name(parameter: str, job: str) -> str:
+    """What is counted: of one of several parameters that lctl get_param printed, and of a job."""
+    return " ".join(filter(None, (parameter.rpartition(".")[0] or parameter, job)))
+
+
+def _require_same(source: Source, before: _Snapshot, last: _Snapshot) -> None:
+    """@raises InputError for two snapshots of which the later one has counted less"""
+    for title, (samples, _, _, line) in last.stats.items():
+        if title in before.stats and samples < before.stats[title][0]:
+            raise source.refuse(
+                line,
+                f"{title} has {samples} samples and had {before.stats[title][0]} in line {before.stats[title][3]}: "
+                "these are statistics of several servers or parameters, or they were cleared in between; import each "
+                "by itself, with the lines 'NAME=' that lctl get_param prints",
+            )
+    if before.elapsed is not None and last.elapsed is not None:
+        cleared = (last.time - last.elapsed) - (before.time - before.elapsed)
+        if abs(cleared) > 1:
+            raise source.refuse(
+                last.line,
+                f"these statistics were cleared {abs(cleared):.6g} s {'after' if cleared > 0 else 'before'} those of "
+                f"line {before.line}: they are of several servers or parameters; import each by itself",
+            )
 
 
 def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
     """The load between the first snapshot and the last, or since the statistics were cleared."""
     last, before = own[-1], own[0] if len(own) > 1 else None
+    for one, after in pairwise(own):
+        if after.time < one.time:
+            raise source.refuse(
+                after.line,
+                f"this snapshot is of an earlier time than that of line {one.line}: they are of several servers or "
+                "parameters, or appended twice; import each by itself",
+            )
+    if before is not None:
+        _require_same(source, before, last)
     seconds = last.time - before.time if before is not None else last.elapsed
     if not seconds or seconds <= 0:
         return None

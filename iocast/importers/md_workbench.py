@@ -134,13 +134,13 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 def _runs(source: Source) -> list[Source]:
     """The runs of a log: each begins with its arguments or its header, after the last phase of the one before."""
-    begins, done = [1], False
-    for number, line in enumerate(source.lines, start=1):
+    begins, done = [source.first], False
+    for number, line in source.numbered:
         if done and (line.startswith("Args: ") or HEADER.match(line)):
             begins.append(number)
             done = False
         done = done or bool(PHASE_LINE.match(line))
-    ends = [*(begin - 1 for begin in begins[1:]), len(source.lines)]
+    ends = [*(begin - 1 for begin in begins[1:]), source.last]
     return [source.part(begin, end) for begin, end in zip(begins, ends, strict=True)]
 
 
@@ -179,7 +179,7 @@ def _read_text(source: Source) -> Record:
     options = _options(source, record)
     read_only = "read-only" in options
     reports: dict[int, dict[int, float]] = {}  # phase number -> rank -> seconds
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         found = PHASE_LINE.match(line)
         if found is None:
             continue

@@ -146,7 +146,7 @@ def _read_one(source: Source) -> list[Record]:
 
 
 def _launches(source: Source) -> list[_Launch]:
-    lines = source.unlabelled
+    lines = source.lines
     found = [(i, match) for i, line in enumerate(lines) if (match := LAUNCHED.search(line))]
     launches, begin = [], 0
     for (i, match), after in zip(found, [*(i for i, _ in found[1:]), len(lines)], strict=False):

@@ -6,6 +6,7 @@ reading of an entry fails in Python's own words. Here they become a refusal in t
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from iocast.errors import InputError
 from iocast.importers.source import Source
 from iocast.strict import shown
 
-FORESEEN = (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, ZeroDivisionError)
+FORESEEN = (csv.Error, KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, ZeroDivisionError)
 """What reading an entry raises that is missing, of another kind, or no measurement."""
 KINDS = {"NoneType": "null", "list": "a list", "dict": "a group of entries", "str": "a text", "bool": "true or false"}
 QUOTED = re.compile(
@@ -38,6 +39,9 @@ def _where(error: Exception, sources: Sequence[Source]) -> tuple[Source, int, st
     if found := QUOTED.search(text):
         read = found["text"][1:-1]
         return *_line_of(sources, re.compile(re.escape(read))), f"{shown(read)} stands where a number is allowed"
+    if isinstance(error, csv.Error):
+        long = re.compile(rf"[^,;\n]{{{csv.field_size_limit()}}}")
+        return *_line_of(sources, long), f"a cell of it can't be read ({error})"
     if isinstance(error, OverflowError) or "infinity" in text:
         return *_line_of(sources, HUGE), "a number is too large to be a measurement"
     if "NaN" in text:

@@ -29,7 +29,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 def _read_one(source: Source) -> Record:
     values: dict[str, tuple[str, int]] = {}
     tps: tuple[float, int] | None = None
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := TPS.match(line):
             tps = source.number(found[1], number, "tps"), number
         elif found := LINE.match(line):
@@ -85,4 +85,12 @@ def _read_one(source: Source) -> Record:
     return record
 
 
-IMPORTER = Importer("pgbench", "report of pgbench", "the standard output", recognises, read)
+IMPORTER = Importer(
+    "pgbench",
+    "report of pgbench",
+    "the standard output",
+    recognises,
+    read,
+    begins=re.compile(r"^pgbench \(|^starting vacuum|^transaction type:"),
+    ends=re.compile(r"^tps = .*\((?:without|excluding)"),
+)

@@ -38,7 +38,7 @@ def _read_one(source: Source) -> Record:
 
     def count(pattern: str, what: str) -> tuple[int, float]:
         """The number and the rate in a line, which must be there."""
-        for number, line in enumerate(source.lines, start=1):
+        for number, line in source.numbered:
             if found := re.search(pattern + r"\s*\(([\d.]+) per second\)", line):
                 lines[what] = number
                 return int(source.number(found[1], number, what)), source.number(
@@ -135,4 +135,12 @@ def _second(source: Source, pattern: str) -> tuple[int, float]:
     return int(found[1][0]), float(found[1][1])
 
 
-IMPORTER = Importer("postmark", "report of PostMark", "the standard output", recognises, read)
+IMPORTER = Importer(
+    "postmark",
+    "report of PostMark",
+    "the standard output",
+    recognises,
+    read,
+    begins=re.compile(r"PostMark v|Current configuration is|Creating files|^Time:"),
+    ends=re.compile(r"^Data:"),
+)

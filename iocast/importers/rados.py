@@ -30,7 +30,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_all(source: Source) -> list[Record]:
-    ends = [n for n, line in enumerate(source.lines, start=1) if line.startswith("Total time run")]
+    ends = [n for n, line in source.numbered if line.startswith("Total time run")]
     if not ends:
         raise source.refuse_cut("'Total time run'")
     begins = [

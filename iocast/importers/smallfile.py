@@ -51,7 +51,7 @@ def _read_one(source: Source) -> Record:
     totals = source.values(TOTAL)
     options: dict[str, tuple[str, int]] = {}
     threads: list[tuple[str, float, str, int]] = []
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := THREAD.match(line):
             threads.append((found[1], source.number(found[3], number, "elapsed"), found[6], number))
         elif found := OPTION.match(line):
@@ -123,4 +123,12 @@ def _read_one(source: Source) -> Record:
     return record
 
 
-IMPORTER = Importer("smallfile", "report of smallfile", "the standard output", recognises, read)
+IMPORTER = Importer(
+    "smallfile",
+    "report of smallfile",
+    "the standard output",
+    recognises,
+    read,
+    begins=re.compile(r"smallfile version|^\s+(?:hosts in test|operation) +:|^host = "),
+    ends=re.compile(r"^files/sec\s*="),
+)

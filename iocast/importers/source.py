@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import zlib
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -53,6 +54,7 @@ JSON_WORDS = (
     ("Invalid control character", "a text has a line break or another control character in it"),
     ("Invalid \\", "a text has a backslash that stands for nothing"),
     ("Illegal trailing comma", "a comma has no entry after it"),
+    ("Extra data", "another document follows the first one"),
 )
 """Messages of Python's reader of JSON, by their beginnings, in plain words."""
 
@@ -67,6 +69,7 @@ class Source:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.first = 1  # number of its first line, above 1 in a part of a file
         self.cut_value: int | None = None
         if not path.exists():
             raise InputError(f"There is no file '{path}'.")
@@ -79,13 +82,10 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The file, unpacked. Bytes that are no UTF-8 are replaced: the noise of other programs may be in a log."""
+        """The file, unpacked, without the labels that a launcher put before each line."""
         if self.is_directory:
             return ""
-        data = unpacked(self.path)
-        if b"\0" in data[:4096]:
-            raise InputError(f"{self.path}:1: this is no text; name the tool's own output.")
-        return data.decode("utf-8", errors="replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        return without_labels(_decoded(unpacked(self.path), self.path))
 
     @cached_property
     def head(self) -> str:
@@ -99,18 +99,47 @@ class Source:
     def lines(self) -> list[str]:
         return self.text.splitlines()
 
+    @property
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """The lines with the numbers that they have in the file."""
+        return enumerate(self.lines, start=self.first)
+
+    @property
+    def last(self) -> int:
+        """The number of its last line."""
+        return self.first + max(len(self.lines), 1) - 1
+
     def part(self, first: int, last: int) -> Source:
         """The lines `first` to `last`, with the numbers that they have in the file."""
         made = Source(self.path)
-        made.text = "\n" * (first - 1) + "".join(line + "\n" for line in self.lines[first - 1 : last])
+        made.first = first
+        made.lines = self.lines[first - self.first : last - self.first + 1]
+        ended = last < self.last or self.text.endswith("\n")
+        made.text = "\n".join(made.lines) + "\n" * ended
         return made
 
-    @cached_property
-    def unlabelled(self) -> list[str]:
-        """The lines without the label of a rank or a time that mpirun --tag-output or srun --label put before each."""
-        label = re.compile(r"^(?:\[\d+,\d+\](?:<std(?:out|err)>)?:|\s*\d+:) ?")
-        labelled = sum(bool(label.match(line)) for line in self.lines)
-        return [label.sub("", line) for line in self.lines] if labelled > 0.9 * len(self.lines) else self.lines
+    def runs(self, begins: re.Pattern[str], ends: re.Pattern[str]) -> list[Source]:
+        """The parts of a log of several runs: after a line that only the results of a run have (`ends`), the next one
+        that only its beginning has (`begins`) is the first of another.
+
+        @raises InputError where results follow results without a beginning"""
+        starts, ended = [self.first], 0
+        for number, line in self.numbered:
+            if ended and begins.search(line):
+                starts.append(number)
+                ended = 0
+            if ends.search(line):
+                if ended:
+                    raise self.refuse(
+                        number,
+                        f"the results of another run are here (line {ended} has the first ones), and the beginning of "
+                        "that run is missing; import each run by itself",
+                    )
+                ended = number
+        if len(starts) > 1 and not ended:
+            starts.pop()  # of a run without results, or of no run at all
+        lasts = [*(start - 1 for start in starts[1:]), self.last]
+        return [self] if len(starts) == 1 else [self.part(*span) for span in zip(starts, lasts, strict=True)]
 
     def files(self) -> list[Path]:
         """Itself, or the files of the directory in order."""
@@ -122,7 +151,7 @@ class Source:
 
     def line_at(self, position: int) -> int:
         """The line, from 1, of a position in the text."""
-        return bisect_right(self._line_starts, position)
+        return self.first - 1 + bisect_right(self._line_starts, position)
 
     @cached_property
     def _line_starts(self) -> list[int]:
@@ -133,14 +162,12 @@ class Source:
         return InputError(f"{self.path}:{line}: {sentence}.")
 
     def refuse_cut(self, what: str) -> InputError:
-        return self.refuse(
-            max(len(self.lines), 1), f"the file ends before {what}; it was cut off, or the tool did not finish"
-        )
+        return self.refuse(self.last, f"the file ends before {what}; it was cut off, or the tool did not finish")
 
     def ended_early(self, first: int, last: int, words: re.Pattern[str] = ENDED_EARLY) -> tuple[int, str] | None:
         """The first of these lines that says that a run ended before its end, and that line."""
-        for number in range(first, min(last, len(self.lines)) + 1):
-            if words.search(line := self.lines[number - 1]):
+        for number in range(first, min(last, self.last) + 1):
+            if words.search(line := self.lines[number - self.first]):
                 return number, line.strip()[:200].rstrip(".")
         return None
 
@@ -154,19 +181,30 @@ class Source:
         try:
             value = float(text)
         except ValueError:
+            if re.fullmatch(r"[-+]?\d+(?:\.\d+)?(?:[,'\s]\d+(?:\.\d+)?)+", text.strip()):
+                raise self.refuse(
+                    line,
+                    f"{what} is '{text}', with a comma or a space in it; write a point before decimals and nothing "
+                    "between thousands, as tools do that run with LC_ALL=C",
+                ) from None
             if scaled := re.fullmatch(r"([0-9]+\.?[0-9]*) ?([kKMG])", text.strip()):
                 written = float(scaled[1]) * {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}[scaled[2]]
                 raise self.refuse(line, f"{what} is '{text}'; write it without a letter: {written:.15g}") from None
-            raise self.refuse(line, f"{what} is '{text}', which is no number; the line may have been cut off") from None
+            cut = "; the line may have been cut off" if line == self.last else ""
+            raise self.refuse(line, f"{what} is '{text}', which is no number{cut}") from None
         if value != value or value in (float("inf"), float("-inf")):
             raise self.refuse(line, f"{what} is '{text}', which is no measurement")
+        if value < 0:
+            raise self.refuse(
+                line, f"{what} is '{text}', which is negative: a clock was set back, or a counter ran over"
+            )
         return value
 
     def values(self, pattern: re.Pattern[str]) -> dict[str, tuple[float, int]]:
         """Numbers that lines print by name, with their lines; the last line of a name counts.
 
         The groups of `pattern` are name and number."""
-        found = ((pattern.match(line), number) for number, line in enumerate(self.lines, start=1))
+        found = ((pattern.match(line), number) for number, line in self.numbered)
         return {one[1].strip(): (self.number(one[2], number, one[1].strip()), number) for one, number in found if one}
 
     def whole_json(self) -> Any:
@@ -179,7 +217,11 @@ class Source:
             raise self.refuse(1, "its JSON is nested more deeply than any tool writes") from error
 
     def refuse_json(self, error: json.JSONDecodeError) -> InputError:
-        return self.refuse(error.lineno, f"this is not whole JSON: {json_words(error)}; the file may have been cut off")
+        return self.refuse(
+            self.first - 1 + error.lineno,
+            f"this is not whole JSON: {json_words(error)}"
+            + "; the file may have been cut off" * (not error.msg.startswith("Extra data")),
+        )
 
     def json_values(self) -> list[tuple[int, Any]]:
         """All JSON values in the file with the lines where they begin; other lines before, between and after them are
@@ -226,6 +268,67 @@ class Source:
         return [
             {"name": path.name, "sha256": hashlib.sha256(strict.read_bytes(path)).hexdigest()} for path in self.files()
         ]
+
+
+UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+"""Encodings by the marks at the begin of a file."""
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    """Text of UTF-8, or of UTF-16 as Windows writes it. Bytes that are neither are replaced: the noise of other
+    programs may be in a log."""
+    encoding = UTF_16.get(data[:2])
+    if encoding is None and b"\0" in data[:4096]:
+        begin = data[:4096]
+        encoding = "utf-16-le" if begin[1::2].count(0) > begin[::2].count(0) else "utf-16-be"
+        if begin[encoding == "utf-16-le" :: 2].count(0) < 0.4 * len(begin):
+            raise InputError(f"{path}:1: this is no text; name the tool's own output.")
+    text = data.decode(encoding or "utf-8", errors="replace")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+LABELLED = 0.9
+"""Share of the lines that have a label before it is taken for one of a launcher."""
+LABELS = (
+    r"\[\d+,\d+\](?:<std(?:out|err|diag)>)?:",  # mpirun --tag-output of Open MPI up to 4
+    r"\[[\w.-]{1,200}@\d+,\d+\](?:\[[^\]\s]{1,200}\])?(?:<std(?:out|err|diag)>)?:",  # and from 5 on
+    r"\[\d+\]",  # mpiexec -prepend-rank, -l of MPICH and Intel MPI
+    r" {0,9}\d+:",  # srun --label
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?\]?:?",  # logs of CI, kubectl
+    r"\[?(?:[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:\.\d{1,9})?\]?:?",  # ts of moreutils
+)
+"""What launchers put before each line."""
+UNSPACED = LABELS[:2]
+"""Those after which the line may follow at once."""
+HOST = re.compile(r"([A-Za-z][\w.-]{0,200})(?::| {0,40}\|)(?: |$)")
+"""The name of a host or a container before a line: pdsh, clush, docker compose."""
+
+
+def without_labels(text: str) -> str:
+    """The text without the labels that nearly all of its lines have: of ranks, times, and of one host."""
+    while (label := _label(text)) is not None:
+        text = "\n".join(label.sub("", line, count=1) for line in text.split("\n"))
+    return text
+
+
+def _label(text: str) -> re.Pattern[str] | None:
+    lines = [line for line in text.split("\n") if line.strip()]
+    for label in LABELS:
+        tag, spaced = re.compile(f"^{label}"), re.compile(f"^{label}(?: |$)")
+        known = (
+            tag if label in UNSPACED and not all(spaced.match(line) for line in lines if tag.match(line)) else spaced
+        )
+        if _most(known, lines[:100]) and _most(known, lines):
+            return known
+    if len(lines) > 2:
+        hosts = Counter(found[1] for line in lines if (found := HOST.match(line))).most_common(1)
+        if hosts and hosts[0][1] > LABELLED * len(lines):
+            return re.compile(rf"^{re.escape(hosts[0][0])}(?::| {{0,40}}\|)(?: |$)")
+    return None
+
+
+def _most(label: re.Pattern[str], lines: Sequence[str]) -> bool:
+    return bool(lines) and sum(bool(label.match(line)) for line in lines) > LABELLED * len(lines)
 
 
 def unpacked(path: Path, limit: int = strict.MAX_BYTES) -> bytes:

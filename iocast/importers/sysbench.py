@@ -88,7 +88,7 @@ def _read_one(source: Source) -> Record:
 
 
 def _add_options(source: Source, record: Record) -> None:
-    for number, line in enumerate(source.lines, start=1):
+    for number, line in source.numbered:
         if found := re.match(r"^Number of threads: (\d+)", line):
             record.ranks, record.origin["ranks"] = int(found[1]), source.at(number)
         elif found := re.match(r"^Block size (\d+)([KM]?)i?B", line):
@@ -100,4 +100,12 @@ def _add_options(source: Source, record: Record) -> None:
             record.parameters["test"] = found[1]
 
 
-IMPORTER = Importer("sysbench", "report of sysbench fileio", "the standard output", recognises, read)
+IMPORTER = Importer(
+    "sysbench",
+    "report of sysbench fileio",
+    "the standard output",
+    recognises,
+    read,
+    begins=re.compile(r"^sysbench \d|^Running the test with following options|^Extra file open flags|^\d+ files, "),
+    ends=re.compile(r"^\s+execution time \(avg/stddev\):"),
+)

@@ -52,15 +52,20 @@ THOUSANDS = ("k", "K", "M", "G")
 
 
 def recognises(source: Source) -> bool:
-    first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
+    first = next((line for line in source.head.splitlines() if _is_row(line)), "")
     columns = [cell.strip().strip('"') for cell in first.split(",")]
     return "rate" in columns and len({"nodes", "ppn", "ranks"} & set(columns)) >= 2
+
+
+def _is_row(line: str) -> bool:
+    """Not so a comment, and Excel's line of the separator."""
+    return bool(line.strip()) and not line.lstrip().startswith("#") and not re.fullmatch("sep=.", line.strip())
 
 
 def nearly(source: Source) -> str:
     """What keeps a file whose first line has at least two of the columns from being a table, as a sentence; "" where it
     has fewer."""
-    first = next((line for line in source.head.splitlines() if line.strip() and not line.startswith("#")), "")
+    first = next((line for line in source.head.splitlines() if _is_row(line)), "")
     separator = max(",;\t|", key=first.count)
     columns = [cell.strip().strip('"') for cell in first.split(separator)]
     needed = ("rate", "nodes", "ppn", "ranks")
@@ -85,11 +90,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> list[Record]:
-    lines = [
-        (number, line)
-        for number, line in enumerate(source.lines, start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
+    lines = [(number, line) for number, line in source.numbered if _is_row(line)]
     rows = csv.reader([line for _, line in lines])
     header: list[str] = []
     near: dict[str, str] = {}
@@ -107,6 +108,8 @@ def _read_one(source: Source) -> list[Record]:
             if "rate" not in header or len({"nodes", "ppn", "ranks"} & set(header)) < 2:
                 raise source.refuse(number, "the header needs the column rate and two of nodes, ppn and ranks")
             continue
+        if cells == header:
+            continue  # of another table that was appended
         if len(cells) != len(header):
             raise source.refuse(
                 number, f"this line has {len(cells)} cells, the header {len(header)}; a cell with a comma needs quotes"
@@ -167,9 +170,9 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
         raise source.refuse(number, "this line lacks the rate, or says fewer than two of nodes, ppn and ranks")
     ranks = whole.get("ranks") or whole["nodes"] * whole["ppn"]
     nodes = whole.get("nodes") or ranks // whole["ppn"]
-    if ranks != nodes * whole.get("ppn", ranks // nodes) or ranks % nodes:
+    if ranks != nodes * whole["ppn"] if "ppn" in whole else ranks < nodes:
         raise source.refuse(
-            number, f"{ranks} ranks are not {nodes} nodes with {whole.get('ppn', 'as many')} ranks each"
+            number, f"{ranks} ranks are not {nodes} nodes with {whole.get('ppn', 'one or more')} ranks each"
         )
     for name, value in numbers.items():
         if value < 0 or (name == "rate" and value == 0):
@@ -205,7 +208,7 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
     phase.latency[operation] = Latency(count, {name: numbers[name] for name in LATENCIES if name in numbers})
     named = "phase" in row or "operation" in row
     record = Record(
-        f"{nodes}x{ranks // nodes}" + f"-{phase.name}" * named,
+        f"{nodes}x{ranks / nodes:.4g}" + f"-{phase.name}" * named,
         "table",
         [phase],
         pattern=row.get("workload", "table"),
@@ -273,6 +276,7 @@ def _bytes(source: Source, text: str, number: int, name: str) -> float:
 
 
 def _count(source: Source, text: str, number: int, name: str) -> int:
+    text = text.removesuffix(".0")  # as programs write whole numbers beside empty cells
     if not text.isdigit() or int(text) < 1:
         raise source.refuse(number, f"{name} is '{text}', which is no number of at least 1")
     return int(text)

@@ -57,7 +57,7 @@ def _values(source: Source) -> dict[tuple[str, str], tuple[float, int]]:
         for line, one in zip(lines, source.whole_json(), strict=False):
             found[str(one["metric"]), str(one["measurement"])] = float(one["value"]), line
         return found
-    for number, text in enumerate(source.lines, start=1):
+    for number, text in source.numbered:
         if (row := LINE.match(text)) and row[3] != "NaN":
             found[row[1], row[2]] = source.number(row[3], number, row[2]), number
     return found
@@ -70,11 +70,7 @@ def _read_one(source: Source) -> Record:
             raise source.refuse_cut(f"'[OVERALL], {key}'")
     (milliseconds, timed), (rate, rated) = values["OVERALL", "RunTime(ms)"], values["OVERALL", "Throughput(ops/sec)"]
     command = next(
-        (
-            (n, line)
-            for n, line in enumerate(source.lines, start=1)
-            if re.search(r"(Command line:|com\.yahoo\.ycsb|site\.ycsb)", line)
-        ),
+        ((n, line) for n, line in source.numbered if re.search(r"(Command line:|com\.yahoo\.ycsb|site\.ycsb)", line)),
         None,
     )
     loading = bool(command and re.search(r"\s-load\b", command[1]))
@@ -142,5 +138,11 @@ def _add_operation(
 
 
 IMPORTER = Importer(
-    "ycsb", "text and JSON-array reports of YCSB", "the standard output, or the file of exportfile", recognises, read
+    "ycsb",
+    "text and JSON-array reports of YCSB",
+    "the standard output, or the file of exportfile",
+    recognises,
+    read,
+    begins=re.compile(r"Command line:|com\.yahoo\.ycsb|site\.ycsb|^YCSB Client|^\[OVERALL\], RunTime|^\s*\[ ?\{"),
+    ends=re.compile(r"Throughput\(ops/sec\)"),
 )

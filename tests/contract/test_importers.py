@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,42 @@ NAMELESS = {
     "job_stats.yaml": {"ranks": 4},
 }
 """Options that samples need, whose formats don't say how many ranks there were."""
+OTHER_RANKS = {
+    "dlio/summary.json": (r'("num_accelerators":) 4', r"\1 8"),
+    "elbencho/cori-gpu.csv": (r",dir,1,4,1,", ",dir,1,8,1,"),
+    "elbencho/cori-gpu.json": (r'("threads": *"?)\d+', r"\g<1>3"),
+    "elbencho/live.csv": (r",8,3,,$", ",9,3,,"),
+    "elbencho/resfile.txt": (r'("--threads") "4"', r'\1 "6"'),
+    "filebench/varmail.txt": (r"(Starting) \d+", r"\1 9"),
+    "fio/text.txt": (r"jobs=\d+", "jobs=3"),
+    "fio/two-groups.json": (r'("numjobs" *: *")\d+', r"\g<1>3"),
+    "fs_mark/verbose.txt": (r"\b2 thread", "5 thread"),
+    "ior/beegfs.json": (r'("tasks":) 48', r"\1 96"),
+    "ior/no-summary.txt": (r"^(tasks +:) \d+", r"\1 4"),
+    "iozone/throughput.txt": (r"(throughput for\s+)4\b", r"\g<1>9"),
+    "md-workbench/mistral-current.txt": (r"total objects: 300000", "total objects: 600000"),
+    "mdtest/stonewall.log": (r"\b41(?= t|000000 f)", "82"),
+    "pgbench/tpcb.txt": (r"(number of clients:) 10", r"\1 20"),
+    "rados/write.txt": (r"(Maintaining) 16", r"\1 32"),
+    "smallfile/create.txt": (r"(total threads =) 2", r"\1 4"),
+    "sysbench/rndrw.txt": (r"(Number of threads:) 4", r"\1 9"),
+    "table/mistral.csv": (r"^(\d+),(\d+)", r"\g<1>0,\2"),
+    "warp/get.json": (r'("concurrency":) 8', r"\1 16"),
+    "ycsb/workload-a.txt": (r"-threads 8", "-threads 9"),
+}
+"""How the ranks of a sample become others, for each importer whose files print them."""
+NO_RANKS = {"cosbench", "db_bench", "dd", "hacc", "io500", "lustre", "postmark"}
+"""Importers whose files are of one process, print no ranks, or hold one run."""
+LABELS = (
+    "[prterun-host-1@1,0]<stdout>: ",
+    "[1,0]<stdout>:",
+    "0: ",
+    "[0] ",
+    "node01: ",
+    "2024-01-02T03:04:05.123Z ",
+    "Jan  2 03:04:05 ",
+    "web-1  | ",
+)
 PHASE_KEYS = {
     "name", "repeat", "start_seconds", "seconds", "operations", "errors", "rate", "balance", "responding_seconds",
     "think_asked_seconds",
@@ -205,3 +242,52 @@ def test_a_set_that_lost_runs_is_called_that(tmp_path: Path) -> None:
     shutil.rmtree(written[0])
     [note] = read_sources([out]).notes
     assert "1 of the 3 runs" in note and written[0].name in note
+
+
+FILES = [(name, sample) for name, sample in LISTED if sample.is_file()]
+
+
+def results(file: Path, out: Path) -> list[tuple[Any, ...]]:
+    """What each phase of the runs in a file is, whichever of its repeats: placement, name and numbers."""
+    import_files([file], out, None, NOTHING_GIVEN | NAMELESS.get(file.name, {}))
+    keys = ("name", "rate", "seconds", "operations", "bytes_per_second")
+    found = [
+        (run["placement"]["ranks"], *(phase.get(key) for key in keys)) for run in runs(out) for phase in run["phases"]
+    ]
+    return sorted(found, key=str)
+
+
+def test_each_importer_says_how_ranks_are_changed() -> None:
+    assert {name.partition("/")[0] for name in OTHER_RANKS} == set(IMPORTERS) - NO_RANKS
+
+
+@pytest.mark.parametrize(("name", "sample"), FILES, ids=lambda v: v.name if isinstance(v, Path) else v)
+def test_two_runs_in_one_log_are_two_runs_or_are_refused(name: str, sample: Path, tmp_path: Path) -> None:
+    text = sample.read_text()
+    old, new = OTHER_RANKS.get(f"{name}/{sample.name}", ("$^", ""))
+    changed = re.sub(old, new, text, flags=re.MULTILINE)
+    assert (changed != text) == (new != "")
+    for folder, content in (("first", text), ("second", changed), ("both", text + changed)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / sample.name).write_text(content)
+    first, second = (results(tmp_path / n / sample.name, tmp_path / f"{n}-out") for n in ("first", "second"))
+    try:
+        both = results(tmp_path / "both" / sample.name, tmp_path / "both-out")
+    except InputError as error:
+        assert "cut off" not in str(error)
+    else:
+        assert both == sorted([*first, *second], key=str)
+
+
+@pytest.mark.parametrize(("name", "sample"), FILES, ids=lambda v: v.name if isinstance(v, Path) else v)
+def test_labels_of_a_launcher_and_the_encoding_change_nothing(name: str, sample: Path, tmp_path: Path) -> None:
+    text = sample.read_text()
+    whole = results(sample, tmp_path / "whole")
+    lines = text.split("\n")[:-1]
+    copies = ["".join(f"{label}{line}\n" for line in lines).encode() for label in LABELS if len(lines) > 2]
+    copies += [("\ufeff" + text.replace("\n", "\r\n")).encode("utf-16-le"), text.encode("utf-16-be")]
+    for number, content in enumerate(copies):
+        (tmp_path / str(number)).mkdir()
+        copy = tmp_path / str(number) / sample.name
+        copy.write_bytes(content)
+        assert results(copy, tmp_path / f"{number}-out") == whole, content[:60]
