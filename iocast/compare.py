@@ -5,7 +5,11 @@ The unit is the run: repeats within a run share its moment, and are no independe
 four runs on both sides their values are compared: a permutation test over all their arrangements, on Welch's t of the
 logarithms, with Westfall and Young's step-down maximum over all quantities (P. Westfall, S. Young, Resampling-Based
 Multiple Testing, 1993, algorithm 4.1), so that the chance of one false alarm among all of them is alpha. With fewer,
-but two on some side, Student's t with the pooled variance between runs, and Holm's correction. With one run a side the
+but two on some side, Student's t with the pooled variance between runs, and Holm's correction. An interval has the
+correction of its test: those that were not rejected share alpha as the last step did, so that an interval holds "no
+change" exactly where the test did not reject it (O. Guilbaud, Simultaneous confidence regions corresponding to Holm's
+step-down procedure, Biometrical Journal 50, 2008). The quantities that thresholds name are a family of their own, which
+the others cost nothing. With one run a side the
 noise between runs can't be known: an assumed one is added to the noise within the runs, which repeats show, or the
 intervals of the time lines: a block bootstrap for the rate and means (H. Kuensch, Annals of Statistics 17, 1989), order
 statistics with as many independent operations as the bootstrap's spread says for quantiles. Simulated runs differ by
@@ -16,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +32,7 @@ from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json, SCHEMA_VERSION
 from iocast.phases import first_phase, operations_by_phase, rate_of, unit_entry
-from iocast.run_directory import Run, runs_in
+from iocast.run_directory import LENGTHS, UNTOLD, Run, runs_in
 from iocast.strict_yaml import allowed_sentence
 
 LEAST_RUNS = 4
@@ -113,6 +117,9 @@ class Change:
     adjusted: float | None = None
     cliffs_delta: float | None = None
     why_not: str = ""
+    spread: float = 0.0
+    """Standard deviation of the ratio's logarithm, with `freedom` degrees of freedom; 0 where nothing was tested."""
+    freedom: float = 0.0
 
     @property
     def worse(self) -> bool:
@@ -130,12 +137,36 @@ class Change:
         """Whether the interval of the change leaves everything open."""
         return self.low is not None and self.high is not None and self.high > TELLS_NOTHING * self.low
 
+    @property
+    def largest_loss(self) -> float:
+        """The loss at the worse end of the interval; infinite where there is none."""
+        if self.low is None or self.high is None:
+            return math.inf
+        return 1 - self.low if self.quantity == "rate" else self.high - 1
+
     def verdict(self, alpha: float) -> str:
         if self.adjusted is not None and self.adjusted < alpha:
             return "worse" if self.worse else "better"
-        return "unknown" if self.adjusted is None or self.too_wide else "same"
+        return "unknown" if self.adjusted is None or self.too_wide else "open"
 
-    def as_json(self, alpha: float) -> dict[str, Any]:
+    def judged(self, threshold: Threshold | None, alpha: float) -> str | None:
+        """Against its threshold: "worse" by more than it and beyond noise, "within" it with the whole interval, or
+        "undecided"; None without a threshold."""
+        if threshold is None:
+            return None
+        if self.verdict(alpha) == "worse" and self.loss > threshold.loss:
+            return "worse"
+        return "within" if self.largest_loss <= threshold.loss else "undecided"
+
+    def set_interval(self, half: float, alpha: float) -> None:
+        """To the ratio and `half` on either side of its logarithm, cut at "no change" where the test rejected that."""
+        assert self.ratio is not None
+        low, high = self.ratio * math.exp(-half), self.ratio * math.exp(half)
+        if self.adjusted is not None and self.adjusted < alpha:
+            low, high = (max(low, 1.0), high) if self.ratio > 1 else (low, min(high, 1.0))
+        self.low, self.high = low, high
+
+    def as_json(self, alpha: float, threshold: Threshold | None) -> dict[str, Any]:
         return {
             "quantity": self.quantity,
             "a": self.a,
@@ -147,6 +178,8 @@ class Change:
             "p_adjusted": self.adjusted,
             "cliffs_delta": self.cliffs_delta,
             "verdict": self.verdict(alpha),
+            "threshold": None if threshold is None else threshold.loss,
+            "judged": self.judged(threshold, alpha),
             "why_not": self.why_not or None,
         }
 
@@ -172,8 +205,13 @@ class Threshold:
             )
         return cls(value, quantity.strip())
 
-    def applies(self, quantity: str) -> bool:
-        return self.quantity in ("", quantity, quantity.rpartition(".")[2])
+    def nearness(self, quantity: str) -> int:
+        """0 where it says nothing of the quantity; more the nearer it names it."""
+        return (
+            1
+            if not self.quantity
+            else 3 * (self.quantity == quantity) or 2 * (self.quantity == quantity.rpartition(".")[2])
+        )
 
 
 @dataclass
@@ -191,29 +229,13 @@ def compare(
     @raises InputError when the two can't be compared"""
     if not 0 < alpha < 1:
         raise InputError(f"The false-alarm rate {alpha:g} is no probability between 0 and 1.")
-    pairs, warnings = _pairs(_read(a, phase), _read(b, phase), a, b)
+    any_length = _sized(a) and _sized(b)
+    pairs, warnings = _pairs(_read(a, phase), _read(b, phase), a, b, any_length=any_length)
     points = []
     for left, right, notes in pairs:
-        method = _choose(left, right, alpha, seed)
-        rows = [change.as_json(alpha) for change in method.changes]
-        for threshold in fail_on:
-            if threshold.quantity and not any(threshold.applies(change.quantity) for change in method.changes):
-                known = [change.quantity for change in method.changes]
-                raise InputError(
-                    f"There is no quantity '{threshold.quantity}' to fail on. "
-                    f"{allowed_sentence(threshold.quantity, known)}"
-                )
-        failed = [
-            change.quantity
-            for change, row in zip(method.changes, rows, strict=True)
-            if row["verdict"] == "worse"
-            and any(threshold.applies(change.quantity) and change.loss > threshold.loss for threshold in fail_on)
-        ]
-        judged = [
-            change
-            for change in method.changes
-            if change.verdict(alpha) != "unknown" and any(threshold.applies(change.quantity) for threshold in fail_on)
-        ]
+        thresholds = _thresholds(_quantities(left, right), fail_on)
+        method = _choose(left, right, alpha, seed, thresholds)
+        rows = [change.as_json(alpha, thresholds.get(change.quantity)) for change in method.changes]
         for row in rows:
             if row["quantity"] == "rate":
                 row |= unit_entry(left.phases[0].get("rate_unit"))
@@ -231,8 +253,8 @@ def compare(
                 "how": method.sentence,
                 "tests": sum(c.p is not None for c in method.changes),
                 "rows": rows,
-                "failed": failed,
-                "undecided": bool(fail_on) and not judged,
+                "failed": [row["quantity"] for row in rows if row["judged"] == "worse"],
+                "undecided": [row["quantity"] for row in rows if row["judged"] == "undecided"],
                 "warnings": notes + _held_back(left.runs + right.runs),
             }
         )
@@ -248,6 +270,28 @@ def compare(
         "undecided": any(point["undecided"] for point in points),
         "warnings": warnings,
     }
+
+
+def _thresholds(known: Sequence[str], fail_on: Sequence[Threshold]) -> dict[str, Threshold]:
+    """The threshold of each quantity that has one: of several the one that names it most nearly, and of these the
+    strictest. @raises InputError when a threshold is for nothing that was measured"""
+    for threshold in fail_on:
+        if not any(threshold.nearness(quantity) for quantity in known):
+            raise InputError(
+                f"There is no quantity '{threshold.quantity}' to fail on. "
+                f"{allowed_sentence(threshold.quantity, list(known))}"
+            )
+    found = {}
+    for quantity in known:
+        near = [threshold for threshold in fail_on if threshold.nearness(quantity)]
+        if near:
+            found[quantity] = max(near, key=lambda one: (one.nearness(quantity), -one.loss))
+    return found
+
+
+def _sized(path: Path) -> bool:
+    """Whether it is a campaign whose pilot run chose the lengths of its runs."""
+    return (path / "campaign.json").is_file() and bool(read_campaign(path).get("pilot"))
 
 
 def is_measurement(path: Path) -> bool:
@@ -285,9 +329,9 @@ def _main_phase(paths: Sequence[Path]) -> str:
     return first_phase(operations) if operations else "benchmark"
 
 
-def _key(run: Run) -> tuple[Any, ...]:
-    """What two runs must share to be the same measurement; a repeat count does not matter."""
-    parameters = {k: v for k, v in run.parameters.items() if k not in ("repeats", "start_index", "phases", "seed")}
+def _key(run: Run, besides: Sequence[str] = ()) -> tuple[Any, ...]:
+    """What two runs must share to be the same measurement; a repeat count does not matter, nor what is in `besides`."""
+    parameters = {k: v for k, v in run.parameters.items() if k not in (*UNTOLD, *besides)}
     where = run.json["placement"]
     return (
         run.ranks,
@@ -298,13 +342,18 @@ def _key(run: Run) -> tuple[Any, ...]:
     )
 
 
-def _pairs(left: list[Run], right: list[Run], a: Path, b: Path) -> tuple[list[tuple[Side, Side, list[str]]], list[str]]:
+def _pairs(
+    left: list[Run], right: list[Run], a: Path, b: Path, *, any_length: bool
+) -> tuple[list[tuple[Side, Side, list[str]]], list[str]]:
+    """The sides of each measurement that both have, with what is not the same about them; and warnings. With
+    `any_length` runs of one measurement may differ in length: a faster system is given more operations."""
     if len(left) == 1 and len(right) == 1:
         return [(Side(left[0].path.name, left), Side(right[0].path.name, right), _differences(left[0], right[0]))], []
     grouped: dict[tuple[Any, ...], tuple[list[Run], list[Run]]] = {}
+    besides = LENGTHS if any_length and all(_same_without(LENGTHS, runs) for runs in (left, right)) else ()
     for runs, side in ((left, 0), (right, 1)):
         for run in runs:
-            grouped.setdefault(_key(run), ([], []))[side].append(run)
+            grouped.setdefault(_key(run, besides), ([], []))[side].append(run)
     pairs, alone = [], 0
     for mine, theirs in grouped.values():
         if mine and theirs:
@@ -313,10 +362,24 @@ def _pairs(left: list[Run], right: list[Run], a: Path, b: Path) -> tuple[list[tu
         else:
             alone += 1
     if not pairs:
-        raise InputError(f"'{a}' and '{b}' have no measurement of the same ranks, nodes and parameters in common.")
+        raise InputError(
+            f"'{a}' and '{b}' have no measurement of the same ranks, nodes and parameters in common. "
+            f"{_nearest(left, right)}"
+        )
     return pairs, [
         f"{alone} measurement{'s' if alone > 1 else ''} of only one side {'are' if alone > 1 else 'is'} left out."
     ] if alone else []
+
+
+def _same_without(names: Sequence[str], runs: list[Run]) -> bool:
+    """Whether these parameters distinguish no two of the runs."""
+    return len({_key(run) for run in runs}) == len({_key(run, names) for run in runs})
+
+
+def _nearest(left: list[Run], right: list[Run]) -> str:
+    """What the two runs differ in that differ in least."""
+    notes = min((_differences(x, y) for x in left for y in right), key=len)
+    return f"Of the nearest two: {' '.join(notes)}"
 
 
 def _differences(a: Run, b: Run) -> list[str]:
@@ -355,19 +418,26 @@ def _held_back(runs: list[Run]) -> list[str]:
     ]
 
 
-def _choose(a: Side, b: Side, alpha: float, seed: int) -> Method:
+def _choose(a: Side, b: Side, alpha: float, seed: int, thresholds: Collection[str] = ()) -> Method:
+    """The changes by the method that these runs allow; the quantities of thresholds are corrected for each other, and
+    the others among themselves."""
     known = _quantities(a, b)
+    families = [
+        family
+        for judged in (True, False)
+        if (family := [i for i, quantity in enumerate(known) if (quantity in thresholds) is judged])
+    ]
     n, m = len(a.runs), len(b.runs)
     if min(n, m) >= LEAST_RUNS:
-        return _by_runs(a, b, known, alpha, seed)
+        return _by_runs(a, b, known, families, alpha, seed)
     simulated = a.simulated and b.simulated
     if max(n, m) > 1 and not simulated:
-        return _by_few_runs(a, b, known, alpha)
+        return _by_few_runs(a, b, known, families, alpha)
     between = BETWEEN_RUNS * math.sqrt(sum(not side.simulated for side in (a, b)))
     if all(len(_intervals(side)) >= LEAST_INTERVALS for side in (a, b)):
-        return _by_intervals(a, b, known, alpha, seed, between)
+        return _by_intervals(a, b, known, families, alpha, seed, between)
     if a.repeated and b.repeated:
-        return _by_repeats(a, b, known, alpha, between)
+        return _by_repeats(a, b, known, families, alpha, between)
     why = (
         f"one run a side, with fewer than {LEAST_REPEATS} repeats of the same operations and no time line of "
         f"{LEAST_INTERVALS} intervals"
@@ -395,41 +465,44 @@ def _quantities(a: Side, b: Side) -> list[str]:
 # Runs
 
 
-def _by_runs(a: Side, b: Side, known: list[str], alpha: float, seed: int) -> Method:
+def _by_runs(a: Side, b: Side, known: list[str], families: list[list[int]], alpha: float, seed: int) -> Method:
     n, m = len(a.runs), len(b.runs)
     logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # quantity x run
     arrangements, drawn = _arrangements(n, m, seed)
     statistics = np.abs(_welch(logs, arrangements, n))  # quantity x arrangement; the first is the observed one
-    single = (statistics >= statistics[:, :1] * (1 - 1e-9)).mean(axis=1)
-    adjusted = _step_down(statistics)
     changes = []
     for i, quantity in enumerate(known):
         x, y = logs[i, :n], logs[i, n:]
-        difference = float(y.mean() - x.mean())
-        half = _welch_half_width(x, y, alpha)
-        greater = float(np.sign(y[:, None] - x[None, :]).mean())
-        changes.append(
-            Change(
-                quantity,
-                math.exp(x.mean()),
-                math.exp(y.mean()),
-                math.exp(difference),
-                math.exp(difference - half),
-                math.exp(difference + half),
-                float(single[i]),
-                float(adjusted[i]),
-                greater,
-            )
-        )
+        spread, freedom = _welch_spread(x, y)
+        change = Change(quantity, math.exp(x.mean()), math.exp(y.mean()), spread=spread, freedom=freedom)
+        change.ratio = math.exp(float(y.mean() - x.mean()))
+        change.p = float((statistics[i] >= statistics[i, 0] * (1 - 1e-9)).mean())
+        change.cliffs_delta = float(np.sign(y[:, None] - x[None, :]).mean())
+        changes.append(change)
+    for family in families:
+        for i, adjusted in zip(family, _step_down(statistics[family]), strict=True):
+            changes[i].adjusted = float(adjusted)
+        left = [i for i in family if (changes[i].adjusted or 0.0) >= alpha]
+        # The largest value that at least alpha of the arrangements reach: what was not rejected reaches no more.
+        critical = np.sort(statistics[left].max(axis=0))[-math.ceil(alpha * len(arrangements))] if left else None
+        for i in family:
+            change = changes[i]
+            factor = stdtrit(change.freedom, 1 - alpha / 2 / len(family)) if critical is None else critical
+            change.set_interval(float(factor) * change.spread, alpha)
     how = f"{len(arrangements)} random arrangements" if drawn else f"all {len(arrangements)} arrangements"
     sentence = (
-        f"Runs are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over {len(known)} "
-        "quantities; intervals by Welch's t on logarithms."
+        f"Runs are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over "
+        f"{_sizes(families)} quantities; intervals of the same correction."
     )
     return Method("runs", sentence, changes)
 
 
-def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
+def _sizes(families: list[list[int]]) -> str:
+    """How many quantities are corrected for each other: those of thresholds, and the others."""
+    return " and ".join(str(len(family)) for family in families)
+
+
+def _by_few_runs(a: Side, b: Side, known: list[str], families: list[list[int]], alpha: float) -> Method:
     """Student's t with the variance between runs pooled over both sides: Welch's would have a degree of freedom, or
     none."""
     n, m = len(a.runs), len(b.runs)
@@ -441,16 +514,13 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
         spread = math.sqrt((variance + RESOLUTION**2) * (1 / n + 1 / m))
         changes.append(
             _tested(
-                Change(quantity, math.exp(x.mean()), math.exp(y.mean())),
-                float(y.mean() - x.mean()),
-                spread,
-                freedom,
-                alpha,
+                Change(quantity, math.exp(x.mean()), math.exp(y.mean())), float(y.mean() - x.mean()), spread, freedom
             )
         )
         if quantity == "rate":
-            smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / len(known))) * spread)
-    _holm(changes)
+            others = next(len(family) for family in families if known.index(quantity) in family)
+            smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / others)) * spread)
+    _holm(changes, families, alpha)
     least = ""
     if 1 + smallest > TELLS_NOTHING:
         least = " No change of the rate can be distinguished from noise this way."
@@ -459,17 +529,16 @@ def _by_few_runs(a: Side, b: Side, known: list[str], alpha: float) -> Method:
         least = f" A rate that changes by less than a factor of {factor} can't be distinguished from noise this way."
     sentence = (
         f"Runs are compared ({n} and {m}): Student's t on logarithms with {n + m - 2} degrees of freedom, Holm's "
-        f"correction over {len(known)} quantities.{least} {LEAST_RUNS} runs a side and more tell smaller changes."
+        f"correction over {_sizes(families)} quantities.{least} {LEAST_RUNS} runs a side and more tell smaller changes."
     )
     return Method("few runs", sentence, changes)
 
 
-def _tested(change: Change, difference: float, spread: float, freedom: float, alpha: float) -> Change:
-    """The change with Student's p-value and interval of a difference of logarithms."""
+def _tested(change: Change, difference: float, spread: float, freedom: float) -> Change:
+    """The change with Student's p-value of a difference of logarithms."""
     change.ratio = math.exp(difference)
     change.p = float(2 * stdtr(freedom, -abs(difference) / spread))
-    half = float(stdtrit(freedom, 1 - alpha / 2)) * spread
-    change.low, change.high = math.exp(difference - half), math.exp(difference + half)
+    change.spread, change.freedom = spread, freedom
     return change
 
 
@@ -491,7 +560,7 @@ def _unknown(between: float) -> str:
     )
 
 
-def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, between: float) -> Method:
+def _by_repeats(a: Side, b: Side, known: list[str], families: list[list[int]], alpha: float, between: float) -> Method:
     changes = []
     for quantity in known:
         x, y = _logs(a.phases, quantity), _logs(b.phases, quantity)
@@ -501,9 +570,9 @@ def _by_repeats(a: Side, b: Side, known: list[str], alpha: float, between: float
         else:
             vx, vy = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
             own = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)) if vx + vy else MANY
-            _tested(change, float(y.mean() - x.mean()), *_with_between(vx + vy, own, between), alpha)
+            _tested(change, float(y.mean() - x.mean()), *_with_between(vx + vy, own, between))
         changes.append(change)
-    _holm([change for change in changes if change.p is not None])
+    _holm(changes, families, alpha)
     sentence = (
         f"Repeats within the runs are compared ({len(a.phases)} and {len(b.phases)}): Welch's t on logarithms, Holm's "
         f"correction. {_unknown(between)}"
@@ -547,12 +616,12 @@ def _step_down(statistics: np.ndarray) -> np.ndarray:
     return result
 
 
-def _welch_half_width(x: np.ndarray, y: np.ndarray, alpha: float) -> float:
+def _welch_spread(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Standard deviation of the difference of means, with the histogram's resolution as a floor, and its degrees of
+    freedom."""
     vx, vy = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
-    if vx + vy == 0:
-        return RESOLUTION
-    freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
-    return float(stdtrit(freedom, 1 - alpha / 2) * math.sqrt(vx + vy))
+    freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)) if vx + vy else MANY
+    return math.sqrt(vx + vy + RESOLUTION**2 * (1 / len(x) + 1 / len(y))), float(freedom)
 
 
 # Intervals
@@ -570,7 +639,9 @@ def _intervals(side: Side) -> list[tuple[dict[str, Any], int]]:
     return found
 
 
-def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, between: float) -> Method:
+def _by_intervals(
+    a: Side, b: Side, known: list[str], families: list[list[int]], alpha: float, seed: int, between: float
+) -> Method:
     samples = {}
     for number, side in enumerate((a, b)):
         samples[number] = _Series(side, np.random.default_rng((seed, number)))
@@ -592,9 +663,9 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, b
         else:
             variance = deviation_before**2 + deviation_after**2
             own = max(2, min(samples[i].blocks for i in (0, 1)) - 1)
-            _tested(change, math.log(change.ratio or 1.0), *_with_between(variance, own, between), alpha)
+            _tested(change, math.log(change.ratio or 1.0), *_with_between(variance, own, between))
         changes.append(change)
-    _holm([change for change in changes if change.p is not None])
+    _holm(changes, families, alpha)
     sentence = (
         f"Intervals within the runs are compared (blocks of {samples[0].block} and {samples[1].block} intervals): "
         f"block bootstrap for rates and means, order statistics for quantiles, Holm's correction. {_unknown(between)}"
@@ -602,12 +673,17 @@ def _by_intervals(a: Side, b: Side, known: list[str], alpha: float, seed: int, b
     return Method("intervals", sentence, changes, BETWEEN_RUNS if between else None)
 
 
-def _holm(changes: list[Change]) -> None:
-    ordered = sorted(changes, key=lambda change: change.p or 0.0)
-    largest = 0.0
-    for i, change in enumerate(ordered):
-        largest = max(largest, min(1.0, (len(ordered) - i) * (change.p or 0.0)))
-        change.adjusted = largest
+def _holm(changes: list[Change], families: list[list[int]], alpha: float) -> None:
+    """Adjusts the p-values of each family, and gives intervals of the same correction."""
+    for family in families:
+        ordered = sorted((changes[i] for i in family if changes[i].p is not None), key=lambda change: change.p or 0.0)
+        largest = 0.0
+        for i, change in enumerate(ordered):
+            largest = max(largest, min(1.0, (len(ordered) - i) * (change.p or 0.0)))
+            change.adjusted = largest
+        left = sum((change.adjusted or 0.0) >= alpha for change in ordered) or len(ordered)
+        for change in ordered:
+            change.set_interval(float(stdtrit(change.freedom, 1 - alpha / 2 / left)) * change.spread, alpha)
 
 
 class _Series:

@@ -575,26 +575,26 @@ def made_text(made: dict[str, Any]) -> str:
 
 
 def comparison_text(comparison: dict[str, Any]) -> str:
-    lines = []
-    for point in comparison["points"]:
+    points = comparison["points"]
+    lines = [_comparison_headline(comparison)] if len(points) > 1 else []
+    for point in points:
         runs, repeats = (" and ".join(str(n) for n in point[key]) for key in ("runs", "repeats"))
-        lines.append(
+        lines += [
+            _changes_line(point, bool(comparison["fail_on"])),
             f"{point['name']}, phase {point['phase']}: {point['ranks']} ranks, T = {point['waiting_factor']:g}, {runs} "
-            f"runs, {repeats} repeats in them"
-        )
+            f"runs, {repeats} repeats in them",
+        ]
+        judged = [row["judged"] is not None for row in point["rows"]]
         rows = []
         for row in point["rows"]:
-            name = row["quantity"]
-            span = "-" if row["low"] is None else f"{percent(row['low'] - 1)} .. {percent(row['high'] - 1)}"
-            if row["low"] is not None and row["verdict"] == "unknown":
-                span = "not known"
             p = "-" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}"
             delta = [] if point["method"] != "runs" else [f"{row['cliffs_delta']:+.2f}"]
             change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)
-            verdict = row["verdict"].upper() if row["verdict"] == "worse" else row["verdict"]
-            rows.append(
-                [name, *(quantity(kind_of_row(row), row[side]) for side in "ab"), change, span, p, *delta, verdict]
-            )
+            values = (quantity(kind_of_row(row), row[side]) for side in "ab")
+            threshold = [] if not any(judged) else ["" if row["judged"] is None else f"{100 * row['threshold']:g} %"]
+            verdict = row["judged"] or VERDICTS[row["verdict"]]
+            verdict = verdict.upper() if verdict == "worse" else verdict
+            rows.append([row["quantity"], *values, change, _change_span(row), p, *delta, *threshold, verdict])
         header = [
             "",
             "before",
@@ -603,6 +603,7 @@ def comparison_text(comparison: dict[str, Any]) -> str:
             f"{100 * (1 - comparison['alpha']):.0f} % interval",
             "adjusted p",
             *(["delta"] if point["method"] == "runs" else []),
+            *(["threshold"] if any(judged) else []),
             "",
         ]
         lines += [table(header, rows), point["how"], *point["warnings"]]
@@ -611,19 +612,83 @@ def comparison_text(comparison: dict[str, Any]) -> str:
             if row["why_not"]:
                 unknown[row["why_not"]].append(row["quantity"])
         lines += [f"Not tested: {', '.join(names)}: {why}." for why, names in unknown.items()]
-        lines += (
-            [
-                f"WORSE beyond the threshold: {', '.join(point['failed'])}."
-                if point["failed"]
-                else "UNDECIDED: no quantity of the threshold could be tested. Measure each side four times."
-                if point["undecided"]
-                else "Nothing is worse beyond the threshold."
-            ]
-            if comparison["fail_on"]
-            else []
-        )
         lines.append("")
     return "\n".join([*lines, *comparison["warnings"]]).rstrip()
+
+
+VERDICTS = {"worse": "worse", "better": "better", "open": "not shown to differ", "unknown": "unknown"}
+"""Words for a change that no threshold is for."""
+
+
+def _change_span(row: dict[str, Any]) -> str:
+    """The interval of a change."""
+    if row["low"] is None:
+        return "-"
+    if row["verdict"] == "unknown":
+        return "not known"
+    return f"{percent(row['low'] - 1)} .. {percent(row['high'] - 1)}"
+
+
+def _comparison_headline(comparison: dict[str, Any]) -> str:
+    """Of several points: at how many something is worse, or undecided."""
+    points = comparison["points"]
+    if comparison["fail_on"]:
+        counts = {
+            "WORSE beyond the threshold": sum(bool(point["failed"]) for point in points),
+            "UNDECIDED": sum(bool(point["undecided"]) and not point["failed"] for point in points),
+            "Within the threshold": sum(not point["failed"] and not point["undecided"] for point in points),
+        }
+    else:
+        verdicts = [{row["verdict"] for row in point["rows"]} for point in points]
+        counts = {
+            "Worse": sum("worse" in one for one in verdicts),
+            "Better": sum("better" in one and "worse" not in one for one in verdicts),
+            "No change shown": sum(not one & {"worse", "better"} for one in verdicts),
+        }
+    reported = "; ".join(f"{name} at {count} of {len(points)} points" for name, count in counts.items() if count)
+    return f"{reported}.\n"
+
+
+def _changes_line(point: dict[str, Any], gate: bool) -> str:
+    """The first line of a point: what is worse, undecided, or better."""
+
+    def named(rows: list[dict[str, Any]]) -> str:
+        return ", ".join(f"{row['quantity']} {percent(row['ratio'] - 1)} ({_change_span(row)})" for row in rows)
+
+    def of(key: str, value: str) -> list[dict[str, Any]]:
+        return [row for row in point["rows"] if row[key] == value]
+
+    if gate:
+        failed, undecided, within = (of("judged", value) for value in ("worse", "undecided", "within"))
+        others = [row for row in of("verdict", "worse") if row["judged"] is None]
+        besides = f" Worse, without a threshold: {named(others)}." if others else ""
+        if failed:
+            return f"WORSE beyond the threshold: {named(failed)}.{besides}"
+        if undecided:
+            untested = [row["quantity"] for row in undecided if row["low"] is None]
+            parts = [
+                f"{row['quantity']} may be worse by up to {_largest_loss(row)} (threshold {100 * row['threshold']:g} %)"
+                for row in undecided
+                if row["low"] is not None
+            ]
+            parts += [f"{', '.join(untested)}: not tested"] if untested else []
+            return f"UNDECIDED: {'; '.join(parts)}. More runs a side decide more.{besides}"
+        return f"Within the threshold: {named(within)}.{besides}"
+    parts = [f"{name}: {named(rows)}." for name in ("worse", "better") if (rows := of("verdict", name))]
+    parts = [part[0].upper() + part[1:] for part in parts]
+    still = len(of("verdict", "open"))
+    if still:
+        parts.append(f"Not shown to differ: {still} of {len(point['rows'])} quantities.")
+    if unknown := len(of("verdict", "unknown")):
+        parts.append(f"Unknown: {unknown} of {len(point['rows'])}.")
+    return " ".join(parts)
+
+
+def _largest_loss(row: dict[str, Any]) -> str:
+    """The loss at the worse end of a row's interval."""
+    if row["verdict"] == "unknown":
+        return "any amount"
+    return f"{100 * (1 - row['low'] if row['quantity'] == 'rate' else row['high'] - 1):.3g} %"
 
 
 def utilisation_text(utilisation: dict[str, Any]) -> str:

@@ -48,8 +48,8 @@ def compare(
     fail_on: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="Exit with 4 when something is worse by more than this beyond noise, or nothing can be tested: 10% "
-            "or QUANTITY=10%; may be repeated.",
+            help="Exit with 4 when a quantity is worse by more than this beyond noise, or that is undecided: 10% or "
+            "QUANTITY=10%; may be repeated.",
             metavar="LIMIT",
             rich_help_panel=MEASUREMENTS,
         ),

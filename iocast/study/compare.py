@@ -22,7 +22,7 @@ from iocast.platform import PLATFORMS, find_platform
 from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
-from iocast.study.words import amount, money, quoted
+from iocast.study.words import amount, chance, money, quoted
 from iocast.text import percent, table
 from iocast.workers import Workers
 
@@ -65,7 +65,8 @@ def compare(
         )
     answer: Json = {"schema_version": SCHEMA_VERSION, "kind": "comparison", "level": level}
     answer["sides"] = [
-        {k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "values")} for side in sides
+        {k: side[k] for k in ("argument", "id", "name", "cost", "currency", "probability", "asks", "values")}
+        for side in sides
     ]
     answer["rows"] = rows
     answer["conclusion"] = _conclusion(sides, rows)
@@ -103,6 +104,7 @@ def _design(argument: str) -> Json:
     return found | {
         "argument": argument,
         "currency": reported["currency"],
+        "asks": [level["level"] for level in reported["levels"]],
         "rows": samples["designs"][found["id"]]["rows"],
         "platform": reported["platform"],
     }
@@ -163,9 +165,12 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
             "low": None,
             "high": None,
             "pairs": 0,
+            "without": 0,
             "clear": False,
         }
-        pairs = [math.log(y / x) for x, y in zip(a[1:], b[1:], strict=False) if x and y]
+        drawn = list(zip(a[1:], b[1:], strict=False))
+        pairs = [math.log(y / x) for x, y in drawn if x and y]
+        reported["without"] = len(drawn) - len(pairs)
         if a[0] and b[0]:
             reported["ratio"] = math.exp(float(np.mean(pairs))) if pairs else b[0] / a[0]
         if len(pairs) > 1:
@@ -181,7 +186,8 @@ def _rows(sides: list[Json], level: float) -> list[Json]:
                 "low": math.exp(middle - spread),
                 "high": math.exp(middle + spread),
             }
-            reported["clear"] = reported["low"] > 1 or reported["high"] < 1
+            # Where a side has no value in a replication, the pairs that are left are a choice of the better ones.
+            reported["clear"] = not reported["without"] and (reported["low"] > 1 or reported["high"] < 1)
         rows.append(reported)
     return rows
 
@@ -193,7 +199,12 @@ def _student(level: float, degrees: int) -> float:
 def _conclusion(sides: list[Json], rows: list[Json]) -> str:
     a, b = sides
     words = []
-    if a["cost"] or b["cost"]:
+    if a["currency"] != b["currency"]:
+        words.append(
+            f"{quoted(a['name'])} costs {money(a['cost'], a['currency'])}, {quoted(b['name'])} "
+            f"{money(b['cost'], b['currency'])}: amounts in unlike currencies are not compared."
+        )
+    elif a["cost"] or b["cost"]:
         gap = b["cost"] - a["cost"]
         words.append(
             f"{quoted(b['name'])} costs {money(abs(gap), b['currency'])} {'more' if gap > 0 else 'less'} than "
@@ -212,11 +223,23 @@ def _conclusion(sides: list[Json], rows: list[Json]) -> str:
                 f"second{sure}."
             )
     if a["probability"] is not None and b["probability"] is not None:
+        keeps = [f"{chance(side['probability'])} confidence" for side in (b, a)]
         words.append(
-            f"It keeps all levels with {100 * b['probability']:.0f} % confidence, the other with "
-            f"{100 * a['probability']:.0f} %."
+            f"It keeps all levels with {keeps[0]}, the other with {keeps[1]}."
+            if a["asks"] == b["asks"]
+            else f"Their studies have unlike levels: it keeps {_listed(b['asks'])} with {keeps[0]}, the other "
+            f"{_listed(a['asks'])} with {keeps[1]}."
+        )
+    if dropped := sorted({r["without"] for r in rows if r["without"]}):
+        words.append(
+            f"In up to {dropped[-1]} replications a side has no value (it is down, or does no such operation); there "
+            "no difference is called clear."
         )
     return " ".join(words)
+
+
+def _listed(levels: list[str]) -> str:
+    return ", ".join(quoted(level) for level in levels) or "no level"
 
 
 def as_text(answer: Json) -> str:

@@ -22,6 +22,7 @@ from study_inputs import SMALL, changed, write
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.study import words
+from iocast.study.compare import _conclusion, _rows
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -401,6 +402,27 @@ def test_compare_sets_two_designs_beside_each_other(
     assert [s["name"] for s in offers["sides"]] == ["a", "b"]
     rate = next(r for r in offers["rows"] if r["quantity"] == "rate" and r["scale"] == "many")
     assert 1.6 < rate["ratio"] < 2.1
+
+
+def test_designs_of_unlike_studies_are_compared_in_what_they_share() -> None:
+    """Neither amounts in two currencies are subtracted, nor confidences in unlike levels set beside each other; a side
+    that has no value in some replications is not clearly faster by the others."""
+    row = {"scenario": "", "workload": "w", "scale": "s", "ranks": 8, "quantity": "rate"}
+
+    def side(name: str, currency: str, level: str, values: list[float | None]) -> dict[str, Any]:
+        shared = {"name": name, "cost": 8000.0, "currency": currency, "probability": 1.0, "asks": [level]}
+        return shared | {"rows": [row | {"values": values}]}
+
+    a = side("a", "EUR", "p99(stat) < 50 ms", [1.0, 1.0, 1.01, 0.99, 1.0])
+    b = side("b", "USD", "p99(stat) < 200 us", [1.2, 1.2, 1.21, 1.19, None])
+    rows = _rows([a, b], 0.9)
+    assert rows[0]["without"] == 1 and rows[0]["low"] > 1 and not rows[0]["clear"]
+    words = _conclusion([a, b], rows)
+    assert "unlike currencies are not compared" in words and "more than" in words and "100 %" not in words
+    assert "keeps “p99(stat) < 200 us” with" in words and "the other “p99(stat) < 50 ms”" in words
+    alike = side("c", "EUR", "p99(stat) < 50 ms", [1.2, 1.2, 1.21, 1.19, 1.2]) | {"cost": 9000.0}
+    rows = _rows([a, alike], 0.9)
+    assert rows[0]["clear"] and "costs 1,000 EUR more" in _conclusion([a, alike], rows)
 
 
 def test_a_fitted_platform_brings_its_own_uncertainty(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
