@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv, stdtrit
+from scipy.special import fdtrc, gammaincinv, stdtrit
 
 from iocast.run_directory import NS, Latencies, Point, Run
 from iocast.text import quantity
@@ -24,6 +24,8 @@ MATTERS = 0.1
 """Share of the throughput, or of the time, below which a finding is none."""
 UNREPEATED_PHASES = 0.05
 """Standard deviation of the logarithm of two phases' ratio where no run was repeated."""
+SAME = 1e-18
+"""Sum of squared logarithms that is no difference."""
 UNEVEN = 0.75
 """Balance of a phase that was run once, below which its ranks ended unevenly."""
 BAND_SHARE, BAND_APART, BAND_VALLEY = 0.02, 2.5, 0.4
@@ -126,78 +128,89 @@ def drift(points: list[Point]) -> Finding | None:
 
 
 def nodes(points: list[Point]) -> list[Finding]:
-    """Nodes that are slower or faster than the others, run by run: variance of the ranks' times between nodes against
-    that within them."""
-    from scipy.stats import f_oneway
-
-    deviations: dict[str, list[float]] = defaultdict(list)
-    significant = tested = 0
+    """Nodes that are slower or faster than the others in run after run. What differs from run to run, as a batch
+    system's other jobs do, is noise."""
+    rows, deviations = [], defaultdict(list)
     for run in (run for point in points for run in point.runs):
         times = _times_by_node(run)
         if times is None:
             continue
-        tested += 1
-        significant += f_oneway(*times).pvalue < FALSE_ALARM
-        hosts = _hosts(run, len(times))
-        middle = float(np.median([np.mean(one) for one in times]))
-        for host, one in zip(hosts, times, strict=True):
-            deviations[host].append(float(np.mean(one)) - middle)
-    # More runs than false alarms make up for, and a node that stands out in them by its mean.
-    if not tested or significant < 2 and tested > 1 or significant <= 3 * FALSE_ALARM * tested:
-        return []
+        row = dict(zip(_hosts(run, len(times)), (float(np.mean(one)) for one in times), strict=True))
+        rows.append(row)
+        for host, value in row.items():
+            deviations[host].append(value - float(np.median(list(row.values()))))
     log_ratios = {host: float(np.mean(logs)) for host, logs in deviations.items()}
+    if not rows or _chance_of_columns(rows) >= FALSE_ALARM:
+        return []
     host = max(log_ratios, key=lambda h: abs(log_ratios[h]))
     if abs(log_ratios[host]) < MATTERS / 2:
         return []
+    same = sum(one * log_ratios[host] > 0 for one in deviations[host])
     text = (
-        f"Nodes differ: ranks on {host} took "
-        f"{_share(-abs(log_ratios[host])) if log_ratios[host] < 0 else f'{100 * math.expm1(log_ratios[host]):.0f} %'} "
-        f"{'longer' if log_ratios[host] > 0 else 'less time'} than those of the node in the middle ({significant} of "
-        f"{tested} runs, ranks' times between nodes against within). A forecast takes all nodes for alike but for "
-        "speed_sigma."
+        f"Nodes differ: ranks on {host} took {_longer(log_ratios[host])} than those of the node in the middle ({same} "
+        f"of {len(deviations[host])} runs, means of nodes against what they differ by from run to run). A forecast "
+        "takes all nodes for alike but for speed_sigma."
     )
-    return [
-        Finding(
-            "nodes",
-            text,
-            {"node": host, "log_ratio": log_ratios[host], "runs": significant, "tested": tested, "by_node": log_ratios},
-        )
-    ]
+    numbers = {"node": host, "log_ratio": log_ratios[host], "runs": same, "tested": len(rows), "by_node": log_ratios}
+    return [Finding("nodes", text, numbers)]
+
+
+def _chance_of_columns(rows: list[dict[str, float]]) -> float:
+    """The p-value of means that differ between columns, beside effects of the rows (F-test of an additive model without
+    balance). The unit is a cell: what differs between cells of a column is noise. 1 where nothing can be tested.
+
+    rows: of each run a value by node or rank."""
+    names = sorted({name for row in rows for name in row})
+    cells = [(i, names.index(name), value) for i, row in enumerate(rows) for name, value in row.items()]
+    values = np.array([value for _, _, value in cells])
+    design = np.zeros((len(cells), len(rows) + len(names)))
+    for k, (i, j, _) in enumerate(cells):
+        design[k, i] = design[k, len(rows) + j] = 1.0
+
+    def left(columns: np.ndarray) -> tuple[float, int]:
+        fit, _, rank, _ = np.linalg.lstsq(columns, values, rcond=None)
+        return float(np.sum((values - columns @ fit) ** 2)), int(rank)
+
+    (without, of_rows), (within, of_all) = left(design[:, : len(rows)]), left(design)
+    between, freedom = of_all - of_rows, len(cells) - of_all
+    if between < 1 or freedom < 1 or without - within < SAME:
+        return 1.0
+    return float(fdtrc(between, freedom, (without - within) / between / max(within / freedom, SAME)))
+
+
+def _longer(log_ratio: float) -> str:
+    return f"{100 * math.expm1(log_ratio):.0f} % longer" if log_ratio > 0 else f"{_share(log_ratio)} less time"
 
 
 def lone_ranks(points: list[Point]) -> Finding | None:
-    """Ranks that are alone on their nodes and slower or faster than the others in all repeats of a point: variance
-    between ranks against that between repeats. A point that was run once and ended unevenly is reported, too, since
-    nothing can be tested there."""
-    from scipy.stats import f_oneway
-
-    tested: list[tuple[float, Point, list[np.ndarray]]] = []
+    """Ranks that are alone on their nodes and slower or faster than the others in run after run of a point. A point
+    that was run once and ended unevenly is reported, too, since nothing can be tested there."""
+    tested: list[tuple[float, Point, dict[str, float]]] = []
     once: list[tuple[float, Point]] = []
     for point in points:
         count, per_node = point.first.placement
         if count < 2 or per_node != 1:
             continue
-        phases = [phase for run in point.runs for phase in run.phases]
-        seconds = [phase.get("rank_seconds") for phase in phases]
-        if len(phases) > 1 and all(s and len(s) == count and min(s) > 0 for s in seconds):
-            logs = np.log(np.asarray(seconds, dtype=float))
-            logs = logs - np.median(logs, axis=1, keepdims=True)
-            if float(np.ptp(logs)) > 1e-9:
-                tested.append((float(f_oneway(*logs.T).pvalue), point, list(logs.mean(axis=0))))
-        elif len(phases) == 1 and phases[0].get("balance") is not None:
-            once.append((float(phases[0]["balance"]), point))
+        rows = [row for run in point.runs if (row := _times_of_lone_ranks(run, count))]
+        if len(rows) > 1:
+            off = {
+                name: float(np.mean([row[name] - np.median(list(row.values())) for row in rows])) for name in rows[0]
+            }
+            tested.append((_chance_of_columns(rows), point, off))
+        elif len(point.runs) == 1:
+            balance = [float(p["balance"]) for p in point.first.phases if p.get("balance") is not None]
+            once += [(float(np.mean(balance)), point)] if balance else []
     for chance, point, means in sorted(tested, key=lambda one: one[0]):
-        host = int(np.argmax(np.abs(means)))
-        off = float(means[host])
-        if chance < FALSE_ALARM / len(tested) and abs(off) > MATTERS / 2:
-            name = _hosts(point.first, len(means))[host]
-            more = f"{100 * math.expm1(off):.0f} % longer" if off > 0 else f"{_share(off)} less time"
+        name = max(means, key=lambda one: abs(means[one]))
+        if chance < FALSE_ALARM / len(tested) and abs(means[name]) > MATTERS / 2:
+            host = _hosts(point.first, len(means))[int(name)]
             return Finding(
                 "nodes",
-                f"At {point.name} the rank on {name} took {more} than the one in the middle, in all repeats. With one "
-                "rank a node nothing shows whether that is the node or the rank's share of the work; measure two "
-                "ranks or more on each. A forecast takes all nodes for alike but for speed_sigma.",
-                {"point": point.name, "node": name, "log_ratio": off},
+                f"At {point.name} the rank on {host} took {_longer(means[name])} than the one in the middle, in "
+                f"{len(point.runs)} runs. With one rank a node nothing shows whether that is the node or the rank's "
+                "share of the work; measure two ranks or more on each. A forecast takes all nodes for alike but for "
+                "speed_sigma.",
+                {"point": point.name, "node": host, "log_ratio": means[name]},
             )
     balance, point = min(once, key=lambda one: one[0], default=(1.0, points[0]))
     if tested or balance > UNEVEN:
@@ -398,6 +411,15 @@ def _rates_known(run: Run) -> bool:
 
 def _share(log_ratio: float) -> str:
     return f"{100 * abs(math.expm1(log_ratio)):.0f} %"
+
+
+def _times_of_lone_ranks(run: Run, count: int) -> dict[str, float] | None:
+    """The mean logarithm of each rank's time over the run's phases, by its number."""
+    seconds = [phase.get("rank_seconds") for phase in run.phases]
+    if any(not s or len(s) != count or min(s) <= 0 for s in seconds):
+        return None
+    means = np.log(np.asarray(seconds, dtype=float)).mean(axis=0)
+    return {str(rank): float(one) for rank, one in enumerate(means)}
 
 
 def _times_by_node(run: Run) -> list[Any] | None:

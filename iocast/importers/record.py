@@ -410,6 +410,8 @@ def write_runs(runs: Sequence[tuple[str, Record]], out: Path, series: Mapping[st
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
+    except RunError as error:  # of a file in the directory that becomes `out`
+        raise RunError(str(error).replace(str(fresh), str(out))) from error
     except OSError as error:
         raise RunError(f"The import '{out}' can't be written: {error.strerror}.") from error
     return [out] if alone else [out / name for name, _ in runs]

@@ -21,13 +21,14 @@ from iocast.calibrate.findings import (
     clock,
     drift,
     latency_bands,
+    _chance_of_columns,
     lone_ranks,
     nodes,
     others,
     outside,
     ramps,
 )
-from iocast.importers.record import Phase, Record, write_record
+from iocast.importers.record import Phase, Record, write_runs
 from iocast.run_directory import Point, Run, group
 
 SECONDS, MEAN = 2.0, 1e-3
@@ -68,7 +69,7 @@ def measured(
         out.name, "made up", phases, pattern="md-workbench", ranks=ranks, nodes=ranks // per_node if per_node else 1
     )
     record.parameters = {"waiting_factor": 0}
-    write_record(record, out)
+    write_runs([("", record)], out)
     run = Run(out)
     run.json |= {
         "source": "bench",
@@ -139,6 +140,30 @@ def test_a_slow_node_is_named(tmp_path: Path) -> None:
     (found,) = nodes(points(*runs))
     assert "ranks on n1 took 25 % longer" in found.text, found.text
     assert found.numbers["runs"] == found.numbers["tested"] == 2
+
+
+@pytest.mark.parametrize("from_run_to_run", [0.0, 0.1])
+def test_what_nodes_differ_by_from_run_to_run_is_noise(from_run_to_run: float) -> None:
+    """300 campaigns of nodes that are alike but for the jobs beside them, on two nodes and more, and 60 with a node
+    that is always slower: false alarms as stated, and the node is found."""
+    generator = np.random.default_rng(21)
+
+    def campaign(slower: float) -> list[dict[str, float]]:
+        runs = []
+        for count in (2, 4, 8, 8):
+            for _ in range(2):
+                own = 0.02 * generator.standard_normal(count) + from_run_to_run * generator.standard_normal(count)
+                own[1] += slower
+                runs.append(
+                    {f"n{k}": float(one + generator.normal()) for k, one in zip(range(count), own, strict=False)}
+                )
+        return runs
+
+    alarms = sum(_chance_of_columns(campaign(0.0)) < FALSE_ALARM for _ in range(300))
+    most = int(binom.ppf(1 - 1e-4, 300, FALSE_ALARM))
+    sharpness.more_than("share of campaigns with a false alarm on nodes", most, 300)
+    assert alarms <= most
+    assert sum(_chance_of_columns(campaign(0.5)) < FALSE_ALARM for _ in range(60)) >= 55
 
 
 def test_time_between_operations_is_reported(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from iocast.calibrate.reading import find_stall, single_rank_law
-from iocast.importers.record import Phase, Record, write_record
+from iocast.importers.record import Phase, Record, write_runs
 from iocast.run_directory import Run, group
 
 EVERY, LENGTH = 2.0, 0.3
@@ -32,7 +32,7 @@ def measured(out: Path, ranks: int, stalled: bool) -> Run:
     phase.add_trace({"create": (np.array(starts), np.array(seconds))}, {"create": np.array(of_rank)})
     record = Record(out.name, "made up", [phase], pattern="md-workbench", ranks=ranks, nodes=1)
     record.parameters = {"waiting_factor": 0}
-    write_record(record, out)
+    write_runs([("", record)], out)
     return Run(out)
 
 

@@ -27,7 +27,7 @@ from iocast.errors import RunError
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.table import Row
 from iocast.files import write_bytes, write_json, write_text
-from iocast.importers.record import Latency, Phase, Record, write_record
+from iocast.importers.record import Latency, Phase, Record, write_runs
 from iocast.observe import Observer
 from iocast.report.page import _write as write_page
 from iocast.study.store import Store
@@ -39,7 +39,7 @@ def record(out: Path) -> None:
     phase = Phase("benchmark", start_seconds=0.0, operations=5, rate=5.0, seconds=1.0)
     phase.latency["create"] = Latency(5, {"mean": 1.0})
     one = Record("n", "table", [phase], pattern="table", ranks=1, nodes=1, label="x" * 20_000)
-    write_record(one, out)
+    write_runs([("", one)], out)
 
 
 WRITERS: dict[str, Callable[[Path], None]] = {

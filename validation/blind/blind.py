@@ -35,7 +35,7 @@ from iocast.calibrate import calibrate  # noqa: E402
 from iocast.earlier import Earlier  # noqa: E402
 from iocast.files import write_json  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
-from iocast.importers.record import Phase, Record, write_record  # noqa: E402
+from iocast.importers.record import Phase, Record, write_runs  # noqa: E402
 from iocast.platform import dump  # noqa: E402
 from iocast.predict import predict  # noqa: E402
 from iocast.run_directory import Point, Run, group  # noqa: E402
@@ -71,7 +71,7 @@ def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterati
         "object_size": 3901,
     }
     record.label, record.imported = out.name, {"format": "second simulator", "files": [], "missing": {}}
-    write_record(record, out)
+    write_runs([("", record)], out)
 
 
 def measured(truth: Truth, points: list[Request], repeats: int, first_seed: int, out: Path) -> list[Point]:
