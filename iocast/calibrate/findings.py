@@ -130,7 +130,8 @@ def drift(points: list[Point]) -> Finding | None:
 def nodes(points: list[Point]) -> list[Finding]:
     """Nodes that are slower or faster than the others in run after run. What differs from run to run, as a batch
     system's other jobs do, is noise."""
-    rows, deviations = [], defaultdict(list)
+    rows: list[dict[str, float]] = []
+    deviations: dict[str, list[float]] = defaultdict(list)
     for run in (run for point in points for run in point.runs):
         times = _times_by_node(run)
         if times is None:
@@ -145,7 +146,7 @@ def nodes(points: list[Point]) -> list[Finding]:
     host = max(log_ratios, key=lambda h: abs(log_ratios[h]))
     if abs(log_ratios[host]) < MATTERS / 2:
         return []
-    same = sum(one * log_ratios[host] > 0 for one in deviations[host])
+    same = sum(value * log_ratios[host] > 0 for value in deviations[host])
     text = (
         f"Nodes differ: ranks on {host} took {_longer(log_ratios[host])} than those of the node in the middle ({same} "
         f"of {len(deviations[host])} runs, means of nodes against what they differ by from run to run). A forecast "
@@ -212,14 +213,14 @@ def lone_ranks(points: list[Point]) -> Finding | None:
                 "speed_sigma.",
                 {"point": point.name, "node": host, "log_ratio": means[name]},
             )
-    balance, point = min(once, key=lambda one: one[0], default=(1.0, points[0]))
-    if tested or balance > UNEVEN:
+    evenness, point = min(once, key=lambda one: one[0], default=(1.0, points[0]))
+    if tested or evenness > UNEVEN:
         return None
     return Finding(
         "nodes",
-        f"At {point.name} the first rank was done after {100 * balance:.0f} % of the phase. With one rank a node and "
+        f"At {point.name} the first rank was done after {100 * evenness:.0f} % of the phase. With one rank a node and "
         "one run, nothing tells a slow node from chance; repeat the run, or measure two ranks or more a node.",
-        {"point": point.name, "balance": balance},
+        {"point": point.name, "balance": evenness},
     )
 
 

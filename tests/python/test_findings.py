@@ -154,9 +154,8 @@ def test_what_nodes_differ_by_from_run_to_run_is_noise(from_run_to_run: float) -
             for _ in range(2):
                 own = 0.02 * generator.standard_normal(count) + from_run_to_run * generator.standard_normal(count)
                 own[1] += slower
-                runs.append(
-                    {f"n{k}": float(one + generator.normal()) for k, one in zip(range(count), own, strict=False)}
-                )
+                own += generator.normal()  # the run's
+                runs.append({f"n{k}": float(one) for k, one in enumerate(own)})
         return runs
 
     alarms = sum(_chance_of_columns(campaign(0.0)) < FALSE_ALARM for _ in range(300))
