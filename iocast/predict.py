@@ -723,6 +723,22 @@ def _simulated(
     return found
 
 
+def calibrated_values(
+    simulations: Simulations, platform: Fitted, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+) -> dict[str, tuple[float, list[float]]]:
+    """The forecast of a calibrated platform alone, of the phase that it was fitted to, before simple rules and ceiling:
+    by quantity its value, and that of each draw.
+
+    @raises RunError where work of others piles up in all draws"""
+    requested = workload_of(platform, None, settings, None, nodes, ranks_per_node)
+    samples, _ = _simulated(simulations, platform, requested, nodes, ranks_per_node, seed)[platform.phase]
+    factor = float(requested.settings.get("waiting_factor", 0))
+    missed = _missed(platform, True, requested.settings, samples["value"], round(nodes * ranks_per_node), factor)
+    return {
+        name: (value * math.exp(-missed[name]), samples["ensemble"][name]) for name, value in samples["value"].items()
+    }
+
+
 def _names_of(runs: Sequence[Any], phase: str) -> list[str]:
     """The quantities of a phase that some of these runs have: of a random mix one alone may lack the rarest
     operations."""

@@ -29,14 +29,14 @@ from iocast.calibrate.recipe import (
     simplest,
     without_limit,
 )
-from iocast.calibrate.search import Fit, Simulations, Target, fit_structure, remembers, whole_settings
+from iocast.calibrate.search import OVERLOADED, Fit, Simulations, Target, fit_structure, remembers, whole_settings
 from iocast.calibrate.trace import Trace
-from iocast.errors import InputError
+from iocast.errors import InputError, RunError
 from iocast.files import sha256
-from iocast.fitted import FEWEST_DEGREES
+from iocast.fitted import FEWEST_DEGREES, Fitted
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, get_path, merge, reference, set_path
-from iocast.residuals import Residuals, kind_of
+from iocast.residuals import kind_of
 from iocast.run_directory import QUANTITIES, Point, Run, switches
 from iocast.workers import Workers
 
@@ -59,6 +59,9 @@ MAX_TIED = 3
 """Structures with which a choice is tried, at most: each costs the choice's options once more."""
 NO_LIMIT_TIED = 0.5
 """The same, from which on no limit is the answer: a number of servers must show in the data."""
+ALARM = 0.25
+"""Logarithmic error of the held-out throughput from which on it is an alarm, if noise and what the smaller scales leave
+open don't explain it. Chosen by hand."""
 LEVELS_OFF = 0.5
 """Logarithmic slope of throughput between the two largest scales, below which something else than servers is short."""
 BESIDE_NO_LIMIT = 0.25
@@ -128,7 +131,7 @@ def calibrate(
         fits = search.explore(simulations)
         best = fits[0]
         usual = search.usual_misfit(simulations, best)
-        holdout = search.hold_out(simulations, best)
+        holdout = search.hold_out(simulations)
         rows = search.rows(simulations, search.build(best.options, best.values), fitting)
     search.notes += _too_rare(fitting, rows)
     document = search.build(best.options, best.values)
@@ -421,16 +424,16 @@ class _Search:
         weights = np.exp(-(scores - scores.min()) * self.facts / 2) * [self._prior(f.structure) for f in fits]
         return np.asarray(weights / weights.sum())
 
-    def hold_out(self, simulations: Simulations, best: Fit) -> dict[str, Any]:
-        """Refits the best structure without the largest scale and forecasts it: the honest error, and the discrepancy
-        scale. Scales beyond half of the largest are left out with it, if two are left without: what is measured in
-        between must not make the step that is tested smaller."""
+    def hold_out(self, simulations: Simulations) -> dict[str, Any]:
+        """Forecasts the largest scale by a calibration of the smaller ones alone, which has structure, start values,
+        noise and rivals of its own: the error of a forecast, and the discrepancy scale. Scales beyond half of the
+        largest are left out with it, if two are left without: what is measured in between must not make the step that
+        is tested smaller."""
         below = held_out_from([point.ranks for point in self.points])
-        kept = [t for t in self.targets if t.point.ranks < below]
-        if len({t.point.ranks for t in kept}) < 2:
+        smaller = [point for point in self.points if point.ranks < below]
+        if len({point.ranks for point in smaller}) < 2:
             self.notes.append("No scale could be held out; the intervals rest on assumed discrepancies.")
             return {}
-        smaller = [point for point in self.points if point.ranks < below]
         answer = {p.name: own for p, own in zip(self.points, switches(self.points), strict=True)}
         known_before = [answer[point.name] for point in smaller]
         # What was measured with a switch at no smaller scale is no forecast of it.
@@ -442,31 +445,59 @@ class _Search:
             )
             return {}
         scales = sorted({point.ranks for point in entries})
-        self.report(f"holding out {' and '.join(map(str, scales))} ranks", 1, 1)
-        fit = self._fit(simulations, best.structure, best.values, kept)
-        document = self.build(fit.options, fit.values)
-        known = self.rows(simulations, document, smaller)
-        rows = self.rows(simulations, document, entries)
-        for row in rows:
-            point = next(p for p in entries if p.name == row["point"])
-            like = [p for p in smaller if answer[p.name] == answer[point.name]]
-            missed = Residuals.of(known, {p.name: (p.ranks, p.waiting_factor) for p in like}, self.noise)
-            row["forecast"] *= math.exp(-missed.at(row["quantity"], point.ranks, point.waiting_factor))
-            row["error"] = row["forecast"] / row["measured"] - 1
-        # What the smaller scales leave open is no error of the model's.
-        generator = np.random.default_rng(self.seed)
-        drawn = [self.rows(simulations, self.build(fit.options, _drawn(fit, generator)), entries) for _ in range(DRAWS)]
-        drawn = [one for one in drawn if one]
-        for row in rows:
-            same = [
-                math.log(max(other["forecast"], 1e-9))
-                for one in drawn
-                for other in one
-                if (other["point"], other["quantity"]) == (row["point"], row["quantity"])
-            ]
-            row["spread"] = float(np.std(same, ddof=1)) if len(same) > 1 else 0.0
+        without = f"without {' and '.join(map(str, scales))} ranks"
+        alone = _Search(
+            self.recipe, smaller, self.seed, lambda name, *at: self.report(f"{without}: {name}", *at), self.trace
+        )
+        platform = alone.fitted_platform(simulations, alone.explore(simulations))
+        rows = [row for point in entries for row in self._forecast(simulations, platform, point)]
         self.backtest = self._backtest(smaller, entries, rows, answer)
-        return {"ranks": scales[-1], "scales": scales, "fitted_up_to": max(t.point.ranks for t in kept), "rows": rows}
+        return {
+            "ranks": scales[-1],
+            "scales": scales,
+            "fitted_up_to": max(point.ranks for point in smaller),
+            "structure": platform.fitted["structure"],
+            "rows": rows,
+        }
+
+    def fitted_platform(self, simulations: Simulations, fits: list[Fit]) -> Fitted:
+        """The calibrated platform, of which no scale is held out."""
+        document = self.build(fits[0].options, fits[0].values)
+        fitted = _fitted(self, fits, {}, self.rows(simulations, document, self.points), math.inf)
+        return Fitted(Path(self.recipe.family), fitted, [document], [])
+
+    def _forecast(self, simulations: Simulations, platform: Fitted, point: Point) -> list[dict[str, Any]]:
+        """Rows of a point that the calibrated platform has not seen; `spread` is what its draws leave open, as a
+        standard deviation of the logarithm. None where work of others piles up without end."""
+        from iocast.predict import calibrated_values  # which takes simulations from this package
+
+        try:
+            forecast = calibrated_values(
+                simulations, platform, whole_settings(point.first, remembers(platform.best())),
+                *point.first.placement, self.seed,
+            )  # fmt: skip
+        except RunError as error:
+            if error.code != OVERLOADED:
+                raise
+            return []
+        rows = []
+        for quantity in point.quantities():
+            if quantity not in forecast:
+                continue  # so rare that a run lacks it
+            value, drawn = forecast[quantity]
+            measured = point.value(quantity)
+            rows.append(
+                {
+                    "point": point.name,
+                    "runs": len(point.runs),
+                    "quantity": quantity,
+                    "measured": measured,
+                    "forecast": value,
+                    "error": value / measured - 1,
+                    "spread": float(np.std(np.log(np.maximum(drawn, 1e-9)), ddof=1)) if len(drawn) > 1 else 0.0,
+                }
+            )
+        return rows
 
     def _backtest(
         self, smaller: list[Point], entries: list[Point], rows: list[dict[str, Any]], answer: dict[str, Any]
@@ -482,7 +513,8 @@ class _Search:
             for p in entries
             if answer[p.name] == like
         ]
-        return blend.Backtest.of(known, held_out, rows, self.noise)
+        together = {group: reading.noise_together(self.points, kinds) for group, kinds in blend.GROUPS.items()}
+        return blend.Backtest.of(known, held_out, rows, self.noise, together)
 
     def usual_misfit(self, simulations: Simulations, best: Fit) -> float:
         """The misfit up to which measurements are explained: what systems of the family leave, or what chance alone
@@ -673,16 +705,14 @@ def _fitted(
             "high": min(p.high, value * math.exp(1.645 * min(sd, 5))),
             "unit": p.unit,
         }
-    missed = max(
-        (abs(math.log(1 + row["error"])) for row in holdout.get("rows", []) if row["quantity"] == "rate"), default=0.0
-    )
-    alarm = missed > max(0.25, 2 * search.noise["rate"])
+    missed = _missed_by_far(holdout.get("rows", []), search.noise["rate"])
+    alarm = missed > 0
     power = MISFIT_GROWTH_POWER if misfit else GROWTH_POWER
     step = max(DOUBLING, holdout["ranks"] / holdout["fitted_up_to"]) if holdout else DOUBLING
     discrepancy = _discrepancy(holdout, search.noise, misfit or alarm, _aged(search.found), step, power)
     runs = [run for point in search.points for run in point.runs]
     few = len({point.ranks for point in search.points}) < 3
-    known = search.backtest.document(misfit or alarm or few) if search.backtest else {}
+    known = search.backtest.document(misfit or alarm, few) if search.backtest else {}
     scales = sorted({point.ranks for point in search.points})
     fitted: Document = {
         "campaign": {
@@ -755,6 +785,18 @@ def _fitted(
             "the measured scales deserve less trust than even those say."
         )
     return fitted
+
+
+def _missed_by_far(rows: list[dict[str, Any]], noise: float) -> float:
+    """By how much, as a logarithm, held-out throughput was missed at most where that is an alarm: by a quarter, and by
+    more than noise and what the smaller scales left open explain (2 standard deviations); else 0."""
+    found = []
+    for row in rows:
+        error = abs(math.log1p(row["error"]))
+        deviation = math.hypot(noise / math.sqrt(row.get("runs", 1)), row["spread"])
+        if row["quantity"] == "rate" and error > max(ALARM, 2 * deviation):
+            found.append(error)
+    return max(found, default=0.0)
 
 
 def _worst(rows: list[dict[str, Any]]) -> str:

@@ -250,6 +250,21 @@ def noise(points: list[Point]) -> dict[str, float]:
     return {kind: deviation for kind, (deviation, _) in _noise(points).items()}
 
 
+def noise_together(points: Sequence[Point], kinds: Sequence[str]) -> float:
+    """Standard deviation between repeats of the mean logarithm of all quantities of these kinds: a slow run is slow in
+    all of them. Where nothing was repeated as much as one quantity is assumed to differ by."""
+    variances = []
+    for point in points:
+        names = [name for name in point.quantities() if kind_of(name) in kinds]
+        if len(point.runs) > 1 and names:
+            means = np.mean([np.log(np.maximum(point.observations(name), NS)) for name in names], axis=0)
+            variances.append((float(np.var(means, ddof=1)), len(means) - 1))
+    if variances:
+        return _pooled(variances)
+    known = noise(list(points))
+    return float(np.sqrt(np.mean([known[kind] ** 2 for kind in kinds])))
+
+
 def noise_basis(points: list[Point]) -> dict[str, str]:
     """What the noise of each kind rests on: BETWEEN_RUNS, WITHIN_RUNS or ASSUMED."""
     return {kind: basis for kind, (_, basis) in _noise(points).items()}

@@ -293,11 +293,19 @@ class Simulations:
     def at_targets(self, documents: list[Document], targets: list[Target], seed: int) -> Iterator[list[np.ndarray]]:
         """Logarithms of each candidate's values, one candidate after the other as they are done; far from all
         measurements where background work piles up without end, or can't be."""
-        platforms = [self.write(document) for document in documents]
+        return self.at([(document, targets) for document in documents], seed)
+
+    def at(self, requests: Sequence[tuple[Document, list[Target]]], seed: int) -> Iterator[list[np.ndarray]]:
+        """The same of each candidate at targets of its own."""
+        platforms = [self.write(document) for document, _ in requests]
         found = self._outcomes(
-            [(p, *t.simulation(remembers(d)), seed) for p, d in zip(platforms, documents, strict=True) for t in targets]
+            [
+                (platform, *t.simulation(remembers(document)), seed)
+                for platform, (document, targets) in zip(platforms, requests, strict=True)
+                for t in targets
+            ]
         )
-        for platform in platforms:
+        for platform, (_, targets) in zip(platforms, requests, strict=True):
             entries = [
                 t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t, t.logs) for t in targets
             ]
@@ -352,22 +360,27 @@ def fit_structure(
         """Of all of them at once, so that no core waits for another's simulation."""
         documents = [build(options, values(x)) for x in points]
         keys = [
-            kept.key(
+            kept.keys(
                 document, [(*t.simulation(remembers(document)), t.point.first.phase, t.names) for t in targets], seed
             )
             for document in documents
         ]
-        fresh = {key: document for key, document in zip(keys, documents, strict=True) if kept.get(key) is None}
-        simulated = simulations.at_targets(list(fresh.values()), targets, seed)
+        lacking: list[list[Target]] = []
+        coming: set[str] = set()
+        for of_one in keys:
+            fresh = [t for t, key in zip(targets, of_one, strict=True) if key not in coming and kept.get(key) is None]
+            lacking.append(fresh)
+            coming.update(of_one)
+        simulated = simulations.at(list(zip(documents, lacking, strict=True)), seed)
         found = []
-        for x, key in zip(points, keys, strict=True):
-            known = kept.get(key)
-            printed = next(simulated) if known is None else known
+        for x, of_one, answers in zip(points, keys, simulated, strict=True):
+            new = iter(answers)
+            printed = [known if (known := kept.get(key)) is not None else next(new) for key in of_one]
             parts = [(s - t.logs) / t.sigmas for s, t in zip(printed, targets, strict=True)]
             found.append(np.concatenate([*parts, (x - prior) / prior_sd]))
             trace.append((cost_of(found[-1]), values(x)))
-            if known is None:
-                kept.put(key, structure, values(x), trace[-1][0], printed)
+            if answers:
+                kept.put(of_one, structure, values(x), trace[-1][0], printed)
         return found
 
     def residuals(x: np.ndarray) -> np.ndarray:

@@ -19,15 +19,15 @@ Simulation = tuple[str, Mapping[str, str], int, int, str, Sequence[str]]
 
 
 class Trace:
-    """A file of one JSON object a line: `key`, `structure`, `parameters`, `cost` and the `summaries` that were
-    simulated. Who searches again with the same measurements, seed and simulator finds them there; so an interrupted
-    calibration goes on where it was.
+    """A file of one JSON object a line: `structure`, `parameters`, `cost`, and of each simulation its `keys` and
+    `summaries`. Who simulates the same again, at the same or at other measurements, finds it there; so an interrupted
+    calibration goes on where it was, and one without the largest scale takes what the whole one has simulated.
 
-    Without a file nothing is kept."""
+    Without a file it lasts as long as the object."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._known: dict[str, list[np.ndarray]] = {}
+        self._known: dict[str, np.ndarray] = {}
         self._families: dict[str, Document] = {}
         self._simulator = program_hash(["iocast-sim"], sources_of("iocast.calibrate.search"))
         if file is None or not file.is_file():
@@ -36,22 +36,26 @@ class Trace:
         for number, line in enumerate(text.splitlines(), start=1):
             try:
                 entry = strict.parse_json(line, file, number)
-                self._known[str(entry["key"])] = [np.array(values, dtype=float) for values in entry["summaries"]]
+                self._known |= {
+                    str(key): np.array(values, dtype=float)
+                    for key, values in zip(entry["keys"], entry["summaries"], strict=True)
+                }
             except (ValueError, KeyError, TypeError):
                 continue  # it was being written when the search ended
         if text and not text.endswith("\n"):
             self._append("\n")
 
-    def key(self, document: Document, rows: Sequence[Simulation], seed: int) -> str:
-        """Hash of everything that the simulations of a candidate depend on: its platform with all that it extends,
+    def keys(self, document: Document, rows: Sequence[Simulation], seed: int) -> list[str]:
+        """Hash of everything that each simulation of a candidate depends on: its platform with all that it extends,
         question, seed, simulator and the sources that read its answers."""
         own = {key: value for key, value in document.items() if key != "extends"}
-        platform = merge(self._family(str(document["extends"])), own) if "extends" in document else own
-        questions = [
-            [workload_hash(workload, settings), nodes, per_node, phase, names]
+        platform = platform_hash(merge(self._family(str(document["extends"])), own) if "extends" in document else own)
+        return [
+            content_hash(
+                [self._simulator, platform, workload_hash(workload, settings), nodes, per_node, phase, names, seed]
+            )
             for workload, settings, nodes, per_node, phase, names in rows
         ]
-        return content_hash([self._simulator, platform_hash(platform), questions, seed])
 
     def _family(self, name: str) -> Document:
         """Read once a search: its content is that of the whole search."""
@@ -59,21 +63,21 @@ class Trace:
             self._families[name] = whole({"extends": name})
         return self._families[name]
 
-    def get(self, key: str) -> list[np.ndarray] | None:
+    def get(self, key: str) -> np.ndarray | None:
         return self._known.get(key)
 
     def put(
         self,
-        key: str,
+        keys: Sequence[str],
         structure: dict[str, str],
         parameters: dict[str, float],
         cost: float,
         summaries: Sequence[np.ndarray],
     ) -> None:
-        self._known[key] = list(summaries)
+        self._known |= dict(zip(keys, summaries, strict=True))
         if self._file is not None:
             entry = {
-                "key": key,
+                "keys": list(keys),
                 "structure": structure,
                 "parameters": parameters,
                 "cost": cost,

@@ -172,7 +172,7 @@ def test_a_candidates_key_holds_the_family_that_it_extends(tmp_path: Path) -> No
         } | changed_question
         document = {"schema_version": 1, "extends": str(family), "demands": {"net": "10us"}}
         questions = [("md-workbench", question["settings"], 1, question["ranks"], question["phase"], question["names"])]
-        return Trace(None).key(document, questions, question["seed"])
+        return Trace(None).keys(document, questions, question["seed"])[0]
 
     before = key(FAMILY)
     assert key("# a comment\n" + FAMILY) == before

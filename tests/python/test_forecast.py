@@ -128,7 +128,7 @@ def test_an_interrupted_calibration_goes_on_where_it_was(
     nothing is taken."""
     tried = fitted.with_suffix(".search.jsonl").read_text().splitlines(keepends=True)
     entries = [json.loads(line) for line in tried]
-    assert len({entry["key"] for entry in entries}) == len(entries) and {
+    assert len({tuple(entry["keys"]) for entry in entries}) == len(entries) and {
         entry["structure"]["lock"] for entry in entries
     } == {"none", "journal"}
     (tmp_path / "again.search.jsonl").write_text("".join(tried[:-3]) + tried[-3][:50])
@@ -137,8 +137,8 @@ def test_an_interrupted_calibration_goes_on_where_it_was(
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "again.yaml").read_text() == fitted.read_text()
     after = (tmp_path / "again.search.jsonl").read_text().splitlines()
-    assert len(after) == len(tried) + 1 and [json.loads(line)["key"] for line in after[-3:]] == [
-        entry["key"] for entry in entries[-3:]
+    assert len(after) == len(tried) + 1 and [json.loads(line)["keys"] for line in after[-3:]] == [
+        entry["keys"] for entry in entries[-3:]
     ]
 
 

@@ -117,7 +117,7 @@ def test_who_appends_keeps_what_was_whole(tmp_path_factory: pytest.TempPathFacto
         with suppress(RunError):
             trace = Trace(search)
             for number in range(50):
-                trace.put(str(number), {}, {}, 1.0, [np.full(40, float(number))])
+                trace.put([str(number)], {}, {}, 1.0, [np.full(40, float(number))])
                 made["search"] += 1
         with suppress(RunError), Store(memory) as store:
             for number in range(50):
@@ -129,7 +129,7 @@ def test_who_appends_keeps_what_was_whole(tmp_path_factory: pytest.TempPathFacto
     trace = Trace(search)
     found = [number for number in range(50) if trace.get(str(number)) is not None]
     assert found in (list(range(made["search"])), list(range(made["search"] + 1)))  # all of a line but its end may fit
-    trace.put("next", {}, {}, 1.0, [np.zeros(2)])
+    trace.put(["next"], {}, {}, 1.0, [np.zeros(2)])
     assert Trace(search).get("next") is not None
     with Store(memory) as store:
         kept = store.get(map(str, range(50)))
