@@ -175,8 +175,8 @@ def _require_fitted(document: Document, file: Path) -> None:
             )
 
 
-FEWEST_DEGREES = 2
-"""Of Student's t, for a discrepancy that rests on one value or on none."""
+FEWEST_DEGREES = 1
+"""Of Student's t, for a discrepancy that rests on one value."""
 
 
 def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, float]:

@@ -33,7 +33,7 @@ from iocast.calibrate.search import OVERLOADED, Fit, Simulations, Target, fit_st
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.files import sha256
-from iocast.fitted import FEWEST_DEGREES, Fitted
+from iocast.fitted import Fitted
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import kind_of
@@ -76,6 +76,11 @@ FAMILY_DISCREPANCY = {"rate": 0.01, "q50": 0.01, "q75": 0.01, "q95": 0.01, "q99"
 FAMILY_WORTH = 4
 """As many values of a system's own: the scaled inverse chi-square prior of a variance (Gelman et al., Bayesian Data
 Analysis, 3rd edition, section 2.6). Chosen on the systems of validation/blind (seed 5)."""
+REFUTED = 2.0
+"""Standard deviations beyond which a held-out error refutes the prior of a family's systems: of that prior, the noise
+and the spread that the smaller scales left open."""
+UNCHECKED_DEGREES = 2
+"""Degrees of freedom of a discrepancy that no held-out value backs."""
 MISFIT_FLOOR = {"rate": 0.03, "q50": 0.05, "q75": 0.05, "q95": 0.05, "q99": 0.08, "max": 0.15}
 """The same where the calibration is a misfit: the held-out scale may have come out well by chance. Chosen by hand."""
 UNCHECKED_DISCREPANCY = {"rate": 0.12, "q50": 0.2, "q75": 0.2, "q95": 0.2, "q99": 0.3, "max": 0.6}
@@ -892,25 +897,31 @@ def _discrepancy(
 ) -> dict[str, tuple[float, float]]:
     """By kind of quantity, standard deviation of the logarithm of a forecast's own error at `step` times the fitted
     scales, with what the system ages within a run, and its degrees of freedom. It is what the held-out scale was missed
-    by, less what the mean of its repeats is uncertain by and what the smaller scales had left open; for a system of the
-    family together with what is known of those, for a stranger (a misfit, or what was held out was missed by far), of
-    whose kind nothing is known, that alone, and never below a floor, which counts as one value more. What is known
-    beforehand is known of a doubling; it grows with the step as all discrepancies do (`power`)."""
+    by, less what the mean of its repeats is uncertain by and what the smaller scales had left open. For a system of the
+    family what is known of those counts too, unless the held-out scale refutes it; for a stranger (a misfit, or what
+    was held out was missed by far), of whose kind nothing is known, that alone, or a floor that counts as one value
+    more. A value beside which much was open tells little of the model's own error (Fisher's information of a
+    variance beside another). What is known beforehand is known of a doubling; it grows with the step as all
+    discrepancies do (`power`)."""
     result: dict[str, tuple[float, float]] = {}
     known = (math.log(step) / math.log(DOUBLING)) ** power
     for kind, unchecked in UNCHECKED_DISCREPANCY.items():
         rows = [row for row in holdout.get("rows", []) if kind_of(row["quantity"]) == kind and row["error"] > -1]
         if not rows:
-            result[kind] = math.hypot(unchecked, aged), FEWEST_DEGREES
+            result[kind] = math.hypot(unchecked, aged), UNCHECKED_DEGREES
             continue
-        beyond = [
-            math.log(1 + row["error"]) ** 2 - row["spread"] ** 2 - noise[kind] ** 2 / row.get("runs", 1) for row in rows
-        ]
-        seen, own = max(0.0, float(np.mean(beyond))), independent_values(rows)
-        if stranger:
-            square, degrees = max((MISFIT_FLOOR[kind] * known) ** 2, seen), 1 + own
+        missed = float(np.mean([math.log1p(row["error"]) ** 2 for row in rows]))
+        chance = float(np.mean([row["spread"] ** 2 + noise[kind] ** 2 / row.get("runs", 1) for row in rows]))
+        seen, own = max(0.0, missed - chance), independent_values(rows)
+        floor, family = (MISFIT_FLOOR[kind] * known) ** 2, (FAMILY_DISCREPANCY[kind] * known) ** 2
+        if stranger and seen <= floor:
+            square, degrees = floor, 1 + own
+        elif stranger or missed > REFUTED**2 * (family + chance):
+            # Errors that are not wholly alike are rarely all small: their mean square is surer than of `own` values.
+            square, degrees = seen, own + 1 - 1 / len(rows)
         else:
+            own *= (seen / (seen + chance)) ** 2 if seen else 0.0
             degrees = FAMILY_WORTH + own
-            square = (FAMILY_WORTH * (FAMILY_DISCREPANCY[kind] * known) ** 2 + own * seen) / degrees
+            square = (FAMILY_WORTH * family + own * seen) / degrees
         result[kind] = math.hypot(math.sqrt(square), aged), degrees
     return result

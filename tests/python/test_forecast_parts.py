@@ -138,13 +138,15 @@ def held_out(errors: np.ndarray, runs: int = 1, points: int = 1) -> dict[str, An
     }
 
 
-@pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.9), (0.5, 0.88), (0.8, 0.84)])
-def test_errors_that_share_a_cause_are_no_independent_values(correlation: float, least: float) -> None:
+@pytest.mark.parametrize(
+    ("rows", "correlation", "least"), [(1, 0.0, 0.9), (8, 0.0, 0.9), (8, 0.5, 0.88), (8, 0.8, 0.84)]
+)
+def test_errors_that_share_a_cause_are_no_independent_values(rows: int, correlation: float, least: float) -> None:
     """How often the 90 % interval of a stranger's next forecast holds, at the distance of the held-out one, when its
-    eight rows have this correlation."""
+    rows have this correlation."""
     generator, hits, tries = np.random.default_rng(0), 0, 3000
     for _ in range(tries):
-        common, own = generator.standard_normal(), generator.standard_normal(8)
+        common, own = generator.standard_normal(), generator.standard_normal(rows)
         errors = 0.3 * (math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own)
         deviation, degrees = fit._discrepancy(held_out(errors), QUIET, True, 0.0)["q50"]
         hits += abs(0.3 * generator.standard_normal()) < float(stdtrit(degrees, 0.95)) * deviation
