@@ -63,13 +63,14 @@ def _read_json(source: Source) -> list[Record]:
     found = [(line, value) for line, value in source.json_values() if "fio version" in value]
     if not found:
         raise source.refuse_cut("the whole document with 'fio version'")
-    records, ended = [], []
+    records: list[Record] = []
+    ended = []
     begin = 1
     for line, value in found:
         if why := _ended(source, begin, line, value):
             ended.append(why)
         else:
-            records.append(_read_one(source, line, value))
+            records += _read_one(source, line, value)
         begin = line
     if not records:
         raise ended[0]
@@ -83,7 +84,7 @@ def _read_json(source: Source) -> list[Record]:
 
 def _jobs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     return document.get("jobs") or [
-        job for job in document.get("client_stats") or [] if job.get("jobname") != "All clients"
+        job for job in document.get("client_stats") or [] if job.get("jobname") != fio_text.TOGETHER
     ]
 
 
@@ -130,7 +131,8 @@ def _seconds(text: Any) -> float | None:
     return int(found[1]) * units[found[2]] if found else None
 
 
-def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
+def _read_one(source: Source, line: int, document: dict[str, Any]) -> list[Record]:
+    """A run for each number of ranks: groups of one job file may have different ones."""
     jobs = _jobs(document)
     if not jobs:
         raise source.refuse(line, "there are no jobs in it ('jobs' or 'client_stats')")
@@ -139,42 +141,56 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
     for job in jobs:
         groups.setdefault(int(job.get("groupid", 0)), []).append(job)
     lines = _job_lines(source, line, jobs)
-    phases = [
-        phase
+    found = [
+        (group, phase)
         for _, group in sorted(groups.items())
         if (phase := _phase(source, lines[id(group[0])], group, shared)) is not None
     ]
-    if not phases:
+    if not found:
         raise source.refuse(
             line, f"the jobs '{', '.join(str(job.get('jobname', 'job')) for job in jobs)}' did no operation"
         )
-    record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"))
-    if len(phases) < len(groups):
-        record.warnings.append("Groups of jobs that did no operation are left out.")
-    numbers = [_processes(group, shared) for group in groups.values()]
-    record.ranks = None if None in numbers else max(number for number in numbers if number is not None)
+    place_one_after_the_other([phase for _, phase in found])
+    numbers = [_processes(group, shared) for group, _ in found]
+    if None in numbers:
+        numbers = [None] * len(found)
+    records = []
+    for ranks in dict.fromkeys(numbers):
+        own = [one for one, number in zip(found, numbers, strict=True) if number == ranks]
+        record = _record(source, line, document, ranks, own, shared)
+        record.name = "fio" if len(set(numbers)) == 1 else f"n{ranks}"
+        records.append(record)
+    if len(found) < len(groups):
+        records[0].warnings.append("Groups of jobs that did no operation are left out.")
+    return records
+
+
+def _record(
+    source: Source,
+    line: int,
+    document: dict[str, Any],
+    ranks: int | None,
+    found: list[tuple[list[dict[str, Any]], Phase]],
+    shared: Mapping[str, Any],
+) -> Record:
+    """The run of groups with one number of ranks, of which each is a phase."""
+    phases = [phase for _, phase in found]
+    record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"), ranks=ranks)
     record.origin = {"ranks": source.at(line), "nodes": source.at(line), "parameters": source.at(line)}
-    hosts = {job.get("hostname") for job in jobs if job.get("hostname")}
+    hosts = {job.get("hostname") for group, _ in found for job in group if job.get("hostname")}
     record.nodes = len(hosts) or 1
-    if record.ranks is None:
+    if ranks is None:
         record.missing["ranks"] = (
             "group_reporting has put more jobs into one entry than its numjobs says (job_runtime exceeds the runtimes)"
         )
-    elif record.ranks % record.nodes:
+    elif ranks % record.nodes:
         record.nodes = None
-    options = {**shared, **(jobs[0].get("job options") or {})}
-    record.parameters = {str(k): v for k, v in options.items()}
+    fio_text.put_options(record, [{**shared, **(group[0].get("job options") or {})} for group, _ in found])
     if "timestamp_ms" in document:
         record.started = None
         record.missing["started"] = "fio prints the time of its end only."
         ended = datetime.fromtimestamp(document["timestamp_ms"] / 1000, timezone.utc)
         record.environment = {"hosts": sorted(hosts), "ended": ended.isoformat().replace("+00:00", "Z")}
-    depth = int(str(options.get("iodepth", "1")) or 1)
-    if depth > 1:
-        record.warnings.append(
-            f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than "
-            "ranks."
-        )
     if any(op in ("pread", "pwrite", "trim") for phase in phases for op in phase.latency) and not any(
         phase.more["latency_of"] == "total" for phase in phases
     ):
@@ -197,7 +213,6 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> Record:
         "phases[].slowest": "fio's JSON has no single operations.",
         "phases[].start_seconds": "fio prints no start of a group; groups are placed one after the other.",
     }
-    place_one_after_the_other(phases)
     return record
 
 
@@ -222,13 +237,21 @@ def _key_line(source: Source, line: int, *keys: str) -> int:
 def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int | None:
     """Number of jobs of a group; None where one entry of group_reporting holds several sections.
 
-    The options of such an entry are those of the first section, and its job_runtime is the sum over all jobs."""
-    first = {**shared, **(group[0].get("job options") or {})}
-    if len(group) > 1 or str(first.get("group_reporting", "0")) == "0":
-        return len(group)
-    number = int(first.get("numjobs", 1))
-    longest = sum(float(group[0][way].get("runtime") or 0) for way in OPERATIONS if isinstance(group[0].get(way), dict))
-    return number if float(group[0].get("job_runtime") or 0) <= number * (1.05 * longest + 100) else None
+    With group_reporting a host has one entry. Its options are those of the first section, and its job_runtime is the
+    sum over all jobs."""
+    total = 0
+    for host in {job.get("hostname") for job in group}:
+        own = [job for job in group if job.get("hostname") == host]
+        first = {**shared, **(own[0].get("job options") or {})}
+        if len(own) > 1 or str(first.get("group_reporting", "0")) == "0":
+            total += len(own)
+            continue
+        number = int(first.get("numjobs", 1))
+        longest = sum(float(own[0][way].get("runtime") or 0) for way in OPERATIONS if isinstance(own[0].get(way), dict))
+        if float(own[0].get("job_runtime") or 0) > number * (1.05 * longest + 100):
+            return None
+        total += number
+    return total
 
 
 def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mapping[str, Any]) -> Phase | None:

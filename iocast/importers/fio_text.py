@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from iocast.errors import InputError
@@ -36,6 +37,8 @@ ISSUED = re.compile(r"^\s+issued\s*(?:rwts?|r/w/d)?\s*: total=(?:r=)?(\d+)[,/](?
 ENDED_EARLY = re.compile(r"^fio: terminating on signal")
 """What fio prints before the results of a run that a signal ended. One that was killed has none."""
 CLOSED = re.compile(r"^Run status group (\d+) \(")
+TOGETHER = "All clients"
+"""Name under which fio's client prints the sum over its servers."""
 SYNC = re.compile(r"^\s+fsync/fdatasync/sync_file_range")
 UNITS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
 LETTERS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
@@ -54,12 +57,13 @@ def tag(title: str) -> str:
 
 
 def read(source: Source) -> list[Record]:
-    records, ended = [], []
+    records: list[Record] = []
+    ended = []
     for first, last in _runs(source):
         if why := _ended(source, first, last):
             ended.append(why)
-        elif (record := _read_run(source, first, last)) is not None:
-            records.append(record)
+        else:
+            records += _resultsrun(source, first, last)
     if not records and ended:
         raise ended[0]
     if records:
@@ -99,7 +103,7 @@ def _runs(source: Source) -> list[tuple[int, int]]:
     return list(zip(begins, [*(begin - 1 for begin in begins[1:]), len(source.lines)], strict=True))
 
 
-def _read_run(source: Source, first: int, last: int) -> Record | None:
+def _resultsrun(source: Source, first: int, last: int) -> list[Record]:
     jobs: list[dict[str, Any]] = []
     request: dict[str, dict[str, str]] = {}
     version = None
@@ -116,32 +120,48 @@ def _read_run(source: Source, first: int, last: int) -> Record | None:
         elif jobs:
             _add_line(source, number, line, jobs[-1])
     closed = {found[1] for line in source.lines[first - 1 : last] if (found := CLOSED.match(line))}
+    jobs = [job for job in jobs if job["name"] != TOGETHER]
     whole = [job for job in jobs if job["issued"] is not None and job["ways"]]
     if not whole or {job["group"] for job in jobs} - closed:
-        return None
+        return []
     groups: dict[int, list[dict[str, Any]]] = {}
     for job in whole:
         groups.setdefault(int(job["group"]), []).append(job)
-    phases = [_phase(source, group, request) for _, group in sorted(groups.items())]
-    record = Record("fio", "fio", phases, version=version)
-    record.ranks = max(sum(int(job["jobs"]) for job in group) for group in groups.values())
-    hosts = {job["host"] for job in whole if job["host"]}
-    record.nodes = len(hosts) or 1
-    record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(whole[0]["line"]))
-    options = request.get(whole[0]["name"]) or next(iter(request.values()), {})
-    record.parameters = dict(options)
-    _add_words(record, options, len(whole) < len(jobs))
-    place_one_after_the_other(phases)
-    return record
+    results = [(group, _phase(source, group, request)) for _, group in sorted(groups.items())]
+    place_one_after_the_other([phase for _, phase in results])
+    numbers = [sum(int(job["jobs"]) for job in group) for group, _ in results]
+    records = []
+    for ranks in dict.fromkeys(numbers):
+        own = [one for one, number in zip(results, numbers, strict=True) if number == ranks]
+        name = "fio" if len(set(numbers)) == 1 else f"n{ranks}"
+        record = Record(name, "fio", [phase for _, phase in own], version=version, ranks=ranks)
+        record.nodes = len({job["host"] for group, _ in own for job in group if job["host"]}) or 1
+        record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(own[0][0][0]["line"]))
+        default = next(iter(request.values()), {})
+        put_options(record, [request.get(group[0]["name"]) or default for group, _ in own])
+        _add_words(record, len(whole) < len(jobs))
+        records.append(record)
+    return records
 
 
-def _add_words(record: Record, options: dict[str, str], cut: bool) -> None:
-    if int(options.get("iodepth", 1)) > 1:
-        depth = options["iodepth"]
+def put_options(record: Record, options: list[Mapping[str, Any]]) -> None:
+    """Options that all phases of a run have are its parameters; each phase has those that differ, and a warning says
+    how many requests were in flight."""
+    first = options[0]
+    alike = {k for k in first if all(k in own and own[k] == first[k] for own in options)}
+    record.parameters = {str(k): v for k, v in first.items() if k in alike}
+    for phase, own in zip(record.phases, options, strict=True):
+        if differing := {str(k): v for k, v in own.items() if k not in alike}:
+            phase.more["options"] = differing
+    depth = max(int(str(own.get("iodepth", "1")) or 1) for own in options)
+    if depth > 1:
         record.warnings.append(
             f"Each job kept up to {depth} requests in flight (iodepth), so there were more requests at a time than "
             "ranks."
         )
+
+
+def _add_words(record: Record, cut: bool) -> None:
     if any(phase.more["latency_of"] == "completion" for phase in record.phases):
         record.warnings.append(
             "Latencies are fio's completion latencies: without the time to submit; lat_percentiles=1 would keep the "

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from iocast.errors import InputError
 from iocast.importers import Importer, ior, mdtest
-from iocast.importers.record import Phase, Record, place_one_after_the_other
+from iocast.importers.record import AGREEMENT, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source, directories_below
 
 RESULT = re.compile(
@@ -274,6 +274,11 @@ def _add_details(record: Record, ini: configparser.ConfigParser, source: Source)
         if ini.get(phase.name, "total-files", fallback="").isdigit():
             phase.more["counted"] = {"operations": ini.getint(phase.name, "total-files"), "seconds": None}
             phase.origin["counted"] = source.at(_line_of(source, phase.name, "total-files"))
+        try:
+            last = datetime.strptime(ini.get(phase.name, "t_end", fallback=""), "%Y-%m-%d %H:%M:%S")
+            record.elapsed = (last - (first or last)).total_seconds(), source.at(_line_of(source, phase.name, "t_end"))
+        except ValueError:
+            pass
     if first is not None:
         record.started = first.isoformat()
         record.missing["started (zone)"] = "IO500 prints the local time without its zone."
@@ -308,6 +313,8 @@ def _add_outputs(record: Record, directory: Path) -> None:
         tool = mdtest if name.startswith("mdtest") else ior
         try:
             own = tool.read([source])[0] if tool.recognises(source) else None
+            if own is not None:
+                own.settle()
         except InputError as error:  # what says how many processes ran may be whole all the same
             record.warnings.append(f"The output of a phase is left out but for its placement: {error}")
             if launch := LAUNCHED.search(source.text):
@@ -322,6 +329,7 @@ def _add_outputs(record: Record, directory: Path) -> None:
         phase = next((p for p in record.phases if p.name == name), None)
         if phase is not None:
             _add_output(phase, own)
+            record.warnings += [sentence for sentence in own.warnings if phase.more.get("printed_rate")]
     if record.ranks is not None:
         votes = Counter({place: n for place, n in votes.items() if place[0] == record.ranks})
     if len({place[0] for place in votes}) > 1:
@@ -373,6 +381,10 @@ def _add_output(phase: Phase, own: Record) -> None:
     }
     if same.bytes is not None:
         phase.more["counted"]["bytes"] = same.bytes
+    printed = same.more.get("printed_rate")
+    if printed and phase.rate and same.rate and abs(phase.rate / printed - 1) < AGREEMENT:
+        phase.rate, phase.more["printed_rate"] = same.rate, phase.rate
+        phase.origin["printed_rate"], phase.origin["rate"] = phase.origin[""], same.origin["rate"]
     if (
         phase.rate
         and phase.seconds

@@ -130,6 +130,7 @@ def _read_document(source: Source, line: int, document: Mapping[str, Any]) -> li
         )
         record = _record(document.get("Version"), document.get("Command line"), options, tasks)
         record.started = _started(test.get("StartTime") or document.get("Began"))
+        record.elapsed = _elapsed(document.get("Began"), document.get("Finished"), source.at(line))
         repeats: dict[str, int] = {}
         for result in _flat(test.get("Results")):
             access = str(result.get("access"))
@@ -227,6 +228,11 @@ def _read_run(source: Source, lines: list[str], first: int) -> list[Record]:
             records.append(_text_record(source, version, first, options, at))
         elif re.match(r"^(Max |Summary of all tests|Operation )", line):
             columns = []  # rows of the closing summary begin with the operation too
+        elif found := CLOSING.match(line):
+            for record in records:
+                record.elapsed = _elapsed(
+                    options.get("began", options.get("run began")), line[found.end() :], source.at(number)
+                )
         elif not columns:
             if found := OPTION.match(line):
                 options[found[1].lower()], at[found[1].lower()] = found[2], number
@@ -339,6 +345,15 @@ def _started(text: Any) -> str | None:
         return datetime.strptime(" ".join(str(text).split()), "%a %b %d %H:%M:%S %Y").isoformat()
     except ValueError:
         return str(text) if text else None
+
+
+def _elapsed(began: Any, finished: Any, where: str) -> tuple[float, str] | None:
+    """Seconds between the two, where both are times of day with their date."""
+    try:
+        begin, end = (datetime.fromisoformat(str(_started(text))) for text in (began, finished))
+    except ValueError:
+        return None
+    return (end - begin).total_seconds(), where
 
 
 def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) -> Record:

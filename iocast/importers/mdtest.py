@@ -287,6 +287,7 @@ def _count(launch: _Launch, table: _Table, name: str, items: int | None, phase: 
     if name.endswith("creation") and not name.startswith("Tree") and table.stonewalls:
         # Directories are made before files, each with a line of its own.
         position = -1 if name.startswith("File") else 0
+        phase.requested = table.items
         most, line = table.stonewalls[position]
         number, where = most * table.tasks, f"{source.at(line)} (items of the longest rank x {table.tasks} tasks)"
     elif items is not None:
@@ -356,6 +357,9 @@ def _record(launch: _Launch, tasks: int) -> Record:
         record.command = Source.words(command[1][1])
         record.parameters = _parameters(record.command)
         record.origin["parameters"] = record.origin["command"] = source.at(command[0])
+    if (seconds := launch.seconds()) is not None:
+        finished = launch.find(FINISHED)
+        record.elapsed = seconds, source.at(finished[0] if finished else launch.number)
     if started := launch.find(STARTED):
         record.started = _moment(started[1][1]).isoformat()
         record.origin["started"] = source.at(started[0])

@@ -89,6 +89,7 @@ class Phase:
     balance: float | None = None
     timeline: dict[str, Any] | None = None
     slowest: list[dict[str, Any]] | None = None
+    requested: int | None = None  # operations that were to be made, where fewer were and a rate may be of these
     more: dict[str, Any] = field(default_factory=dict)  # further keys of the phase
     origin: dict[str, str] = field(default_factory=dict)
     """Where numbers come from ("FILE:LINE", in words when derived), by key with dots between levels; "" is all
@@ -198,6 +199,8 @@ class Record:
         default_factory=dict
     )  # as Phase.origin, of ranks, nodes, started, command and parameters
     facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, settings of others
+    elapsed: tuple[float, str] | None = None
+    """Seconds between the start and the end that the file prints, to the second, and where they stand."""
 
     def complete(self, format_: str, sources: Sequence[Source], answer: Mapping[str, Any]) -> None:
         """Adds what the user stated; refuses a record without the necessary parts."""
@@ -228,6 +231,7 @@ class Record:
             )
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
+        self.settle()
         self.label = str(answer.get("label") or self.label or self.name)
         files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
         self.imported = {
@@ -239,6 +243,72 @@ class Record:
         if self.facts:
             self.imported["facts"] = self.facts
         self._require_possible(where)
+
+    def settle(self) -> None:
+        """Compares the phases with one another's numbers: rate x time with counts, and times with the elapsed time.
+
+        A rate of the operations requested becomes that of those made where the elapsed time says so; what else
+        contradicts itself is a warning."""
+        self._settle_requested()
+        for phase in self.phases:
+            for unit, rate, count in (
+                ("operations", phase.rate, phase.operations),
+                ("bytes", phase.bytes_per_second, phase.bytes),
+            ):
+                if rate and count and phase.seconds and not _near(rate * phase.seconds, count, max(1, rate * 1e-3)):
+                    self._warn_once(
+                        f"{self._where(phase)}: {phase.name} has {rate:.6g} {unit} a second in {phase.seconds:.6g} s, "
+                        f"and {count} {unit}: these contradict each other, and only a look at the file tells which is "
+                        "wrong."
+                    )
+        if self.elapsed is None:
+            return
+        elapsed, where = self.elapsed
+        total = sum(phase.seconds or 0 for phase in self.phases)
+        if total > elapsed + _slack(elapsed):
+            self._warn_once(
+                f"{where}: the times of the phases add up to {total:.6g} s, and from its start to its end the file's "
+                f"own clock counts {elapsed:g} s: one of two clocks is wrong. By the latter, rates are "
+                f"{total / max(elapsed, 1):.3g} times as high or more."
+            )
+
+    def _settle_requested(self) -> None:
+        doubtful = [p for p in self.phases if p.requested and p.operations and p.rate and p.requested > p.operations]
+        if not doubtful or self.elapsed is None:
+            return
+        elapsed, where = self.elapsed
+        others = sum(p.seconds or 0 for p in self.phases if p not in doubtful)
+        as_requested, as_made = (
+            others + sum((n or 0) / (p.rate or 1) for p, n in ((p, getattr(p, key)) for p in doubtful))
+            for key in ("requested", "operations")
+        )
+        if as_requested > elapsed + _slack(elapsed) or abs(as_made - elapsed) <= _slack(elapsed):
+            return
+        sure = abs(as_requested - elapsed) <= _slack(elapsed)
+        for phase in doubtful:
+            assert phase.rate and phase.requested and phase.operations
+            seconds = phase.requested / phase.rate
+            rate = phase.operations / seconds
+            text = (
+                f"{self._where(phase)}: the printed rate of {phase.name}, {phase.rate:.6g} /s, is of the "
+                f"{phase.requested} operations requested. {phase.operations} were made"
+            )
+            if not sure:
+                self._warn_once(f"{text.replace(', is of', ', may be of')}, which is {rate:.6g} /s in the same time.")
+                continue
+            self._warn_once(f"{text} in the {elapsed:g} s from start to end ({where}): {rate:.6g} /s is imported.")
+            phase.more["printed_rate"], phase.rate, phase.seconds, phase.requested = phase.rate, rate, seconds, None
+            phase.origin["printed_rate"] = phase.origin.get("rate", phase.origin.get("", ""))
+            phase.origin["seconds"] = f"{phase.origin['printed_rate']} (operations requested / printed rate)"
+            phase.origin["rate"] = f"{phase.origin.get('operations', '')} (operations made / time)"
+
+    @staticmethod
+    def _where(phase: Phase) -> str:
+        return phase.origin.get("", "").partition(" ")[0]
+
+    def _warn_once(self, sentence: str) -> None:
+        if sentence not in self.warnings:
+            self.warnings.append(sentence)
 
     def _require_possible(self, path: Path) -> None:
         """@raises InputError for a number that can't be, with the line that prints it"""
@@ -305,6 +375,19 @@ class Record:
             "status": "complete",
             "phases": [phase.as_json() for phase in self.phases],
         }
+
+
+AGREEMENT = 0.05
+"""Share by which rate times time may differ from a count, and times from the elapsed time."""
+
+
+def _near(value: float, count: float, least: float) -> bool:
+    return abs(value - count) <= max(AGREEMENT * count, least)
+
+
+def _slack(elapsed: float) -> float:
+    """Seconds by which an elapsed time of whole seconds may lie beside the times of its phases."""
+    return max(2.0, AGREEMENT * elapsed)
 
 
 OPTION = "option"

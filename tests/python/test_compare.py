@@ -435,7 +435,7 @@ def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
 
 def test_imported_runs_are_compared_as_far_as_they_tell(tmp_path: Path) -> None:
     sample = REPOSITORY / "tests" / "samples" / "fio" / "two-groups.json"
-    (run,) = import_files([sample], tmp_path / "run")
+    run, _ = import_files([sample], tmp_path / "run")
     point = compare(run, run)["points"][0]
     assert (
         point["method"] == "none"

@@ -38,7 +38,7 @@ def run(simulate: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An imported run, in which much is missing."""
-    (path,) = import_files([SAMPLES / "fio" / "two-groups.json"], tmp_path_factory.mktemp("export") / "fio")
+    path, _ = import_files([SAMPLES / "fio" / "two-groups.json"], tmp_path_factory.mktemp("export") / "fio")
     return path
 
 

@@ -201,6 +201,10 @@ def test_elbencho(tmp_path: Path) -> None:
     )
 
 
+def all_imported(out: Path, *files: Path) -> list[dict[str, Any]]:
+    return [json.loads((path / "run.json").read_text()) for path in import_files(files, out)]
+
+
 @pytest.mark.needs("tools")
 def test_fio(tmp_path: Path) -> None:
     """What is here now: two jobs at a time, then one."""
@@ -224,9 +228,12 @@ def test_fio(tmp_path: Path) -> None:
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     fio = json.loads((tmp_path / "fio.json").read_text())
-    run = imported(tmp_path / "run", tmp_path / "fio.json")
-    mixed, later = run["phases"]
-    assert run["placement"]["ranks"] == 2 and (mixed["name"], later["name"]) == ("mixed", "later")
+    runs = all_imported(tmp_path / "runs", tmp_path / "fio.json")
+    (mixed,), (later,) = (run["phases"] for run in runs)
+    assert [run["placement"]["ranks"] for run in runs] == [2, 1] and (mixed["name"], later["name"]) == (
+        "mixed",
+        "later",
+    )
     entries = [job["read"] for job in fio["jobs"] if job["jobname"] == "mixed"]
     latency = mixed["latency"]["pread"]
     assert (
@@ -550,8 +557,8 @@ def test_a_run_that_ended_before_its_end_is_not_whole(tmp_path: Path, case: str)
     assert not (tmp_path / "run").exists()
     if "by an error" in case or "before its time" in case:
         (tmp_path / "both").write_text(damage(whole) + whole)
-        document = imported(tmp_path / "kept", tmp_path / "both")
-        assert any("is left out" in warning for warning in document["warnings"])
+        documents = all_imported(tmp_path / "kept", tmp_path / "both")
+        assert any("is left out" in warning for document in documents for warning in document["warnings"])
 
 
 AFTERWARDS = (
@@ -593,13 +600,14 @@ def test_fio_that_may_end_before_its_time_is_whole(tmp_path: Path, options: dict
     given = "".join(f'"{name}" : "{value}", ' for name, value in options.items())
     text = (SAMPLES / "fio" / "two-groups.json").read_text()
     (tmp_path / "one").write_text(text.replace('"job options" : {', f'"job options" : {{{given}"runtime" : "1h",', 1))
-    assert imported(tmp_path / "run", tmp_path / "one")["phases"]
+    assert all_imported(tmp_path / "run", tmp_path / "one")
 
 
 def test_fio_that_counts_errors_and_goes_on_is_whole(tmp_path: Path) -> None:
     text = (SAMPLES / "fio" / "two-groups.json").read_text().replace('"error" : 0', '"error" : 5, "total_err" : 3', 1)
     (tmp_path / "one").write_text(text)
-    assert sum(phase["errors"] for phase in imported(tmp_path / "run", tmp_path / "one")["phases"]) == 3
+    runs = all_imported(tmp_path / "run", tmp_path / "one")
+    assert sum(phase["errors"] for run in runs for phase in run["phases"]) == 3
 
 
 PYTHON = re.compile(

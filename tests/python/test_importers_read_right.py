@@ -143,10 +143,10 @@ def test_a_run_that_was_cut_off_costs_no_other(sample: Path, tmp_path: Path) -> 
 def test_two_json_documents_of_fio_are_two_runs(tmp_path: Path) -> None:
     one = (SAMPLES / "fio" / "two-groups.json").read_text()
     (tmp_path / "both.json").write_text(one + (SAMPLES / "fio" / "version-2.json").read_text())
-    first, second = imported([tmp_path / "both.json"], tmp_path / "runs")
+    first, _, second = imported([tmp_path / "both.json"], tmp_path / "runs")
     assert (first["tool"]["version"], second["tool"]["version"]) == ("3.33", "2.2.10")
     (tmp_path / "cut.json").write_text(one + one[:3000])
-    (run,) = imported([tmp_path / "cut.json"], tmp_path / "cut")
+    run, _ = imported([tmp_path / "cut.json"], tmp_path / "cut")
     assert "cut off" in " ".join(run["warnings"])
 
 
@@ -538,9 +538,9 @@ def test_units_of_fio_text_are_binary_with_an_i_only(printed: str, bytes_per_sec
     """kb_base=1000 puts the decimal unit first."""
     text = (SAMPLES / "fio" / "text.txt").read_text()
     (tmp_path / "log.txt").write_text(re.sub(r"BW=\S+ \([^)]*\)", printed, text))
-    (run,) = imported_as_it_is(tmp_path / "log.txt", tmp_path / "run")
-    assert run["phases"][0]["bytes_per_second"] == pytest.approx(2 * bytes_per_second)  # reads and writes
-    assert run["phases"][1]["bytes_per_second"] == pytest.approx(bytes_per_second)
+    mixed, later = imported_as_it_is(tmp_path / "log.txt", tmp_path / "run")
+    assert mixed["phases"][0]["bytes_per_second"] == pytest.approx(2 * bytes_per_second)  # reads and writes
+    assert later["phases"][0]["bytes_per_second"] == pytest.approx(bytes_per_second)
 
 
 def test_data_sets_of_a_cleanup_are_not_its_objects(tmp_path: Path) -> None:

@@ -58,33 +58,43 @@ def of_json(text: str) -> Reading:
     runs, version = [], ""
     for document in documents(text):
         version = version or document["fio version"].removeprefix("fio-")
-        run = of_document(document, document["fio version"].removeprefix("fio-"))
-        if run.phases:
-            runs.append(run)
+        runs += [run for run in of_document(document, document["fio version"].removeprefix("fio-")) if run.phases]
     refusal = "" if runs else "no rate in it" if version else "truncated"
     if len(runs) == 1 and "fio: terminating on signal" in text:
         refusal = "ended by a signal"
     return Reading("fio", f"{version} JSON" if version else "JSON", runs, refusal)
 
 
-def of_document(document: dict[str, Any], version: str) -> Printed:
+def of_document(document: dict[str, Any], version: str) -> list[Printed]:
+    """One for each number of jobs at a time."""
     jobs = document.get("jobs") or [job for job in document.get("client_stats", []) if job["jobname"] != "All clients"]
     old = int(version.split(".")[0]) < 3 and not version.startswith("2.99")
-    run = Printed(nodes=len({job["hostname"] for job in jobs if job.get("hostname")}) or 1)
-    sizes = []
-    for group in sorted({job.get("groupid", 0) for job in jobs}):
-        members = [job for job in jobs if job.get("groupid", 0) == group]
-        sizes.append(size_of(members, document.get("global options", {})))
-        put_group(run, members, old)
-        put_ends(run, members, sizes[-1])
-    run.ranks = None if None in sizes else max(sizes, default=None)  # type: ignore[type-var]
-    if run.ranks is None or run.ranks % (run.nodes or 1):
-        run.nodes = 1 if run.nodes == 1 else None
-    return run
+    groups = [
+        [job for job in jobs if job.get("groupid", 0) == group] for group in sorted({j.get("groupid", 0) for j in jobs})
+    ]
+    sizes = [size_of(members, document.get("global options", {})) for members in groups]
+    if None in sizes:
+        sizes = [None] * len(sizes)
+    runs = []
+    for size in dict.fromkeys(sizes):
+        own = [members for members, number in zip(groups, sizes, strict=True) if number == size]
+        run = Printed(nodes=len({job["hostname"] for members in own for job in members if job.get("hostname")}) or 1)
+        for members in own:
+            put_group(run, members, old)
+            put_ends(run, members, size)
+        run.ranks = size
+        if run.ranks is None or run.ranks % (run.nodes or 1):
+            run.nodes = 1 if run.nodes == 1 else None
+        runs.append(run)
+    return runs
 
 
 def size_of(members: list[dict[str, Any]], shared: dict[str, Any]) -> int | None:
     """Jobs of a group; None when an entry holds more than its options say."""
+    hosts = {job.get("hostname") for job in members}
+    if len(hosts) > 1:
+        each = [size_of([job for job in members if job.get("hostname") == host], shared) for host in hosts]
+        return None if None in each else sum(number or 0 for number in each)
     options = {**shared, **members[0].get("job options", {})}
     if len(members) > 1 or options.get("group_reporting", "0") == "0":
         return len(members)
@@ -164,7 +174,13 @@ def of_text(text: str) -> Reading | None:
         jobs = [job_of(lines[i:j]) for i, j in zip(starts, [*starts[1:], len(lines)], strict=False)]
         if jobs and "Run status group" in part:
             sizes = block_sizes(text)
-            runs.append(of_jobs(jobs, sizes))
+            numbers: dict[int, list[dict[str, Any]]] = {}
+            for group in sorted({job["group"] for job in jobs}):
+                members = [job for job in jobs if job["group"] == group and job["name"] != "All clients"]
+                numbers.setdefault(sum(job["jobs"] for job in members if job["issued"] and job["ways"]), []).extend(
+                    members
+                )
+            runs += [of_jobs(own, sizes) for own in numbers.values()]
     if not runs and not any(JOB.match(line) for line in text.splitlines()):
         return None
     runs = [run for run in runs if run.phases]
