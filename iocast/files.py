@@ -11,14 +11,16 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from iocast import strict
 from iocast.errors import InputError, RunError
 from iocast.names import ALLOWED, is_file_name
+from iocast.records.declared import Impossible
+from iocast.records.run import read_run, with_every_part
 
 SCHEMA_VERSION = 1
 
@@ -134,175 +136,13 @@ def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False)
     @raises InputError with the part"""
     if content.get("kind") == "run":
         try:
-            require_possible(content, partial=partial)
+            read_run(with_every_part(content) if partial else content)
         except Impossible as error:
             raise InputError(
                 f"The file '{path}', {error.where}{error.what}; the file is damaged, or was edited."
             ) from error
     elif content.get("kind") == "campaign":
         _require_campaign(content, path)
-
-
-def _required_map(
-    phase: dict[str, Any], key: str, where: str, refuse: Callable[[str, Any, str], NoReturn]
-) -> dict[str, Any]:
-    """The map of this key, empty where the phase has none."""
-    content = phase.get(key)
-    if content is not None and not isinstance(content, dict):
-        refuse(f"{where}.{key}", content, "a map")
-    return dict(content or {})
-
-
-def _require_numbers(values: Any, where: str, depth: int, refuse: Callable[[str, Any, str], NoReturn]) -> None:
-    """A map of numbers, and of `operations`, each of which has such a map, where `depth` is 2."""
-    if not isinstance(values, dict):
-        refuse(where, values, "a map")
-    for key, value in values.items():
-        if key == "operations" and depth == 2:
-            if not isinstance(value, dict):
-                refuse(f"{where}.operations", value, "a map")
-            for name, numbers in value.items():
-                _require_numbers(numbers, f"{where}.operations.{strict.shown(name)}", 1, refuse)
-        elif isinstance(value, dict | str):
-            refuse(f"{where}.{strict.shown(key)}", value, "a number")
-
-
-def _require_series(phase: dict[str, Any], where: str, refuse: Callable[[str, Any, str], NoReturn]) -> None:
-    """Of a phase's timeline, its slowest operations, and its numbers by operation, station and rank."""
-
-    def is_number(value: Any) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e300
-
-    timeline = phase.get("timeline")
-    if timeline is not None:
-        if not isinstance(timeline, dict):
-            refuse(f"{where}.timeline", timeline, "a map")
-        for operation, series in timeline.items():
-            if operation == "bin_seconds":
-                # A phase in which nothing took any time has no bins, of no width.
-                if not is_number(series) or (not series and len(timeline) > 1):
-                    refuse(f"{where}.timeline.bin_seconds", series, "a number above 0")
-            elif not isinstance(series, dict) or not all(
-                isinstance(values, list) and all(v is None or is_number(v) for v in values)
-                for values in series.values()
-            ):
-                refuse(f"{where}.timeline.{operation}", series, "a map of lists of numbers")
-            elif "count" not in series or len({len(values) for values in series.values()}) != 1:
-                refuse(f"{where}.timeline.{operation}", series, "lists of one length, with a count")
-        if len(timeline) > 0 and "bin_seconds" not in timeline:
-            refuse(f"{where}.timeline", timeline, "a map with bin_seconds")
-    ranks = phase.get("rank_seconds")
-    if ranks is not None and not (isinstance(ranks, list) and all(is_number(one) for one in ranks)):
-        refuse(f"{where}.rank_seconds", ranks, "a list of numbers from 0 on")
-    for key, depth in (("by_operation", 1), ("stations", 2)):
-        for name, values in _required_map(phase, key, where, refuse).items():
-            _require_numbers(values, f"{where}.{key}.{strict.shown(name)}", depth, refuse)
-    for name, count in _required_map(phase, "errors_by_operation", where, refuse).items():
-        if not is_number(count):
-            refuse(f"{where}.errors_by_operation.{strict.shown(name)}", count, "a number from 0 on")
-    slowest = phase.get("slowest")
-    if slowest is not None and not (
-        isinstance(slowest, list)
-        and all(
-            isinstance(one, dict)
-            and isinstance(one.get("op"), str)
-            and all(is_number(one.get(key)) for key in ("start", "seconds"))
-            for one in slowest
-        )
-        and all(
-            "rank" in one and (one["rank"] is None or is_number(one["rank"])) for one in slowest
-        )  # an imported trace may not know it
-    ):
-        refuse(f"{where}.slowest", slowest, "a list of maps with op, rank, start and seconds")
-
-
-MEASURED = ("seconds", "operations", "errors", "rate")
-"""Keys of every phase; a value that its tool did not tell is null."""
-COUNTS = ("operations", "errors", "repeat", "count")
-"""Keys of a phase, and of a latency, whose values are whole numbers."""
-
-
-class Impossible(Exception):
-    """What a run can't have: `where` it stands, dots between levels, and `what` is wrong, to be put after it."""
-
-    def __init__(self, where: str, what: str) -> None:
-        super().__init__(where + what)
-        self.where, self.what = where, what
-
-
-def require_possible(content: dict[str, Any], *, partial: bool = False) -> None:
-    """Of a run, as it is read and as an importer is about to write it: each part is there and can be.
-
-    @raises Impossible"""
-
-    def refuse(where: str, value: Any, wanted: str) -> NoReturn:
-        raise Impossible(where, f": {strict.shown(value)} is not {wanted}")
-
-    def require(where: str, value: Any, kind: Any, wanted: str) -> None:
-        if (value is not None or not partial) and (not isinstance(value, kind) or isinstance(value, bool)):
-            refuse(where, value, wanted)
-
-    require("status", content.get("status"), str, "a word such as complete")
-    require("source", content.get("source"), str, "a word such as bench")
-    seed = content.get("seed")
-    if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
-        refuse("seed", seed, "a whole number")
-    workload, placement = content.get("workload") or {}, content.get("placement") or {}
-    require("workload", content.get("workload"), dict, "a map")
-    for key in ("name", "pattern"):
-        require(f"workload.{key}", workload.get(key), str, "a name")
-    require("workload.parameters", workload.get("parameters"), dict, "a map")
-    require("placement", content.get("placement"), dict, "a map")
-    for key in ("ranks", "nodes", "ranks_per_node"):
-        if key not in placement and not partial:
-            raise Impossible("placement", f", has no '{key}'")
-        value = placement.get(key)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        mean = key == "ranks_per_node" and isinstance(value, float)  # where nodes had unlike numbers
-        counted = (whole or mean) and isinstance(value, int | float) and 1 <= value < 2**53
-        if not (value is None and key != "ranks") and not counted:
-            refuse(f"placement.{key}", value, "a number from 1 on")
-    for key in ("waiting_factor", "think_time"):
-        if (value := (workload.get("parameters") or {}).get(key, 0)) is not None or key == "waiting_factor":
-            try:
-                known = not isinstance(value, bool) and 0 <= float(value) <= 1e300
-            except (TypeError, ValueError, OverflowError):
-                known = False
-            if not known:
-                refuse(f"workload.parameters.{key}", value, "a number from 0 on")
-    require("environment", content.get("environment") or {}, dict, "a map")
-    require("phases", content.get("phases"), list, "a list")
-    for number, phase in enumerate(content.get("phases") or []):
-        where = f"phases[{number}]"
-        require(where, phase, dict, "a map")
-        if not is_file_name(phase.get("name")):
-            refuse(f"{where}.name", phase.get("name"), f"a name, which has {ALLOWED}")
-        require(f"{where}.latency", phase.get("latency"), dict, "a map")
-        for key in MEASURED:
-            if key not in phase and not partial:
-                raise Impossible(where, f", has no '{key}'")
-        if phase.get("repeat") is None and not partial:
-            refuse(f"{where}.repeat", phase.get("repeat"), "a whole number from 0 on")
-        _require_series(phase, where, refuse)
-        parts = [(where, {key: value for key, value in phase.items() if not isinstance(value, dict | list)})]
-        for operation, of in (phase.get("latency") or {}).items():
-            require(f"{where}.latency.{strict.shown(operation)}", of, dict, "a map")
-            parts.append((f"{where}.latency.{operation}", of))
-        for place, values in parts:
-            for key, value in values.items():
-                if value is None or (
-                    isinstance(value, str)
-                    and place == where
-                    and key not in MEASURED
-                    and not str(key).endswith("_seconds")
-                ):
-                    continue
-                if isinstance(value, dict | list | str) or (place != where and isinstance(value, bool)):
-                    refuse(f"{place}.{key}", value, "a number")
-                if not isinstance(value, bool) and not 0 <= value <= 1e300 and key != "start_seconds":
-                    refuse(f"{place}.{key}", value, "a number from 0 on")
-                if key in COUNTS and not (isinstance(value, int) and not isinstance(value, bool) and value < 2**63):
-                    refuse(f"{place}.{key}", value, "a whole number from 0 to 2^63 - 1")
 
 
 POINT = {

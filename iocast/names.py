@@ -7,14 +7,15 @@ import re
 
 ALLOWED = "letters, digits and . _ = + -, no leading dot, at most 200 of them"
 MAX_LENGTH = 200
-_NAME = re.compile(r"[A-Za-z0-9_=+-][A-Za-z0-9._=+-]*")
+PATTERN = rf"^[A-Za-z0-9_=+-][A-Za-z0-9._=+-]{{0,{MAX_LENGTH - 1}}}\Z"
+_NAME = re.compile(PATTERN)
 _FOREIGN = re.compile(r"[^A-Za-z0-9._=+-]")
 
 
 def is_file_name(text: object) -> bool:
     """Whether the text names a file in the present directory and nothing else: no way out of it, nothing that a shell
     or a terminal would act on."""
-    return isinstance(text, str) and len(text) <= MAX_LENGTH and _NAME.fullmatch(text) is not None
+    return isinstance(text, str) and _NAME.match(text) is not None
 
 
 def as_file_name(text: str) -> str:

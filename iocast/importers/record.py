@@ -19,8 +19,10 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, Impossible, require_possible, sync_directory, umask, write_json, write_text
+from iocast.files import SCHEMA_VERSION, sync_directory, umask, write_json, write_text
 from iocast.importers.source import Source
+from iocast.records.declared import Impossible
+from iocast.records.run import read_run
 
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
 QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999}
@@ -320,7 +322,7 @@ class Record:
                 f"{path}:1: 'NaN' or 'Infinity' stands where a number is allowed; nothing of this run is imported."
             ) from error
         try:
-            require_possible(document)
+            read_run(document)
         except Impossible as error:
             where = self.imported["origin"].get(error.where, f"{path}:1").partition(" ")[0]
             what = re.sub(r"phases\[(\d+)\]", lambda found: f"phase {self.phases[int(found[1])].name}", error.where)

@@ -65,6 +65,6 @@ class Iocast(CMakePackage):
 
     @run_after("install", when="+python")
     def install_toolkit(self):
-        # hdrhistogram and vl-convert-python are no packages of Spack: pip fetches them.
+        # hdrhistogram and vl-convert-python are no packages of Spack, msgspec there is older: pip fetches them.
         which("python3")("-m", "pip", "install", f"--prefix={self.prefix}", "--no-warn-script-location", ".")
         Executable(f"{self.prefix.bin}/iocast")("manual", "--out", self.prefix.share.man)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents as the records that declare them. The libraries' decoder judges a whole document at once and fast; what it
+refuses is looked through again for the place, the value and what is allowed there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, inspect
+
+from iocast.strict import shown
+
+Amount = Annotated[float, Meta(ge=0, le=1e300)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+class Impossible(Exception):
+    """What a document can't have: `where` it stands, dots between levels, and `what` is wrong, to be put after it."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(where + what)
+        self.where, self.what = where, what
+
+
+def record_of(document: Any, kind: type[Record]) -> Record:
+    """The document as a record; keys that it doesn't declare are left out.
+
+    @raises Impossible with the first part that is missing or can't be"""
+    try:
+        return msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        raise next(_faults(document, inspect.type_info(kind), ""), Impossible("", str(error))) from error
+
+
+def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
+    """Every part of the value that the type doesn't allow, in the order of the declaration."""
+    wanted = ""
+    if isinstance(of, inspect.Metadata):
+        wanted, of = (of.extra_json_schema or {}).get("description", ""), of.type
+    if isinstance(of, inspect.UnionType):
+        if value is None and of.includes_none:
+            return
+        choices = [one for one in of.types if not isinstance(one, inspect.NoneType)]
+        of = next((one for one in choices if isinstance(value, dict) == isinstance(_bare(one), _MAPS)), choices[0])
+        if isinstance(of, inspect.Metadata):
+            wanted, of = (of.extra_json_schema or {}).get("description", "") or wanted, of.type
+    if isinstance(of, _MAPS) and not isinstance(value, dict):
+        yield Impossible(where, f": {shown(value)} is not {wanted or 'a map'}")
+    elif isinstance(of, inspect.StructType):
+        for field in of.fields:
+            below = f"{where}.{field.encode_name}".lstrip(".")
+            if field.encode_name in value:
+                yield from _faults(value[field.encode_name], field.type, below)
+            elif field.required:
+                yield Impossible(where or "the run", f", has no '{field.encode_name}'")
+    elif isinstance(of, inspect.DictType):
+        for key, one in value.items():
+            yield from _faults(one, of.value_type, f"{where}.{key if key.isprintable() else shown(key)}")
+    elif isinstance(of, inspect.ListType):
+        if not isinstance(value, list):
+            yield Impossible(where, f": {shown(value)} is not {wanted or 'a list'}")
+        else:
+            for place, one in enumerate(value):
+                yield from _faults(one, of.item_type, f"{where}[{place}]")
+    elif not _is_allowed(value, of):
+        yield Impossible(where, f": {shown(value)} is not {wanted or _wanted(value, of)}")
+
+
+_MAPS = (inspect.StructType, inspect.DictType)
+
+
+def _bare(of: inspect.Type) -> inspect.Type:
+    return of.type if isinstance(of, inspect.Metadata) else of
+
+
+def _is_allowed(value: Any, of: inspect.Type) -> bool:
+    if isinstance(of, inspect.IntType | inspect.FloatType):
+        kind = int if isinstance(of, inspect.IntType) else (int, float)
+        low, high = -float("inf") if of.ge is None else of.ge, float("inf") if of.le is None else of.le
+        return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+    if isinstance(of, inspect.StrType):
+        fits = of.max_length is None or len(value) <= of.max_length if isinstance(value, str) else False
+        return fits and (of.pattern is None or re.search(of.pattern, value) is not None)
+    if isinstance(of, inspect.LiteralType):
+        return value in of.values
+    return isinstance(of, inspect.AnyType) or (isinstance(of, inspect.BoolType) and isinstance(value, bool))
+
+
+def _wanted(value: Any, of: inspect.Type) -> str:
+    """What is allowed in the place of a value, for the end of a sentence."""
+    if isinstance(of, inspect.IntType | inspect.FloatType):
+        fraction = isinstance(of, inspect.IntType) and (isinstance(value, bool) or not isinstance(value, int))
+        return f"a {'whole ' * fraction}number" + ("" if of.ge is None else f" from {of.ge:g} on")
+    if isinstance(of, inspect.LiteralType):
+        return " or ".join(map(str, of.values))
+    return "true or false" if isinstance(of, inspect.BoolType) else "a text"
+
+
+def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a record's documents."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}

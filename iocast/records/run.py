@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run: what `iocast-bench`, `iocast-sim` and `iocast import` write as run.json (docs/run-directory.md).
+
+All times are in seconds, rates in operations a second. None is what a tool doesn't print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from iocast.names import ALLOWED, PATTERN
+from iocast.records.declared import Amount, Count, Impossible, record_of
+from iocast.strict import shown
+
+Word = Annotated[str, Meta(description="a word such as complete")]
+Origin = Annotated[str, Meta(description="a word such as bench")]
+Name = Annotated[str, Meta(description="a name")]
+FileName = Annotated[str, Meta(pattern=PATTERN, description=f"a name, which has {ALLOWED}")]
+Whole = Annotated[int, Meta(ge=1, le=2**53 - 1, description="a number from 1 on")]
+Mean = Annotated[float, Meta(ge=1, le=2**53 - 1, description="a number from 1 on")]
+
+
+class Workload(Struct, frozen=True):
+    """What was carried out. `parameters`: in SI units, by the names of its pattern."""
+
+    name: Name
+    pattern: Name
+    parameters: dict[str, Any]
+
+
+class Allocation(Struct, frozen=True):
+    """Where it ran; `ranks_per_node` is a mean where nodes have unlike numbers of ranks."""
+
+    ranks: Whole
+    nodes: Whole | None
+    ranks_per_node: Mean | None
+    threads_per_rank: Whole | None = None
+
+
+class Summary(Struct, frozen=True):
+    """Response times of an operation, or a part of one."""
+
+    count: Count | None = None
+    mean: Amount | None = None
+    min: Amount | None = None
+    q25: Amount | None = None
+    q50: Amount | None = None
+    q75: Amount | None = None
+    q90: Amount | None = None
+    q95: Amount | None = None
+    q99: Amount | None = None
+    q999: Amount | None = None
+    max: Amount | None = None
+    beyond_a_day: Count | None = None
+
+
+class Slow(Struct, frozen=True):
+    """One of the slowest operations; `start` since the start of the phase."""
+
+    op: str
+    rank: Count | None
+    start: Amount
+    seconds: Amount
+    dataset: int | None = None
+    object: int | None = None
+
+
+class StationUse(Struct, frozen=True):
+    """A simulated station: share of busy servers, mean number of requests, and by operation visits and seconds of
+    each."""
+
+    utilisation: float | None = None
+    requests: float | None = None
+    visits: float | None = None
+    lost: float | None = None
+    replays: float | None = None
+    operations: dict[str, dict[str, float | None]] = {}
+
+
+Timeline = dict[str, Amount | dict[str, list[Amount | None]]]
+"""`bin_seconds`, and by operation `count`, `mean` and `max` of each bin."""
+
+
+class Phase(Struct, frozen=True):
+    """One repeat of a phase."""
+
+    name: FileName
+    repeat: Count
+    seconds: Amount | None
+    operations: Count | None
+    errors: Count | None
+    rate: Amount | None
+    latency: dict[str, Summary]
+    start_seconds: float | None = None
+    by_operation: dict[str, dict[str, Amount | None]] | None = None
+    balance: Amount | None = None
+    node_balance: Amount | None = None
+    responding_seconds: Amount | None = None
+    think_asked_seconds: Amount | None = None
+    think_actual_seconds: Amount | None = None
+    errors_by_operation: dict[str, Amount] | None = None
+    timeline: Timeline | None = None
+    slowest: list[Slow] | None = None
+    rank_seconds: list[Amount] | None = None
+    node_seconds: list[Amount] | None = None
+    rank_seconds_quantiles: list[Amount] | None = None
+    node_seconds_quantiles: list[Amount] | None = None
+    stations: dict[str, StationUse] | None = None
+    bytes: Amount | None = None
+    bytes_per_second: Amount | None = None
+    rate_unit: Literal["bytes"] | None = None
+    transfer_size: Amount | None = None
+    most_seconds: Amount | None = None
+    cut_ranks: Count | None = None
+    interrupted: bool | None = None
+
+
+class Imported(Struct, frozen=True):
+    """Where an imported run comes from, and why values are null, by key."""
+
+    format: str
+    missing: dict[str, str] = {}
+    origin: dict[str, str] = {}
+
+
+class Brake(Struct, frozen=True):
+    """Limits on what a run may do; 0 or None for none."""
+
+    max_rate: Amount | None = None
+    max_objects: Amount | None = None
+    min_free: Amount | None = None
+
+
+class Run(Struct, frozen=True):
+    """A run as a whole."""
+
+    status: Word
+    source: Origin
+    workload: Workload
+    placement: Allocation
+    phases: list[Phase]
+    seed: Annotated[int, Meta(description="a whole number")] | None = None
+    label: str | None = None
+    started: str | None = None
+    warnings: list[str] = []
+    environment: dict[str, Any] | None = None
+    imported: Imported | None = None
+    brake: Brake | None = None
+    peak_objects: Amount | None = None
+
+
+NUMBERS = ("waiting_factor", "think_time")
+"""Parameters that every verb counts with."""
+
+
+def read_run(document: Mapping[str, Any]) -> Run:
+    """Of the content of a run.json. @raises Impossible with the first part that is missing or can't be"""
+    run = record_of(document, Run)
+    for name in NUMBERS:
+        value = run.workload.parameters.get(name, 0)
+        if not _is_amount(value) and not (value is None and name == "think_time"):
+            raise Impossible(f"workload.parameters.{name}", f": {shown(value)} is not a number from 0 on")
+    for number, phase in enumerate(run.phases):
+        _check_timeline(phase.timeline or {}, f"phases[{number}].timeline")
+    return run
+
+
+def _is_amount(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and 0 <= float(value) <= 1e300
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _check_timeline(timeline: Timeline, where: str) -> None:
+    width = timeline.get("bin_seconds")
+    if timeline and width is None:
+        raise Impossible(where, f": {shown(timeline)} is not a map with bin_seconds")
+    for operation, series in timeline.items():
+        if operation == "bin_seconds":
+            # A phase in which nothing took any time has no bins, of no width.
+            if not isinstance(series, float) or (not series and len(timeline) > 1):
+                raise Impossible(f"{where}.bin_seconds", f": {shown(series)} is not a number above 0")
+        elif not isinstance(series, dict):
+            raise Impossible(f"{where}.{operation}", f": {shown(series)} is not a map of lists of numbers")
+        elif "count" not in series or len({len(values) for values in series.values()}) != 1:
+            raise Impossible(f"{where}.{operation}", f": {shown(series)} is not lists of one length, with a count")
+
+
+def with_every_part(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a run that was not written to its end, or by an earlier version, with what it lacks as not
+    known."""
+    workload, placement = document.get("workload"), document.get("placement")
+    phases = document.get("phases")
+    return {
+        **_with({"status": "", "source": "", "workload": {}, "placement": {}, "phases": []}, document),
+        "workload": _with({"name": "", "pattern": "", "parameters": {}}, {} if workload is None else workload),
+        "placement": _with({"nodes": None, "ranks_per_node": None}, {} if placement is None else placement),
+        "phases": [
+            _with({"repeat": 0, "seconds": None, "operations": None, "errors": None, "rate": None, "latency": {}}, one)
+            for one in phases
+        ]
+        if isinstance(phases, list)
+        else []
+        if phases is None
+        else phases,
+    }
+
+
+def _with(known: dict[str, Any], document: Any) -> Any:
+    """A map with further keys; what is no map is left to be refused."""
+    if not isinstance(document, dict):
+        return document
+    return known | {key: value for key, value in document.items() if value is not None or key not in known}
