@@ -32,6 +32,8 @@ from scipy.optimize import brentq
 Array = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-40  # relative to the largest term; P(N) itself is about 1/sqrt(variance), above 1e-8 at any population
+NO_LOAD = 1e-15
+"""Share of the most loaded station's load below which a station is empty: 1 less that is 1 to the last digit."""
 DIRECT_PRODUCTS = 20_000_000  # below this many products a direct convolution (relative precision) is fast enough
 
 
@@ -193,7 +195,8 @@ class ClosedNetwork:
     """
 
     def __init__(self, stations: Sequence[Station], delay: float, population: int) -> None:
-        self.stations = [s for s in stations if s.demand > 0]
+        heaviest = max((s.demand / s.instances / float(s.rates.max()) for s in stations), default=0.0)
+        self.stations = [s for s in stations if s.demand / s.instances > NO_LOAD * heaviest * float(s.rates.max())]
         self.delay = delay
         self.population = population
         if population < 1 or (delay <= 0 and not self.stations):
@@ -224,9 +227,12 @@ class ClosedNetwork:
     def queue_lengths(self, name: str, *, seen_by_arrival: bool = False) -> tuple[int, Array]:
         """Distribution of customers at one instance of a station: (first number, probabilities from it on).
 
-        With seen_by_arrival, as found by a customer who arrives (that of the network with one customer less).
+        With seen_by_arrival, as found by a customer who arrives (that of the network with one customer less). A station
+        without load is empty.
         """
-        i = next(k for k, s in enumerate(self.stations) if s.name == name)
+        i = next((k for k, s in enumerate(self.stations) if s.name == name), None)
+        if i is None:
+            return 0, np.ones(1)
         total = self.population - (1 if seen_by_arrival else 0)
         if total == 0:
             return 0, np.ones(1)

@@ -10,6 +10,7 @@ import systems
 from systems import resolved, station
 
 from iocast.analytic import solve
+from iocast.analytic.product_form import ClosedNetwork, Station, servers
 from iocast.errors import InputError
 
 EXACT = 1e-6
@@ -83,3 +84,17 @@ def test_priorities_are_for_the_solver_only_where_they_do_not_matter() -> None:
     with pytest.raises(InputError, match=r"\(stat, create\)"):
         solve(two, mix, 1, 3, 0.0, 1)
     assert solve(two, mix, 1, 2, 0.0, 1).rate == pytest.approx(2e3, rel=EXACT)  # a server each: nobody waits
+
+
+@pytest.mark.parametrize("demand", [1e-12, 1e-16, 4e-25, 1e-300])
+def test_a_station_that_takes_no_time_changes_nothing(demand: float) -> None:
+    """As a part that was measured to take a nanosecond leaves one behind: throughput and queues are those without it,
+    however little it takes."""
+    busy = Station("busy", 1e-3, servers(4))
+    alone = ClosedNetwork([busy], 1e-4, 32)
+    both = ClosedNetwork([busy, Station("idle", demand, servers(1), instances=3)], 1e-4, 32)
+    assert both.throughput == pytest.approx(alone.throughput, rel=1e-8)
+    assert both.mean_queue("busy") == pytest.approx(alone.mean_queue("busy"), rel=1e-8)
+    assert both.mean_queue("idle") < 1e-7
+    first, p = both.queue_lengths("idle", seen_by_arrival=True)
+    assert first == 0 and p[0] == pytest.approx(1.0)
