@@ -242,7 +242,7 @@ def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[f
 
 def _fitted_numbers(fitted: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """What a forecast counts with: its name, and what must be a number."""
-    for section in ("noise", "discrepancy", "discrepancy_degrees", "discrepancy_growth"):
+    for section in ("noise", "noise_together", "discrepancy", "discrepancy_degrees", "discrepancy_growth"):
         for name, value in (fitted.get(section) or {}).items():
             yield f"{section}.{name}", value
     for kind, one in (fitted.get("blend") or {}).items():

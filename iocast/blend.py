@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from iocast import baselines, growth
+from iocast.noise import DEVIATIONS, of_mean
 from iocast.residuals import kind_of
 
 CALIBRATED, POPULATION, QUEUE, LAST, HALF = (
@@ -36,10 +37,8 @@ ERROR, ERROR_BY_REACH = 0.05, 0.1
 logarithm of the reach. Round numbers chosen by hand."""
 APART = 0.5
 """Correlation of a candidate's errors at two held-out points. Chosen by hand."""
-BEYOND, DEVIATIONS = 0.03, 2.2
-"""Logarithms, and standard deviations of a mean error by noise alone, by which one must be larger than another to be
-called so. Of two candidates that are 8 % off in 32 quantities with 10 % of noise either is then called better in at
-most one case of twenty, whatever the signs of their errors (tests/python/test_blend.py)."""
+BEYOND = 0.03
+"""Logarithms by which a mean error must be larger than another to be called so, beside noise."""
 RULE_BETTER, MISSED, ALARM = (
     "a simple rule was better at the held-out scale",
     "the held-out scale was missed by more than noise",
@@ -140,11 +139,10 @@ class Backtest:
             }
             for group, kinds in GROUPS.items():
                 own = [row for row in of_point if kind_of(row["quantity"]) in kinds]
-                deviations = np.array([noise[kind_of(row["quantity"])] / math.sqrt(row.get("runs", 1)) for row in own])
-                repeated = (together or {}).get(group, 0.0) / math.sqrt(own[0].get("runs", 1)) if own else 0.0
-                independent = math.sqrt(float(np.sum(deviations**2))) / len(own) if own else 0.0
-                result.noise[group].append(max(independent, repeated))
-                result.chance[group].append(math.sqrt(2 / math.pi) * float(np.mean(deviations)) if own else 0.0)
+                deviations = [noise[kind_of(row["quantity"])] for row in own]
+                runs = own[0].get("runs", 1) if own else 1
+                result.noise[group].append(of_mean(deviations, runs, (together or {}).get(group, 0.0)))
+                result.chance[group].append(math.sqrt(2 / math.pi / runs) * float(np.mean(deviations)) if own else 0.0)
                 result.open[group].append(float(np.mean([row.get("spread", 0.0) for row in own])) if own else 0.0)
                 for candidate in PRIOR:
                     values = printed.get(candidate, {})

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
 from scipy.special import ndtr, ndtri
 
+from iocast import blend
+from iocast import noise as noises
 from iocast.agreement import ASSUMED
 from iocast.calibrate.reading import noise_basis_of
 from iocast.calibrate.search import whole_settings
@@ -28,10 +31,11 @@ MAX_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
-BEATEN_BY, BEATEN_DEVIATIONS = 0.02, 2.0
-"""A simple rule beats a forecast where its median error is smaller by more than
-`BEATEN_DEVIATIONS` standard deviations of a measured mean, and by more than `BEATEN_BY`, by which simulations of one
-platform differ."""
+BEATEN_BY = 0.02
+"""A simple rule beats a forecast where its median error is smaller by more than noise (iocast/noise.py), and by more
+than this, by which simulations of one platform differ."""
+OF_A_MEDIAN = math.sqrt(math.pi / 2)
+"""Standard deviation of a median of many values, beside that of their mean."""
 NOTHING_HELD_OUT = "nothing held out"
 
 
@@ -244,7 +248,7 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
         },
         "wasserstein_median": float(np.median(distances)) if distances else None,
         "baselines": by_model,
-        "beaten_by": beaten_by(points, noise),
+        "beaten_by": beaten_by(points, noise, fitted.get("noise_together")),
         "noise": {
             "rate": math.expm1(noise["rate"]),
             "quantiles": math.expm1(float(np.mean([noise[q] for q in quantiles]))),
@@ -256,26 +260,40 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
     }
 
 
-def beaten_by(points: list[dict[str, Any]], noise: dict[str, float]) -> list[dict[str, Any]]:
+def beaten_by(
+    points: list[dict[str, Any]], noise: dict[str, float], together: Mapping[str, float] | None = None
+) -> list[dict[str, Any]]:
     """Simple rules that are better than the forecasts by more than noise, in throughput or in quantiles: `what`,
     `rule`, and the median errors of both (`ERROR`). A rule that has no value for some of the rows is not
-    compared. Each row counts once; the noise is that of the mean of a point's runs, by which both errors move alike.
+    compared. Each row counts once; the noise is that of the median over all rows, by which both errors move alike.
 
-    @param noise standard deviation of the logarithm of one measurement, by kind of quantity"""
+    @param noise standard deviation of the logarithm of one measurement, by kind of quantity
+    @param together the same by group of the mean of its quantities (iocast/noise.py)"""
     found = []
-    for what, which in _KINDS.items():
-        rows = [
-            (row, noise[kind_of(row["quantity"])] / math.sqrt(max(1, len(point["runs"]))))
-            for point in points
-            for row in point["rows"]
-            if which(row["quantity"])
-        ]
+    for (what, which), group in zip(_KINDS.items(), blend.GROUPS, strict=True):
+        of_points = [(point, [row for row in point["rows"] if which(row["quantity"])]) for point in points]
+        rows = [row for _, own in of_points for row in own]
         if not rows:
             continue
-        ours = float(np.median([abs(error_of(row["forecast"], row["measured"])) for row, _ in rows]))
-        least = max(BEATEN_BY, BEATEN_DEVIATIONS * float(np.median([deviation for _, deviation in rows])))
-        for rule in sorted(set.intersection(*(set(row["baselines"]) for row, _ in rows))):
-            values = [(row["baselines"][rule]["value"], row["measured"]) for row, _ in rows]
+        deviation = noises.of_points(
+            [
+                (
+                    len(own),
+                    noises.of_mean(
+                        [noise[kind_of(row["quantity"])] for row in own],
+                        len(point["runs"]),
+                        (together or {}).get(group, 0.0),
+                    ),
+                )
+                for point, own in of_points
+            ]
+        )
+        if len(rows) > 1:
+            deviation *= OF_A_MEDIAN
+        ours = float(np.median([abs(error_of(row["forecast"], row["measured"])) for row in rows]))
+        least = max(BEATEN_BY, noises.DEVIATIONS * deviation)
+        for rule in sorted(set.intersection(*(set(row["baselines"]) for row in rows))):
+            values = [(row["baselines"][rule]["value"], row["measured"]) for row in rows]
             its = float(np.median([abs(error_of(*one)) for one in values]))
             if ours - its > least:
                 found.append({"what": what, "rule": rule, "forecast_error": ours, "rule_error": its})

@@ -34,6 +34,7 @@ from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.files import sha256
 from iocast.fitted import Fitted
+from iocast.noise import DEVIATIONS, of_mean
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import kind_of
@@ -166,6 +167,7 @@ class _Search:
         self.seed = seed
         self.report = report
         self.noise = reading.noise(points)
+        self.together = {group: reading.noise_together(points, kinds) for group, kinds in blend.GROUPS.items()}
         self.targets = [Target.of(point, self.noise) for point in points]
         self.stall = reading.find_stall([run for point in points for run in point.runs])
         self.shown = shown_by(points[0].first, recipe)
@@ -518,8 +520,7 @@ class _Search:
             for p in entries
             if answer[p.name] == like
         ]
-        together = {group: reading.noise_together(self.points, kinds) for group, kinds in blend.GROUPS.items()}
-        return blend.Backtest.of(known, held_out, rows, self.noise, together)
+        return blend.Backtest.of(known, held_out, rows, self.noise, self.together)
 
     def usual_misfit(self, simulations: Simulations, best: Fit) -> float:
         """The misfit up to which measurements are explained: what systems of the family leave, or what chance alone
@@ -746,6 +747,7 @@ def _fitted(
         "misfit": best.cost,
         "usual_misfit": usual,
         "noise": search.noise,
+        "noise_together": search.together,
         "noise_basis": reading.noise_basis(search.points),
         "fit": rows,
         "holdout": holdout,
@@ -794,12 +796,12 @@ def _fitted(
 
 def _missed_by_far(rows: list[dict[str, Any]], noise: float) -> float:
     """By how much, as a logarithm, held-out throughput was missed at most where that is an alarm: by a quarter, and by
-    more than noise and what the smaller scales left open explain (2 standard deviations); else 0."""
+    more than noise and what the smaller scales left open explain; else 0."""
     found = []
     for row in rows:
         error = abs(math.log1p(row["error"]))
-        deviation = math.hypot(noise / math.sqrt(row.get("runs", 1)), row["spread"])
-        if row["quantity"] == "rate" and error > max(ALARM, 2 * deviation):
+        deviation = math.hypot(of_mean([noise], row.get("runs", 1)), row["spread"])
+        if row["quantity"] == "rate" and error > max(ALARM, DEVIATIONS * deviation):
             found.append(error)
     return max(found, default=0.0)
 

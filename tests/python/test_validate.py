@@ -224,6 +224,10 @@ def test_a_rule_beats_a_forecast_by_more_than_noise_only() -> None:
     assert beaten(("rate", 0.0, 0.0), ("stat.q50", 0.5, 0.1), ("stat.q95", 0.6, 0.1), ("stat.max", 0.0, 0.9)) == [
         ("quantiles", "last value")
     ]
+    # Of many quantities the noise is that of their mean, unless a slow run is slow in all of them.
+    many = [(f"op{i}.q50", 0.2, 0.08) for i in range(32)]
+    assert beaten(*many[:1]) == [] and beaten(*many) == [("quantiles", "last value")]
+    assert judging.beaten_by(of_rows(*many), noise, {"rate": 0.1, "latency": 0.1}) == []
     assert judging.beaten_by(of_rows(("rate", 0.015, 0.0)), dict.fromkeys(noise, 0.0)) == [], (
         "simulations of one platform differ by that"
     )

@@ -62,7 +62,14 @@ def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterati
         "create.open": opened["create"], "create.write": 2 * half, "create.close": half,
     }  # fmt: skip
     phase.latency |= {name: phase.latency["stat"].of_values(values) for name, values in parts.items()}
-    record = Record(out.name, "second simulator", [phase], pattern="md-workbench", ranks=clients, nodes=clients)
+    record = Record(
+        out.name,
+        "second simulator",
+        [phase],
+        pattern="md-workbench",
+        ranks=clients,
+        nodes=1 if truth.one_node else clients,
+    )
     record.parameters = {
         "datasets": 1,
         "objects": iterations,

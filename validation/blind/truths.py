@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random metadata servers whose truth is known, for the second simulator: some that the platform `lustre` can be, some
-that it can't, and some whose end lies beyond all that is measured of them."""
+that it can't, and some whose end lies beyond all that is measured of them. And systems of eight other kinds: of four of
+them the rules for blends and alarms were chosen, of the other four they are judged."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ class Truth:
     system: System
     side: str  # one of SIDES
     seconds: float  # how long each of its runs lasts, about
+    one_node: bool = False  # all clients are on one node
 
 
 Change = Callable[[random.Random, System], None]
@@ -106,6 +108,61 @@ def _late_crowding(r: random.Random, system: System) -> None:
 UNSEEN: dict[str, Change] = {"late": _late, "late contention": _late_contention, "late crowding": _late_crowding}
 SIDES = {"in the grid": INSIDE, "out of it": OUTSIDE, "beyond sight": UNSEEN}
 _TURNS = ("in the grid", "out of it", "in the grid", "out of it", "beyond sight")
+
+
+def _disk(r: random.Random, system: System) -> None:
+    mean = sum(system.service.values()) / len(system.service)
+    system.threads, system.disk = r.choice((2, 4)), mean * r.uniform(0.3, 1.2)
+
+
+def _late_fall(r: random.Random, system: System) -> None:
+    system.threads = r.choice((2, 4, 8))
+    system.fall_from, system.fall_slope = r.choice((8, 12)), r.uniform(0.005, 0.02)
+
+
+def _commit(r: random.Random, system: System) -> None:
+    system.commit = r.uniform(2e-3, 1e-2)
+
+
+def _token(r: random.Random, system: System) -> None:
+    system.token = r.uniform(0.5, 2) * system.service["create"]
+
+
+def _node_limit(r: random.Random, system: System) -> None:
+    system.threads, system.node_limit = 64, r.choice((3, 4, 6, 8))
+
+
+def _slow_second(r: random.Random, system: System) -> None:
+    system.slow_second = r.uniform(1, 4)
+
+
+def _refusals(r: random.Random, system: System) -> None:
+    system.threads, system.refuse_beyond = r.choice((1, 2, 4)), r.choice((2, 4))
+    system.refuse_delay = r.uniform(1e-3, 5e-3)
+
+
+def _slow_periods(r: random.Random, system: System) -> None:
+    system.slow_every, system.slow_factor = r.uniform(0.05, 0.2), r.uniform(2, 6)
+
+
+CHOSEN_ON: dict[str, Change] = {"disk": _disk, "late fall": _late_fall, "commit": _commit, "token": _token}
+JUDGED_ON: dict[str, Change] = {
+    "node limit": _node_limit, "slow second": _slow_second, "refusals": _refusals, "slow periods": _slow_periods,
+}  # fmt: skip
+OTHER_KINDS = {"chosen on": CHOSEN_ON, "judged on": JUDGED_ON}
+
+
+def other_truths(count: int, seed: int, side: str) -> list[Truth]:
+    """`count` systems of the kinds of this side of OTHER_KINDS, in turns."""
+    generator = random.Random(seed)
+    kinds = list(OTHER_KINDS[side].items())
+    made = []
+    for number in range(count):
+        kind, change = kinds[number % len(kinds)]
+        system = _plain(generator)
+        change(generator, system)
+        made.append(Truth(f"{number:02d} {kind}", system, side, 1.2, kind == "node limit"))
+    return made
 
 
 def truths(count: int, seed: int) -> list[Truth]:

@@ -42,6 +42,17 @@ class System:
     shards: int = 1  # servers with `threads` each; which of them has an object is its name's chance
     newest_first: bool = False  # the queue is a stack
     cache: int = 0  # storage's delay is 1 + clients / cache times as long; 0: always the same
+    disk: float = 0.0  # mean time of modifying operations on one disk, after the server
+    node_limit: int = 0  # requests that all clients, on one node, have at the server at once; 0: no limit
+    slow_second: float = 0.0  # every second client is slower: a delay of its own, times the mean service
+    fall_from: int = 0  # requests inside, beyond which each further one lengthens services by fall_slope; 0: never
+    fall_slope: float = 0.0
+    commit: float = 0.0  # modifying operations are answered at the next of ticks that are so far apart
+    token: float = 0.0  # a modifying service is longer by this when the one before was another client's
+    refuse_beyond: int = 0  # waiting requests beyond which one is refused and comes again after refuse_delay; 0: never
+    refuse_delay: float = 0.0
+    slow_every: float = 0.0  # services take slow_factor times as long in a fifth of every such period; 0: never
+    slow_factor: float = 1.0
     client: float = 0.0  # a client's own work on writing, and half of it on closing
 
 
@@ -89,6 +100,10 @@ class _Machine:
         self.busy = [0] * system.shards
         self.locked = False
         self.waiting_for_lock: deque[_Request] = deque()
+        self.disk_free = 0.0
+        self.inside = 0
+        self.at_gate: deque[_Request] = deque()
+        self.holder = -1
         self.stall_phase = self.random.random() * system.stall_every
         self.seen = Observed(0.0, *({op: [] for op in OPERATIONS} for _ in range(2)), {"read": [], "create": []})
         self.working = self.clients
@@ -112,6 +127,13 @@ class _Machine:
 
     def begin(self, client: int) -> None:
         request = self.request(client, OPERATIONS[-self.left[client] % 4])
+        if self.system.node_limit and self.inside >= self.system.node_limit:
+            self.at_gate.append(request)
+        else:
+            self.send(request)
+
+    def send(self, request: _Request) -> None:
+        self.inside += 1
         self.at(self.now + self.half_trip(), self.arrive, request)
 
     def request(self, client: int, op: str) -> _Request:
@@ -127,6 +149,16 @@ class _Machine:
         return 0.5 * self.system.round_trip * self.random.uniform(0.9, 1.1)
 
     def answered(self, request: _Request) -> None:
+        self.inside -= 1
+        if self.at_gate:
+            self.send(self.at_gate.popleft())
+        if self.system.slow_second and request.client % 2:
+            mean = sum(self.system.service.values()) / len(self.system.service)
+            self.at(self.now + self.lognormal(self.system.slow_second * mean, 0.3), self.reached, request)
+        else:
+            self.reached(request)
+
+    def reached(self, request: _Request) -> None:
         if self.system.detour and self.random.random() < self.system.detour:
             self.at(self.now + self.lognormal(self.system.detour_length, 0.2), self.after_detour, request)
         else:
@@ -160,6 +192,10 @@ class _Machine:
     # The server.
 
     def arrive(self, request: _Request) -> None:
+        refuse = self.system.refuse_beyond and len(self.queues[request.shard]) >= self.system.refuse_beyond
+        if refuse and request.client >= 0:
+            self.at(self.now + self.random.expovariate(1 / self.system.refuse_delay), self.arrive, request)
+            return
         if self.busy[request.shard] < self.system.threads:
             self.busy[request.shard] += 1
             self.start(request)
@@ -174,7 +210,14 @@ class _Machine:
         )
         if self.system.cliff:
             slower *= 1 + self.system.cliff_slope * max(0, busy - self.system.cliff)
+        if self.system.fall_from:
+            slower *= 1 + self.system.fall_slope * max(0, busy + waiting - self.system.fall_from)
+        if self.system.slow_every and self.now % self.system.slow_every < 0.2 * self.system.slow_every:
+            slower *= self.system.slow_factor
         request.service = self.lognormal(self.system.service[request.op], self.system.sigma) * slower
+        if request.modifies and self.holder != request.client:
+            request.service += self.system.token
+            self.holder = request.client
         if until > self.now:
             self.at(until, self.serve, request)
         else:
@@ -207,7 +250,18 @@ class _Machine:
         else:
             self.busy[request.shard] -= 1
         if request.client >= 0:
-            self.at(self.now + self.half_trip(), self.answered, request)
+            self.at(self.kept_until(request) + self.half_trip(), self.answered, request)
+
+    def kept_until(self, request: _Request) -> float:
+        """When the answer leaves: after the disk and the next tick."""
+        if not request.modifies:
+            return self.now
+        until = self.now
+        if self.system.disk:
+            self.disk_free = until = max(until, self.disk_free) + self.lognormal(self.system.disk, self.system.sigma)
+        if self.system.commit:
+            until = math.ceil(until / self.system.commit) * self.system.commit
+        return until
 
     def stalled_until(self) -> float:
         every = self.system.stall_every
