@@ -11,7 +11,7 @@ from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
 
 RECORDS = re.compile(r"^(\d+)\+(\d+) records (in|out)$")
-COPIED = re.compile(r"^(\d+) bytes(?: \(.*?\))? (?:copied, |transferred in )([\d.]+(?:e-?\d+)?) s(?:ecs|econds)?\b")
+COPIED = re.compile(r"^(\d+) bytes(?: \(.*?\))? (?:copied, |transferred in )([\d.,]+(?:e-?\d+)?) s(?:ecs|econds)?\b")
 
 
 def recognises(source: Source) -> bool:
@@ -29,7 +29,7 @@ def _read_one(source: Source) -> Record:
         if found := RECORDS.match(line):
             records = int(found[1]) + int(found[2]), number
         elif (found := COPIED.match(line)) and records is not None:
-            size, seconds = int(found[1]), source.number(found[2], number, "the time")
+            size, seconds = int(found[1]), source.number(found[2].replace(",", "."), number, "the time")
             count, counted = records
             phase = Phase(
                 "copy",

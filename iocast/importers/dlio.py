@@ -83,6 +83,7 @@ def _read_one(source: Source) -> Record:
     record.warnings.append(
         "Accelerators compute between reads, so rates are the demand of the training, not the capacity of the storage."
     )
+    _warn_of_caches(source, record, document, rates)
     record.missing |= {
         "command": "DLIO's summary does not name the command, nor the model that was trained.",
         "phases[].operations": "DLIO's summary has rates; how many samples an epoch took is not in it.",
@@ -96,6 +97,23 @@ def _read_one(source: Source) -> Record:
         "seed": "DLIO's summary does not name it.",
     }
     return record
+
+
+def _warn_of_caches(source: Source, record: Record, document: dict[str, Any], rates: list[float]) -> None:
+    """Where DLIO itself says so, or a host's memory holds its part of the data."""
+    size = float(document.get("data_size_per_host_GB") or 0)
+    memory = document.get("host_memory_GB") or []
+    least = min((float(one) for one in memory), default=0.0) if isinstance(memory, list) else float(memory)
+    flag = document.get("potential_caching")
+    if any(flag) if isinstance(flag, list) else bool(flag):
+        why = f"{source.at(_line(source, 'potential_caching'))}: DLIO says potential_caching"
+    elif size and least and size < least:
+        why = f"{source.at(_line(source, 'host_memory_GB'))}: a host's memory is larger than its data"
+    else:
+        return
+    amounts = f" ({size:g} GB of data a host, {least:g} GB of memory)" if size and least else ""
+    first = f" The first epoch had {rates[0]:g} samples/s, the last one {rates[-1]:g}." if len(rates) > 1 else ""
+    record.warnings.append(f"{why}{amounts}: epochs after the first one may read from the hosts' caches.{first}")
 
 
 IMPORTER = Importer(

@@ -62,7 +62,8 @@ NOT_PRINTED = {
 
 
 TABLE = re.compile(r"^OPERATION\s+RESULT TYPE\s+FIRST DONE\s+LAST DONE", re.MULTILINE)
-LIVE = ("Label", "Phase", "RuntimeMS", "Rank")
+LIVE = {"Phase", "RuntimeMS", "Rank", "DoneBytes"}
+"""Columns of a live file, which since 3.0 begins with a date."""
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -71,7 +72,7 @@ def recognises(source: Source) -> bool:
     if (
         ("operation" in first and "time ms [last]" in first)
         or TABLE.search(source.head)
-        or tuple(first.split(",")[:4]) == LIVE
+        or LIVE <= set(first.split(","))
     ):
         return True
     if source.head.lstrip().startswith("[") and '"time ms [last]"' in source.head:
@@ -89,7 +90,7 @@ def _reader(source: Source) -> Callable[[Source], list[Record]]:
         return _read_text
     if start in ("{", "["):
         return _read_json if start == "{" else _read_rows
-    if tuple(source.head.split("\n", 1)[0].split(",")[:4]) == LIVE:
+    if LIVE <= set(source.head.split("\n", 1)[0].split(",")):
         return _read_live
     return _read_csv
 
@@ -170,6 +171,7 @@ def _read_text(source: Source) -> list[Record]:
     block: dict[str, Any] = {}
     name, line = "", 0
     seen: set[str] = set()
+    call, titled = 0, False
     for number, text in source.numbered:
         head = re.match(r"^([A-Z]+)\s+Elapsed (ms|time)\s*:\s+(\S+)\s+(\S+)\s*$", text)
         if head or text.startswith(("---", "ISO DATE: ", "OPERATION ")):
@@ -182,6 +184,10 @@ def _read_text(source: Source) -> list[Record]:
                     )
                 found.append(_text_row(source, line, name, block, command, start, label))
                 name = ""
+        if text.startswith("OPERATION "):
+            if seen and not titled:  # a call that printed no command
+                command, start, label, seen = None, None, None, set()
+            call, titled = call + 1, False
         if head:
             name, line = head[1], number
             if command is None and name in seen and name not in NOT_MEASURED:
@@ -192,11 +198,12 @@ def _read_text(source: Source) -> list[Record]:
                 )
             seen.add(name)
             block = {
+                "call": call,
                 "first": _milliseconds(source, number, head[3], head[2]),
                 "last": _milliseconds(source, number, head[4], head[2]),
             }
         elif text.startswith("ISO DATE: "):
-            start, command, label, seen = text[10:].strip(), None, None, set()
+            start, command, label, seen, titled = text[10:].strip(), None, None, set(), True
         elif text.startswith("COMMAND LINE: "):
             command = text[14:].strip()
         elif text.startswith("LABEL: "):
@@ -277,6 +284,7 @@ def _text_row(
     config |= {ours: "1" for theirs, ours in (("direct", "direct IO"), ("rand", "random")) if theirs in options}
     total, size = block.get("mebibytes"), float(config.get("block size") or 2**20 if command else 0)
     facts = {
+        "call": block["call"],
         "first": block["first"],
         "last": block["last"],
         "entries/s": block.get("entries/s"),
@@ -344,7 +352,12 @@ def _read_live(source: Source) -> list[Record]:
 
 def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: int) -> Record:
     record = Record(
-        f"n{ranks}", "elbencho", [], ranks=ranks, label=rows[0][1]["Label"], origin={"ranks": source.at(rows[-1][0])}
+        f"n{ranks}",
+        "elbencho",
+        [],
+        ranks=ranks,
+        label=rows[0][1].get("Label") or "",
+        origin={"ranks": source.at(rows[-1][0])},
     )
     record.missing |= NOT_PRINTED | {
         "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.",
@@ -452,7 +465,7 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
             int(source.number(config[name], line, name)) if name in config else None for name in ("threads", "hosts")
         )
         ranks = threads * hosts if threads and hosts else None
-        own = (tuple(config.items()), command, label)
+        own = (tuple(config.items()), command, label, facts.get("call"))
         done = {phase.name for phase in records[-1].phases} if records else set()
         if own != key or operation.lower() in done:
             key = own

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import configparser
 import csv
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -109,6 +110,8 @@ def _read_one(source: Source) -> Record:
         )
     _add_score(record, main)
     if source.is_directory:
+        _compare_with_outer(record, source.path)
+    if source.is_directory:
         _add_outputs(record, source.path)
     if record.ranks is None:
         _add_launch(
@@ -137,6 +140,32 @@ def _read_one(source: Source) -> Record:
         )
     place_one_after_the_other(phases)
     return record
+
+
+def _compare_with_outer(record: Record, directory: Path) -> None:
+    """Warns where the summary of a folder above, which is what a list publishes, has other numbers than this one."""
+    for outer in list(directory.parents)[:3]:
+        summary = _file(outer, NAMES[0])
+        if summary is None:
+            continue
+        if any(summary.text == one.text for path in packages(outer) if (one := _file(path, NAMES[0]))):
+            return
+        own = {phase.name: phase.bytes_per_second or phase.rate for phase in record.phases}
+        both = [
+            (phase.name, phase.bytes_per_second or phase.rate or 0, own[phase.name] or 0)
+            for phase in _from_summary(summary)
+            if phase.name in own
+        ]
+        differ = [one for one in both if not math.isclose(one[1], one[2], rel_tol=0.005)]
+        if differ:
+            name, theirs, ours = differ[0]
+            more = f", and {len(differ) - 1} more phases differ" if len(differ) > 1 else ""
+            record.warnings.append(
+                f"{summary.path}: the outer result_summary.txt has other numbers than the one in '{directory.name}', "
+                f"which is imported with the phases' outputs: {name} {theirs:.6g} /s and {ours:.6g} /s{more}. The "
+                "outer one is what is published; import it by its name for its numbers."
+            )
+        return
 
 
 def _file(directory: Path, name: str) -> Source | None:

@@ -37,6 +37,8 @@ PRINTED_SIZES = {
     "tb": 10**12,
 }
 LETTERS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+RATE = re.compile(r"-?(?:[\d.,]+(?:e[-+]?\d+)?|nan|inf)$", re.IGNORECASE)
+"""A bandwidth in a row of results, also one that can't be."""
 OPERATIONS = {"write": "pwrite", "read": "pread"}
 PARTS = (("open", "openTime", "open"), ("transfer", "wrRdTime", "wr/rd"), ("close", "closeTime", "close"))
 KEPT = {  # options that make a measurement another one, and what they are called here
@@ -238,7 +240,7 @@ def _read_run(source: Source, lines: list[str], first: int) -> list[Record]:
                 options[found[1].lower()], at[found[1].lower()] = found[2], number
         elif found := MOVED.search(line):
             moved = int(found[1]), number
-        elif (cells := line.split()) and cells[0] in OPERATIONS and len(cells) > 1 and re.match(r"[\d.]+$", cells[1]):
+        elif (cells := line.split()) and cells[0] in OPERATIONS and len(cells) > 1 and RATE.match(cells[1]):
             if len(cells) != len(columns):
                 raise source.refuse(
                     number, f"this result has {len(cells)} columns instead of {len(columns)}; the line was cut off"

@@ -25,10 +25,12 @@ STARTED = re.compile(r"-- started at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --")
 FINISHED = re.compile(r"-- finished at (\d\d/\d\d/\d{4} \d\d:\d\d:\d\d) --")
 TASKS = re.compile(r"^(?:V-\d: )?(\d+) tasks, (\d+) (files/directories|files?|directories)")
 SUMMARY = re.compile(r"^(?:V-\d: )?SUMMARY\b(.*)\(of (\d+) iterations\)")
-NUMBER = r"-?(?:[\d.]+(?:e[+-]?\d+)?|nan|inf)"
 ROW = re.compile(
-    rf"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?((?:\s+{NUMBER})+)\s*$", re.IGNORECASE
+    r"^\s+(Directory|File|Tree) (creation|stat|read|removal|rename)\s*:?"
+    r"((?:\s+(?:-?[\d.,]+(?:e[+-]?\d+)?|-?nan|-?inf))+)\s*$",
+    re.IGNORECASE,
 )
+UNMEASURED = re.compile("nan|inf", re.IGNORECASE)
 STONEWALL = re.compile(r"^Continue stonewall hit min: (\d+) max: (\d+)")
 NO_STATUS = re.compile(r"could not read stonewall status file", re.IGNORECASE)
 SINGLE = re.compile(
@@ -111,6 +113,7 @@ class _Table:
     rates: dict[str, tuple[list[float], int]] = field(default_factory=dict)
     times: dict[str, tuple[list[float], int]] = field(default_factory=dict)
     singles: dict[str, list[tuple[float, float, int]]] = field(default_factory=dict)
+    unmeasured: dict[str, tuple[str, int]] = field(default_factory=dict)  # rates that are no numbers, lines
     stonewalls: list[tuple[int, int]] = field(default_factory=list)  # most items of a rank, line
 
 
@@ -136,7 +139,7 @@ def _read_one(source: Source) -> list[Record]:
         tables = [(launch, table) for launch in whole for table in _tables(launch) if table.rates]
         if tables:
             line = min(line for _, line in tables[0][1].rates.values())
-            why = "every rate of the summary is 0.000, so there is no measurement in it; run this phase again"
+            why = "every rate of the summary is 0.000 or no number, so there is no measurement in it; run it again"
             raise source.refuse(line, why)
         raise source.refuse_cut("the summary of rates")
     for launch in launches:
@@ -169,6 +172,11 @@ def _records(launch: _Launch) -> list[Record]:
             record.phases += _phases(launch, table, name, record)
         if not record.phases:
             continue
+        record.warnings += [
+            f"{launch.source.at(line)}: the rate of {name} is '{text}', which is no measurement; it is left out."
+            for name, (text, line) in table.unmeasured.items()
+        ]
+        _warn_of_caches(record)
         if table.items is None:
             record.missing["phases[].operations"] = "mdtest does not say how many operations a shared file (-S) got."
         elif any(phase.operations is None for phase in record.phases):
@@ -186,6 +194,17 @@ def _records(launch: _Launch) -> list[Record]:
         place_one_after_the_other(record.phases)
         records.append(record)
     return records
+
+
+def _warn_of_caches(record: Record) -> None:
+    """Whether ranks may have had what they looked at in the memory of their own node."""
+    created = any(phase.name.endswith("-create") and phase.name != "tree-create" for phase in record.phases)
+    looked = [phase.name for phase in record.phases if phase.name.endswith(("-stat", "-read"))]
+    if created and looked and not record.parameters.get("stride"):
+        record.warnings.append(
+            f"mdtest ran without -N, so each rank looked at the files that it had made itself: {' and '.join(looked)} "
+            "may be answered by its node's cache. With -N and the ranks of a node, the server answers."
+        )
 
 
 def _tables(launch: _Launch) -> list[_Table]:
@@ -208,9 +227,7 @@ def _tables(launch: _Launch) -> list[_Table]:
         elif (found := ROW.match(line)) and rows is not None:
             name = f"{found[1]} {found[2]}".capitalize()
             values = [
-                0.0
-                if re.search("nan|inf", text, re.IGNORECASE)
-                else source.number(text, number, f"the value of {name}")
+                0.0 if UNMEASURED.search(text) else source.number(text, number, f"the value of {name}")
                 for text in found[3].split()
             ]
             if len(values) < 4:
@@ -219,6 +236,9 @@ def _tables(launch: _Launch) -> list[_Table]:
                     f"{name} has {len(values)} values instead of maximum, minimum, mean and deviation; the line was "
                     "cut off",
                 )
+            mean = found[3].split()[-2]
+            if rows is tables[-1].rates and UNMEASURED.search(mean):
+                tables[-1].unmeasured[name] = mean, number
             rows[name] = (values[-4:], number)  # versions with per-rank columns have those first
     return tables
 

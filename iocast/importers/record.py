@@ -263,6 +263,7 @@ class Record:
                         f"and {count} {unit}: these contradict each other, and only a look at the file tells which is "
                         "wrong."
                     )
+            self._leave_out_zero_latencies(phase)
         if self.elapsed is None:
             return
         elapsed, where = self.elapsed
@@ -273,6 +274,16 @@ class Record:
                 f"own clock counts {elapsed:g} s: one of two clocks is wrong. By the latter, rates are "
                 f"{total / max(elapsed, 1):.3g} times as high or more."
             )
+
+    def _leave_out_zero_latencies(self, phase: Phase) -> None:
+        """No operation takes 0 s: a tool that prints this has not measured it, or with too few digits."""
+        for op, latency in phase.latency.items():
+            known = latency.known
+            if not latency.counts and known and known.get("mean", known.get("max", 1)) == 0:
+                latency.known = {}
+                self.missing[f"phases[].latency.{op}"] = (
+                    f"{self.tool} prints 0 s for {op}, which is a time not measured, or shorter than its last digit."
+                )
 
     def _settle_requested(self) -> None:
         doubtful = [p for p in self.phases if p.requested and p.operations and p.rate and p.requested > p.operations]

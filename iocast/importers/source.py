@@ -45,6 +45,11 @@ ENDED_EARLY = re.compile(
 """What IOR, mpirun and srun print when a run of IOR ends before its end."""
 
 
+BARE_LINE = re.compile(
+    r"^[ \t]{0,200}(?!true\b|false\b|null\b|nan\b|inf\b|Infinity\b)[A-Za-z].*$", re.MULTILINE | re.IGNORECASE
+)
+"""A line that begins with a word of no JSON."""
+NO_NUMBER = re.compile(r"-?(?:nan|inf)\b", re.IGNORECASE)
 JSON_WORDS = (
     ("Expecting ',' delimiter", "a comma or a closing bracket is missing"),
     ("Expecting ':' delimiter", "a colon is missing after a name"),
@@ -217,8 +222,11 @@ class Source:
             raise self.refuse(1, "its JSON is nested more deeply than any tool writes") from error
 
     def refuse_json(self, error: json.JSONDecodeError) -> InputError:
+        line = self.first - 1 + error.lineno
+        if no_number := NO_NUMBER.match(error.doc, error.pos):
+            return self.refuse(line, f"'{no_number[0]}' stands where a number is allowed, which is no measurement")
         return self.refuse(
-            self.first - 1 + error.lineno,
+            line,
             f"this is not whole JSON: {json_words(error)}"
             + "; the file may have been cut off" * (not error.msg.startswith("Extra data")),
         )
@@ -234,7 +242,7 @@ class Source:
         while (start := self._next_value(at)) is not None:
             line = self.line_at(start)
             try:
-                value, at = decoder.raw_decode(self.text, start)
+                value, at = decoder.raw_decode(self._bare_lines_blank, start)
             except json.JSONDecodeError as error:
                 if found:
                     self.cut_value = line
@@ -244,6 +252,13 @@ class Source:
                 raise self.refuse(line, "its JSON is nested more deeply than any tool writes") from error
             found.append((line, value))
         return found
+
+    @cached_property
+    def _bare_lines_blank(self) -> str:
+        """The text with blanks for lines that are no part of JSON: notes that a tool prints inside a value."""
+        if not BARE_LINE.search(self.text):
+            return self.text
+        return BARE_LINE.sub(lambda found: " " * len(found[0]), self.text)
 
     def _next_value(self, at: int) -> int | None:
         """Where the next line that begins with a brace does."""

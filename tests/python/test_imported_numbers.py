@@ -9,7 +9,7 @@ import pytest
 
 from iocast.errors import InputError
 from iocast.importers import import_files
-from iocast.importers.record import Phase, Record
+from iocast.importers.record import Latency, Phase, Record
 
 
 def imported(directory: Path, text: str, name: str = "file", **stated: Any) -> list[dict[str, Any]]:
@@ -145,3 +145,138 @@ def test_parameters_of_lustre_are_apart(tmp_path: Path) -> None:
     nameless = "".join(block(0, 1100.0 + i, count).partition("\n")[2] for i, count in enumerate((500, 400)))
     with pytest.raises(InputError, match="several servers"):
         imported(tmp_path, nameless, ranks=4)
+
+
+IOR = """IOR-3.3.0: MPI Coordinated Test of Parallel I/O
+Began               : Tue Mar 20 10:00:00 2018
+Command line        : ior -w -t 1m -b 1g
+Options:
+nodes               : 2
+tasks               : 8
+xfersize            : 1 MiB
+blocksize           : 1 GiB
+
+access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
+write     {rate}     1048576    1024.00    0.001463   174.62     0.001      {total}    0
+Finished            : Tue Mar 20 {end} 2018
+"""
+MDTEST = """mdtest-3.3.0 was launched with 4 total task(s) on 2 node(s)
+Command line used: mdtest -n 1000 {options}
+4 tasks, 4000 files
+SUMMARY rate: (of 1 iterations)
+   File creation     :   {rate}   {rate}   {rate}   0.000
+   File stat         :   900.000  900.000  900.000  0.000
+-- finished at 11/08/2018 13:01:40 --
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [("-327.68", "negative"), ("46,91", "comma"), ("nan", "no measurement"), ("inf", "no measurement")],
+)
+@pytest.mark.parametrize("tool", [IOR, MDTEST])
+def test_a_row_that_can_not_be_is_named(tool: str, rate: str, words: str, tmp_path: Path) -> None:
+    """It is refused or left out with its value; never blamed on a file cut off."""
+    text = tool.format(rate=rate, total="174.62", end="10:03:00", options="")
+    try:
+        reasons = [" ".join(run["warnings"]) for run in imported(tmp_path, text)]
+    except InputError as error:
+        reasons = [str(error)]
+        assert not (tmp_path / "run-0").exists()
+    assert all(rate in reason and words in reason and "cut off" not in reason for reason in reasons)
+
+
+def test_ior_is_held_against_its_own_clock(tmp_path: Path) -> None:
+    [run] = imported(tmp_path, IOR.format(rate="46.91", total="174.62", end="10:03:00"))
+    assert not run["warnings"]
+    [run] = imported(tmp_path, IOR.format(rate="46.91", total="174.62", end="10:01:29"))
+    assert "clock counts 89 s" in " ".join(run["warnings"])
+
+
+def test_notes_inside_the_json_of_ior_are_read_past(tmp_path: Path) -> None:
+    result = {"access": "write", "bwMiB": 100.0, "totalTime": 8.0, "xferKiB": 1024}
+    test = {"Options": {"tasks": 8, "nodes": 2}, "Results": [[result]]}
+    document = json.dumps({"Command line": "ior", "tests": [test]}, indent=1)
+    noisy = document.replace('"Results": [', '"Results": [\nCommencing write performance test: Mon Oct  8 2018')
+    assert [run["phases"] for run in imported(tmp_path, noisy)] == [
+        run["phases"] for run in imported(tmp_path, document)
+    ]
+    with pytest.raises(InputError, match="'nan' stands where a number") as refused:
+        imported(tmp_path, document.replace("100.0", "nan"))
+    assert "cut off" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("options", "warns"), [("", True), ("-C -T", True), ("-N 2", False), ("-N2 -F", False)])
+def test_mdtest_without_a_shift_of_ranks_may_be_answered_by_caches(options: str, warns: bool, tmp_path: Path) -> None:
+    [run] = imported(tmp_path, MDTEST.format(rate="500.0", options=options))
+    assert ("cache" in " ".join(run["warnings"])) == warns
+
+
+@pytest.mark.parametrize(
+    ("more", "warns"),
+    [
+        ({"potential_caching": [1]}, True),
+        ({"potential_caching": [0]}, False),
+        ({"host_memory_GB": [256.0], "data_size_per_host_GB": 98.0}, True),
+        ({"host_memory_GB": [256.0], "data_size_per_host_GB": 980.0}, False),
+    ],
+)
+def test_dlio_reports_that_hosts_may_cache(more: dict[str, Any], warns: bool, tmp_path: Path) -> None:
+    metric = {"train_throughput_samples_per_second": [30.0, 50.0]}
+    [run] = imported(tmp_path, json.dumps({"num_accelerators": 4, "metric": metric} | more, indent=1))
+    assert ("cache" in " ".join(run["warnings"])) == warns
+
+
+def test_a_latency_of_zero_is_missing() -> None:
+    phase = Phase("read", rate=10.0, latency={"pread": Latency(5, {"min": 0.0, "mean": 0.0, "max": 0.0})})
+    phase.latency["stat"] = Latency(5, {"min": 0.0, "mean": 0.1, "max": 0.2})
+    record = settled([phase], None)
+    assert phase.latency["pread"].known == {} and "phases[].latency.pread" in record.missing
+    assert phase.latency["stat"].known["min"] == 0
+
+
+@pytest.mark.parametrize("second", ["WRITE", "READ"])
+def test_calls_of_elbencho_that_print_no_command_are_apart(second: str, tmp_path: Path) -> None:
+    """The title is printed once a call."""
+    title = "OPERATION RESULT TYPE        FIRST DONE  LAST DONE\n========= ====\n"
+    rows = "{} Elapsed ms : 9900 {}\n          IOPS : 640 {}\n          Throughput MiB/s : 10 10\n---\n"
+    text = title + rows.format("WRITE", 10000, 640) + title + rows.format(second, 20000, 320)
+    runs = imported(tmp_path, text, ranks=16, nodes=1)
+    assert [(run["phases"][0]["rate"], run["phases"][0]["seconds"]) for run in runs] == [(640, 10), (320, 20)]
+
+
+def test_live_files_of_elbencho_may_begin_with_a_date(tmp_path: Path) -> None:
+    rows = "Label,Phase,RuntimeMS,Rank,MixType,Done%,DoneBytes,MiB/s,IOPS,Entries,Entries/s,Active,CPU,Service,\n"
+    row = ",WRITE,5000,Total,,33,536870912,102,1638,0,0,8,3,,\n"
+    old, new = rows + row, f"ISO Date,{rows}2025-01-01T00:00:00+0000,{row}"
+    assert [run["phases"] for run in imported(tmp_path, old)] == [run["phases"] for run in imported(tmp_path, new)]
+
+
+def test_an_outer_summary_of_io500_with_other_numbers_is_named(tmp_path: Path) -> None:
+    line = "[RESULT]    mdtest-easy-write       {} kIOPS : time 324.936 seconds\n"
+    line += "[SCORE ] Bandwidth 1 GiB/s : IOPS 1 kiops : TOTAL 1\n"
+    inner = tmp_path / "package" / "results" / "2024.01.02-03.04.05"
+    inner.mkdir(parents=True)
+    (inner / "mdtest-easy-write.txt").write_text(MDTEST.format(rate="500.0", options="-N 2"))
+    for number, (outside, warns) in enumerate((("360.0", False), ("360.5", False), ("380.0", True))):
+        (inner / "result_summary.txt").write_text(line.format("360.0"))
+        (inner.parents[1] / "result_summary.txt").write_text(line.format(outside))
+        (path,) = import_files([tmp_path / "package"], tmp_path / f"run-{number}")
+        warnings = " ".join(json.loads((path / "run.json").read_text())["warnings"])
+        assert ("380000 /s and 360000 /s" in warnings) == warns
+
+
+@pytest.mark.parametrize(("row", "words"), [('1,4,"5,000"', "between thousands"), ("3,,10", "")])
+def test_tables_of_other_programs(row: str, words: str, tmp_path: Path) -> None:
+    text = f"sep=,\nnodes,ppn,rate\n{row}\n" if words else "nodes,ranks,rate\n3.0,10.0,500\n"
+    if words:
+        with pytest.raises(InputError, match=words):
+            imported(tmp_path, text, "t.csv")
+    else:
+        [run] = imported(tmp_path, text, "t.csv")
+        assert run["placement"]["ranks_per_node"] == pytest.approx(10 / 3)
+
+
+def test_a_cell_of_a_table_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can't be read"):
+        imported(tmp_path, f"nodes,ppn,rate,note\n1,4,500,{'x' * 200_000}\n", "t.csv")
