@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -246,7 +246,9 @@ def _json(value: Any) -> Markup:
     return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
 
 
+@cache
 def _vega() -> str:
+    """The library that draws, which takes longer to put together than everything else on a page."""
     version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
     return bundle.replace("</script", "<\\/script")

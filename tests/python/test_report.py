@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import report_inputs
+from shared import shared
 
 from iocast.errors import InputError
 from iocast.report import answers
@@ -38,9 +39,12 @@ def inputs(tmp_path_factory):
 @pytest.fixture(scope="session")
 def page(inputs, tmp_path_factory):
     """The report on everything, as text and as its JSON."""
-    directory = tmp_path_factory.mktemp("page")
-    write_report(inputs.all, directory / "report.html")
-    write_numbers(inputs.all, directory / "report.json")
+
+    def make(directory: Path) -> None:
+        write_report(inputs.all, directory / "report.html")
+        write_numbers(inputs.all, directory / "report.json")
+
+    directory = shared(tmp_path_factory, "page", make)
     return (directory / "report.html").read_text(), json.loads((directory / "report.json").read_text())
 
 
