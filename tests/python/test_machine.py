@@ -144,3 +144,8 @@ def test_the_table_of_changes_names_what_is_there() -> None:
     folders = {line.partition("/")[0] for line in tracked.splitlines() if "/" in line and not line.startswith(".")}
     named = " ".join(table)
     assert {folder for folder in folders if f"`{folder}/" not in named} <= {"validation"}
+
+
+def test_the_quick_check_leaves_out_files_that_are_there() -> None:
+    names = re.findall(r"^slow=\(([^)]*)\)", (REPOSITORY / "check").read_text(), re.MULTILINE)[0].split()
+    assert names == sorted(names) and all((REPOSITORY / f"tests/python/test_{name}.py").is_file() for name in names)
