@@ -2,7 +2,7 @@
 """One workload, two executors: iocast-bench on the dummy backend and iocast-sim carry out byte-identical operation
 streams.
 
-Every pattern alone and on many ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file
+Every pattern alone and on six ranks; tests/mpi/test_real_effect.py compares every workload on three ranks, on a file
 system."""
 
 import json
@@ -16,6 +16,7 @@ import pytest
 from bench_runs import settings_arguments
 from programs import find_program
 from registry import described, listed
+from schedule import mostly_long
 
 from iocast.question import Question
 
@@ -39,7 +40,7 @@ def question(run: bytes) -> Question:
     return Question.of(content["workload"], content["placement"], content["phases"][0]["name"])
 
 
-@pytest.mark.parametrize("ranks", [1, 16])
+@pytest.mark.parametrize("ranks", mostly_long([1, 6, 16], [1, 6], "more ranks of the same patterns"))
 @pytest.mark.parametrize("name", NAMES)
 def test_streams_are_identical(
     name: str,

@@ -149,7 +149,7 @@ def test_phases_in_runs_of_their_own(run: Run, root: Path) -> None:
 
 def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, root: Path) -> None:
     chosen = ["--posix.root", str(root), "--json", *settings_arguments("datasets=2 object_size=10B")]
-    limited = settings_arguments("objects=20000 iterations=20000 repeats=2 most_seconds=50ms")
+    limited = settings_arguments("objects=4000 iterations=4000 repeats=2 most_seconds=50ms")
     done = run(*chosen, *limited, "--set", "phases=precreate,benchmark", ranks=3)
     assert done.code == 0, done.err
     first, first_rest, second, second_rest = done.json["phases"][1:]
@@ -164,7 +164,7 @@ def test_a_time_limit_leaves_a_data_set_that_a_later_run_goes_on_with(run: Run, 
     manifest = json.loads((root / MANIFEST).read_text())
     assert manifest["state"] == "ready" and manifest["position"] == {"start_index": went_on}
     later = run(
-        *chosen, *settings_arguments("objects=20000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3
+        *chosen, *settings_arguments("objects=4000 iterations=50"), "--set", "phases=benchmark,cleanup", ranks=3
     )
     assert later.code == 0, later.err
     assert all(phase["errors"] == 0 for phase in later.json["phases"])

@@ -63,9 +63,9 @@ def test_a_library_that_replaces_one_function_sees_its_calls(
         "--set",
         "datasets=2",
         "--set",
-        "objects=2000",
+        "objects=700",
         "--set",
-        "iterations=1000",
+        "iterations=600",
     ]  # more calls than MPI makes to start
     if name in ("pread", "pwrite"):
         workload = ["iozone", "--set", "file_size=4MiB", "--set", "record_sizes=1KiB"]

@@ -22,21 +22,22 @@ CALLS = "mkdirat,openat,close,read,write,pread64,pwrite64,fsync,newfstatat,unlin
 # openat(7<DIRECTORY>, "a/b", O_RDONLY) = 8<DIRECTORY/a/b>
 CALL = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\)\s+= (?P<result>-?\d+)(?:<(?P<opened>[^>]*)>)?")
 
+PATTERNS = {entry["name"] for entry in listed("iocast-bench", "patterns")}
+
 
 def cases() -> list[Any]:
     """All settings of patterns; of the catalogue's workloads, which are patterns with other settings, the first."""
-    patterns = {entry["name"] for entry in listed("iocast-bench", "patterns")}
     return [
-        pytest.param(
-            name,
-            settings,
-            id=f"{name}-{number}",
-            marks=() if name in patterns else pytest.mark.long("its pattern is traced"),
-        )
+        case(name, number, settings)
         for name in workload_names("iocast-bench")
         for number, settings in enumerate(described("iocast-bench", name)["small"])
-        if name in patterns or number == 0
+        if name in PATTERNS or number == 0
     ]
+
+
+def case(name: str, number: int, settings: str) -> Any:
+    marks = () if name in PATTERNS else pytest.mark.long("a workload whose pattern runs always")
+    return pytest.param(name, settings, id=f"{name}-{number}", marks=marks)
 
 
 Seen = tuple[str, str, int, int]
@@ -216,9 +217,9 @@ def test_ranks_are_spread_over_mount_points(
         "--set",
         "datasets=1",
         "--set",
-        "objects=20",
+        "objects=4",
         "--set",
-        "iterations=20",
+        "iterations=4",
         "--json",
     ]
     traced = f'exec strace -q -e trace=openat -o {tmp_path}/"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" "$@"'
@@ -262,7 +263,7 @@ def shared_cases() -> list[Any]:
     """The first settings of every workload that reads or writes at offsets, and all with which processes do so
     together."""
     return [
-        pytest.param(name, settings, id=f"{name}-{number}")
+        case(name, number, settings)
         for name in workload_names("iocast-bench")
         for number, settings in enumerate(described("iocast-bench", name)["small"])
         if (number == 0 or "together=" in settings) and accesses(name, settings)
