@@ -120,7 +120,7 @@ class Phase(Struct, frozen=True):
 class Imported(Struct, frozen=True):
     """Where an imported run comes from, and why values are null, by key."""
 
-    format: str
+    format: str | None = None
     missing: dict[str, str] = {}
     origin: dict[str, str] = {}
 
