@@ -176,6 +176,7 @@ def _platform(search: Search) -> Json:
     fitted = platform.fitted
     known: Json = {
         "calibrated": bool(fitted),
+        "unmeasured": search.desk.unmeasured(platform),
         "set_by_hand_to": platform.set_by_hand_to,
         "description": platform.description,
         "source": platform.source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -16,6 +16,7 @@ import numpy as np
 from iocast.content import content_hash, whole
 from iocast.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
 from iocast.fitted import Fitted
+from iocast.unmeasured import unmeasured
 from iocast.platform import Document, get_path
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
@@ -132,6 +133,10 @@ class Platform:
     def measured_systems(self) -> tuple[str, list[MeasuredSystem]]:
         """Its family, and the catalogue's measured systems of it but itself; none beside a calibrated platform."""
         return family_of(self._source), [] if self.fitted else others_of_family(self._source)
+
+    def unmeasured(self, operations: Iterable[str]) -> dict[str, list[str]]:
+        """Of operations the numbers that nothing measured (iocast/unmeasured.py)."""
+        return unmeasured(self._source, operations)
 
     @cached_property
     def draws(self) -> list[tuple[Document, str]]:

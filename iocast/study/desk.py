@@ -73,6 +73,7 @@ class Desk:
         self.platforms = self._open_platforms()
         self.variants = Variants(study, self.platforms)
         self._profiles_at: dict[tuple[str, int, int], Result] = {}
+        self._unmeasured: dict[tuple[str, str], dict[str, list[str]]] = {}
         self.profiles = {w.name: self._profile(w, study.scales[w.scales[0]]) for w in study.workloads.values()}
         """What each workload does at the first of its scales, with all that is the same at each."""
         self._take_phases()
@@ -237,6 +238,14 @@ class Desk:
             ):
                 found[w.name] = profile["phase"]
         return found
+
+    def unmeasured(self, platform: Platform, workload: str = "") -> dict[str, list[str]]:
+        """By operation of the workload, or of all, the platform's numbers that nothing measured."""
+        if (platform.reference, workload) not in self._unmeasured:
+            named = [workload] if workload else list(self.study.workloads)
+            operations = [op for name in named for op, count in self.profiles[name]["operations"].items() if count]
+            self._unmeasured[platform.reference, workload] = platform.unmeasured(operations)
+        return self._unmeasured[platform.reference, workload]
 
     def _take_phases(self) -> None:
         """Of a platform that was fitted phase by phase takes the one that the study asks about. @raises InputError when

@@ -353,13 +353,15 @@ class Search:
     def error_of(self, candidate: Candidate, rows: list[tuple[str, Point]]) -> ModelError:
         """What the platform's calibration found, grown with the distance beyond its scales; where the design is another
         system than the measured one, what the platform misses of its own measurements as well, which may be something
-        else there; without a calibration, what the study states."""
+        else there; without a calibration, and where a workload rests on numbers that nothing measured, what the study
+        states."""
         scale, degrees, noise, kinds = [], [], [], []
-        fitted = self.desk.variants.platform_of(candidate.design).fitted
+        platform = self.desk.variants.platform_of(candidate.design)
+        fitted = platform.fitted
         for quantity, point in rows:
             kind = kind_of(quantity)
             kinds.append(kind)
-            if fitted:
+            if fitted and kind in fitted["discrepancy"] and not self.desk.unmeasured(platform, point.workload):
                 from iocast.fitted import discrepancy_at
 
                 error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)

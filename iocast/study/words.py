@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from iocast import text
+from iocast import text, unmeasured
 from iocast.fitted import one_of_several
 from iocast.operations import UNSOLVED
 from iocast.study.evaluate import OUTSIDE
@@ -165,10 +165,10 @@ def sentence(answer: Json) -> str:
         d = answer["decision"]
         cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
         kept = chance(answer["confidence"], answer["confidence_asked"])
-        return (
-            f"Choose {quoted(d['name'])}{cost}: it keeps {levels} with {kept} confidence "
-            f"(required: {words}){if_it_holds(answer)}."
-        )
+        sure = f" with {kept} confidence (required: {words})"
+        if answer["platform"].get("unmeasured"):
+            sure = ", how surely is not known"
+        return f"Choose {quoted(d['name'])}{cost}: it keeps {levels}{sure}{if_it_holds(answer)}."
     miss = answer["nearest_miss"]
     kept = chance(miss["probability"], answer["confidence_asked"])
     return (
@@ -192,6 +192,8 @@ def if_it_holds(answer: Json) -> str:
             "name": swapped[-1]["platform"],
             "calibrated": swapped[-1].get("calibrated", platform["calibrated"]),
         }
+    if parts := unmeasured.parts_of(platform.get("unmeasured") or {}):
+        return f", if the numbers of {platform['name']} hold: nothing measured its {parts}"
     if platform["calibrated"]:
         return ""
     by = platform.get("set_by_hand_to")
@@ -644,7 +646,7 @@ def _found(answer: Json) -> str:
         )
     holdout = answer["platform"].get("holdout") or {}
     rate = next((r for r in holdout.get("rows", []) if r["quantity"] == "rate"), None)
-    if rate:
+    if rate and not answer["platform"].get("unmeasured"):
         words += (
             f" The calibration forecast its largest measured scale, {holdout['ranks']} ranks, without having seen it, "
             f"and was wrong by {100 * rate['error']:+.0f} % in throughput."
@@ -672,6 +674,8 @@ def warnings(search: Search, answer: Json) -> list[str]:
                 else f"The platform {name} was never calibrated: its numbers are its author's{error}."
             )
         else:
+            if rest := unmeasured.sentence(search.desk.unmeasured(platform)):
+                found.append(f"{name}: {rest}")
             phase = platform.fitted["campaign"].get("phase", "benchmark")
             others = [one for one in platform.phases if one != phase]
             foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]

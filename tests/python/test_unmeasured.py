@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a fitted platform that nothing measured are named, and a forecast that rests on them has no interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from forked import Iocast
+from programs import REPOSITORY
+
+from iocast.fitted import Fitted
+from iocast.unmeasured import unmeasured
+
+STUDY = """
+schema_version: 1
+platform: {platform}
+confidence: 0.9
+workloads:
+  w: {{workload: {workload}}}
+scales:
+  s: {{nodes: 1, ranks_per_node: 4}}
+axes:
+  cores: {{path: stations.cpu.servers, values: [4, 8]}}
+levels: ["rate(all) >= 1 /s"]
+search: {{replications: 4}}
+"""
+TUTORIAL = REPOSITORY / "examples" / "tutorial" / "fitted.yaml"
+
+
+@pytest.fixture(scope="module")
+def on_lustre(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A platform of the family lustre whose create, stat, read and unlink were measured, and nothing of bulk data."""
+    document = yaml.safe_load(TUTORIAL.read_text())
+    laws = ("client", "close", "getattr", "open", "make", "remove", "ost_read", "cached_write")
+    document |= {"extends": "lustre", "demands": dict.fromkeys(laws, "20us"), "stations": {"mds": {"servers": 4}}}
+    document.pop("clients", None)
+    document["fitted"]["draws"] = []
+    file = tmp_path_factory.mktemp("lustre") / "fitted.yaml"
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+def test_what_was_measured_rests_on_measurements(on_lustre: Path) -> None:
+    for file in (TUTORIAL, on_lustre):
+        assert not unmeasured(Fitted.open(str(file)), ["create", "stat", "read", "unlink"])
+    assert not unmeasured(Fitted.open("lustre"), ["pwrite"])  # never calibrated: that is its own sentence
+
+
+def test_each_number_that_nothing_measured_is_named_until_somebody_sets_it(on_lustre: Path) -> None:
+    """A family: setting all that is named, by edits, leaves nothing; leaving one out leaves that one."""
+    for operation in ("pwrite", "pread", "append", "readdir", "fsync"):
+        named = unmeasured(Fitted.open(str(on_lustre)), [operation])[operation]
+        assert named and all(not path.startswith("demands.getattr") for path in named)
+        edits: list[tuple[str, Any]] = [(path, "1us" if "bandwidth" not in path else "1GB/s") for path in named]
+        assert not unmeasured(Fitted.open(str(on_lustre), edits), [operation])
+        for k, (path, _) in enumerate(edits):
+            others = Fitted.open(str(on_lustre), edits[:k] + edits[k + 1 :])
+            assert unmeasured(others, [operation]) == {operation: [path]}
+    pwrite = unmeasured(Fitted.open(str(on_lustre)), ["stat", "pwrite"])
+    assert list(pwrite) == ["pwrite"]
+    assert {"demands.ost_pwrite", "network.node_bandwidth", "network.server_bandwidth"} <= set(pwrite["pwrite"])
+
+
+@pytest.mark.parametrize(
+    ("workload", "known"),
+    [
+        ("md-workbench, settings: {datasets: 4, objects: 20, iterations: 20, repeats: 1}", True),
+        ("ior-easy, phase: write, settings: {per_process: 2MiB, transfer_size: 1MiB}", False),
+    ],
+)
+def test_a_study_is_as_sure_as_its_numbers(workload: str, known: bool, iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY.format(platform=TUTORIAL, workload=workload))
+    done = iocast("study", tmp_path / "study.yaml", "--out", tmp_path / "answer", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    headline = done.stdout.splitlines()[0]
+    assert (" confidence (required: 90 %)" in headline) is known, headline
+    assert ("how surely is not known" in headline and "nothing measured its demands." in headline) is not known
+    assert ("calibrate with that" in done.stdout) is not known
+    assert ("without having seen it" in done.stdout) is known
