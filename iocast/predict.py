@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -697,7 +698,7 @@ def _simulated(
     found: Found = {}
     for phase, repeats in all_repeats.items():
         ensemble = {n: [one[phase, n] for one in settled if (phase, n) in one] for n in names[phase]}
-        value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settles)
+        value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settled_structures, settles)
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         system = resolved(document, platform.file)
         stations = _stations(repeats[-1], system)
@@ -762,17 +763,40 @@ def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -
     ]
 
 
+TIE = 0.75
+"""Share of the draws from which on one option of a choice is the answer."""
+
+
 def _middle(
-    platform: Fitted, value: dict[str, float], ensemble: dict[str, list[float]], settles: bool = True
+    platform: Fitted,
+    value: dict[str, float],
+    ensemble: dict[str, list[float]],
+    structures: Sequence[Mapping[str, str]],
+    settles: bool = True,
 ) -> dict[str, float]:
-    """The forecast's values: those of the best platform; where structures tie, none of them is the answer, nor is one
-    draw where the best platform has none: there the median of the draws, by whichever solver."""
-    if not any(ensemble.values()) or settles and not platform.undecided:
+    """The forecast's values: those of the best platform. Where options tie that answer differently, their geometric
+    mean by the draws, so that which of them is the best doesn't decide. Where structures tie otherwise, or work of
+    others piles up in the best platform, the median of the draws."""
+    if not any(ensemble.values()):
+        return value
+    middle: Callable[[np.ndarray], Any]
+    if _tied(ensemble, structures, platform.fitted):
+        middle = np.mean
+    elif not settles or platform.undecided:
+        middle = np.median
+    else:
         return value
     return {
-        name: float(np.exp(np.median(np.log(np.maximum(printed, 1e-9))))) if printed else value[name]
+        name: float(np.exp(middle(np.log(np.maximum(printed, 1e-9))))) if printed else value[name]
         for name, printed in ensemble.items()
     }
+
+
+def _tied(ensemble: dict[str, list[float]], structures: Sequence[Mapping[str, str]], fitted: dict[str, Any]) -> bool:
+    """Whether of a choice whose options say different throughputs none has most of the draws (TIE)."""
+    parting = _parting({"ensemble": ensemble, "structures": structures}, fitted)
+    counts = [Counter(structure[one["choice"]] for structure in structures) for one in parting]
+    return any(max(count.values()) < TIE * count.total() for count in counts)
 
 
 def _is_part(name: str) -> bool:
@@ -1004,7 +1028,7 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
         count = {"used": len(reported), "of": len(reported), "how": "solved"}
         found[phase] = (
             {
-                "value": _middle(platform, value, ensemble),
+                "value": _middle(platform, value, ensemble, platform.fitted.get("draw_structures") or []),
                 "ensemble": ensemble,
                 "draws": count,
                 "beside": beside,

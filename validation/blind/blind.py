@@ -5,7 +5,11 @@ that shares nothing with iocast (validation/theory/second_simulator.py) at up to
 forecast at 64 and 256, and only then measured there. Two in five have something that `lustre` has no place for; on
 those an alarm is required. One in five saturates beyond what is measured.
 
-    validation/blind/blind.py [--count 40] [--seed 6] [--keep DIR] [--only NAME...] [--json] [--page docs/scoreboard.md]
+    validation/blind/blind.py [--count 40] [--seed 6] [--others "judged on"] [--keep DIR] [--only NAME...] [--json]
+        [--page docs/scoreboard.md]
+
+With --others, systems of four kinds that no family has: those that the rules for blends and alarms were chosen on, or
+the four that they are judged on (truths.py).
 
 With --keep, what is finished lies in DIR and is not made again. A minute or two a truth and core. Errors are medians of
 |log(forecast / measured)| as factors less 1; exit status 4 when one is above its target."""
@@ -29,7 +33,7 @@ VALIDATION = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "theory")]
 from scoreboard import Bars, behind_rules, error_table, judge, put, scores  # noqa: E402
 from second_simulator import Observed, run  # noqa: E402
-from truths import SIDES, Truth, truths  # noqa: E402
+from truths import OTHER_KINDS, SIDES, Truth, other_truths, truths  # noqa: E402
 
 from iocast.calibrate import calibrate  # noqa: E402
 from iocast.earlier import Earlier  # noqa: E402
@@ -127,7 +131,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
         # the last.
         largest = max(point.value("rate") for point in points)
         large = [(n, t, as_long(truth, largest, n)) for n, t in TARGETS]
-        forecasts = [predict(platform, None, _settings(t, iterations), n, 1) for n, t, iterations in large]
+        forecasts = [predict(platform, None, _settings(t, i), *_place(truth, n)) for n, t, i in large]
         digest = hashlib.sha256(json.dumps(forecasts, sort_keys=True).encode()).hexdigest()
         validation = validate(
             platform,
@@ -157,6 +161,11 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
                 "blend",
             )
         }
+
+
+def _place(truth: Truth, clients: int) -> tuple[int, int]:
+    """Nodes, and clients on each."""
+    return (1, clients) if truth.one_node else (clients, 1)
 
 
 def _settings(factor: float, iterations: int) -> dict[str, str]:
@@ -213,6 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=6)
+    parser.add_argument("--others", choices=list(OTHER_KINDS), help="kinds that no family has, instead")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--only", nargs="+", help="truths whose names hold one of these words")
     parser.add_argument("--json", action="store_true")
@@ -220,13 +230,15 @@ def main() -> None:
     given = parser.parse_args()
     chosen = [
         (n, t)
-        for n, t in enumerate(truths(given.count, given.seed))
+        for n, t in enumerate(
+            other_truths(given.count, given.seed, given.others) if given.others else truths(given.count, given.seed)
+        )
         if not given.only or any(word in t.name for word in given.only)
     ]
     if not chosen:
         parser.error(
             "there is no such truth; their names are a number and one of "
-            + ", ".join(kind for kinds in SIDES.values() for kind in kinds)
+            + ", ".join(kind for kinds in (SIDES | OTHER_KINDS).values() for kind in kinds)
         )
     with tempfile.TemporaryDirectory(prefix="iocast-blind-") as scratch:
         found = outcomes(chosen, given.keep or Path(scratch))

@@ -117,7 +117,7 @@ def _disk(r: random.Random, system: System) -> None:
 
 def _late_fall(r: random.Random, system: System) -> None:
     system.threads = r.choice((2, 4, 8))
-    system.fall_from, system.fall_slope = r.choice((8, 12)), r.uniform(0.005, 0.02)
+    system.fall_from, system.fall_slope = r.choice((6, 8)), r.uniform(0.02, 0.06)
 
 
 def _commit(r: random.Random, system: System) -> None:
