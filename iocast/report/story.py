@@ -104,9 +104,9 @@ def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Sto
                     f"≤ {value}" if ends.get("already") else value,
                     f"the fewest that were looked at; missed: {ends['level']}"
                     if ends.get("already")
-                    else f"best estimate; first: {ends['level']}"
+                    else f"best estimate{words.placed(ends)}; first: {ends['level']}"
                     if ends["level"]
-                    else "no level missed as far as was looked",
+                    else f"no level missed as far as was looked{words.placed(ends)}",
                 )
             )
     grids, changes = _study_grids(study), words.changes(study)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from iocast.study import quantities
 from iocast.study.desk import Ask, Point
 from iocast.study.levels import Level
 from iocast.study.search import Candidate, Search
-from iocast.study.spec import NORMAL
+from iocast.study.spec import NORMAL, Scale
 
 BEYOND = 16
 """Times the largest scale, up to which is looked."""
@@ -19,66 +20,103 @@ MAX_RANKS = 1_000_000
 takes minutes there."""
 
 
-def ladder(search: Search) -> list[int]:
-    """Numbers of nodes, doubling from the smallest scale to far beyond the largest."""
+def way(search: Search) -> list[Scale]:
+    """Placements from the smallest scale to far beyond the largest, by number of ranks: the study's scales, in between
+    and beyond them doublings of what they differ in. Beyond, ranks a node grow where the scales differ in those, or
+    where all stations are a node's own; otherwise nodes. A further node would be a machine that no design has."""
     scales = list(search.study.scales.values())
-    per_node = scales[-1].ranks_per_node
-    first, last = (
-        max(1, scales[0].ranks // per_node),
-        max(scales[-1].nodes, min(BEYOND * scales[-1].nodes, MAX_RANKS // per_node)),
+    found = [scales[0]]
+    for scale in scales[1:]:
+        found += _between(found[-1], scale)
+    last = found[-1]
+    room = min(BEYOND, MAX_RANKS // last.ranks)
+    doubled = [2**i for i in range(1, BEYOND) if 2**i < room]
+    return found + [_grown(last, factor, grows_in_ranks(search)) for factor in (*doubled, room) if factor > 1]
+
+
+def grows_in_ranks(search: Search) -> bool:
+    """Whether further clients share the nodes of the largest scale."""
+    scales = search.study.scales.values()
+    platforms = [platform.best[0] for platform in search.desk.platforms.values()]
+    stations = [list((platform.get("stations") or {}).values()) for platform in platforms]
+    own = any(each and all(one.get("per") == "node" for one in each) for each in stations)
+    return own or len({scale.ranks_per_node for scale in scales}) > 1
+
+
+def _grown(scale: Scale, factor: int, in_ranks: bool) -> Scale:
+    return (
+        replace(scale, ranks_per_node=scale.ranks_per_node * factor)
+        if in_ranks
+        else replace(scale, nodes=scale.nodes * factor)
     )
-    steps = [first * 2**i for i in range(math.ceil(math.log2(last / first)) + 1)]
-    return sorted({*(min(s, last) for s in steps), *(max(1, s.ranks // per_node) for s in scales)})
 
 
-def breaking_scales(search: Search) -> dict[int, dict[str, Any]]:
-    """By design that was simulated: {ranks, already, level, workload, beyond, unsolved}: `ranks` at which the first
-    level is missed, None when none is up to `beyond` ranks; `already` when that is where the level was looked at first,
-    so that it may be missed at fewer, too. By the analytic solver, set right at the simulated scales and
-    between them in proportion. `unsolved`: levels that the solver doesn't know, on a time or of a
-    workload that it can't solve; they are looked at in simulations of the study's scales alone, and so is what lies
-    within `beyond` then."""
-    nodes = ladder(search)
-    per_node = search.study.largest.ranks_per_node
-    last = search.study.largest.name
+def _between(first: Scale, last: Scale) -> list[Scale]:
+    """Doublings of the first up to the last and this itself, where they differ in nodes alone or in ranks a node
+    alone; else the last."""
+    in_ranks = first.nodes == last.nodes
+    if not in_ranks and first.ranks_per_node != last.ranks_per_node:
+        return [last]
+    doubled, found = _grown(first, 2, in_ranks), []
+    while doubled.ranks < last.ranks:
+        found.append(replace(doubled, name=last.name))
+        doubled = _grown(doubled, 2, in_ranks)
+    return [*found, last]
+
+
+def breaking_scales(search: Search) -> dict[int, dict[str, Any] | None]:
+    """By design that was simulated: {ranks, already, level, workload, beyond, nodes, ranks_per_node, unsolved}: `ranks`
+    at which the first level is missed, None when none is up to `beyond` ranks; `already` when that is where the level
+    was looked at first, so that it may be missed at fewer, too. By the analytic solver, set right at the simulated
+    scales and between them in proportion. One of `nodes` and `ranks_per_node` is null: that which grows beyond the
+    study's scales. `unsolved`: levels that the solver doesn't know, on a time or of a workload that it can't solve;
+    they are looked at in simulations of the study's scales alone, and so is what lies within `beyond` then. None
+    instead where what is missed first is a rate, at the fewest clients that have to make it: fewer make less."""
+    scales = way(search)
+    last = search.study.largest
     judged = [(level, w) for level in search.desk.levels for w in level.workloads]
     wanted = [(level, w) for level, w in judged if search.desk.can_screen(w) and not level.quantity.endswith("seconds")]
     unsolved = [one for one in judged if one not in wanted]
     simulated = [search.study.scales[s].ranks for level, w in unsolved for of, s in level.places if of == w]
-    beyond = min([nodes[-1] * per_node, *([max(simulated)] if simulated else [])])
+    beyond = min([scales[-1].ranks, *([max(simulated)] if simulated else [])])
+    grows = {"nodes": last.nodes, "ranks_per_node": last.ranks_per_node}
+    grows["ranks_per_node" if grows_in_ranks(search) else "nodes"] = None
     asks = {}
     for c in search.tried:
         for level, w in wanted:
-            for n in nodes:
-                ask = Ask("analytic", c.design.number, Point(level.under, w, last), nodes=n)
-                asks[c.design.number, level.under, w, n] = ask
+            for scale in scales:
+                asks[c.design.number, level.under, w, scale] = Ask(
+                    "analytic", c.design.number, Point(level.under, w, last.name), at=scale
+                )
     found = search.desk.gather(asks.values(), "looking for the scale at which designs break")
-    result: dict[int, dict[str, Any]] = {}
+    result: dict[int, dict[str, Any] | None] = {}
     for c in search.tried:
         breaks = []
         for level, w in wanted:
             # Few clients can't ask for much: a rate is only looked at from where it is due.
             least = min(search.study.scales[s].ranks for of, s in level.places if of == w)
             curve = []
-            for n in nodes:
-                ranks = n * per_node
-                one = found[asks[c.design.number, level.under, w, n]]
+            for scale in scales:
+                one = found[asks[c.design.number, level.under, w, scale]]
                 value = quantities.value(one, level.quantity, search.study.tasks)
-                if ranks >= least and "unsolved" not in one:
+                if scale.ranks >= least and "unsolved" not in one:
                     margin = (
                         -7.0
                         if value is None
-                        else level.margin(value * math.exp(_correction(search, c, level, w, ranks)))
+                        else level.margin(value * math.exp(_correction(search, c, level, w, scale.ranks)))
                     )
-                    curve.append((ranks, margin))
+                    curve.append((scale.ranks, margin))
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
         breaks += [(_crossing(_with_simulated(search, c, level, w, [])), level, w) for level, w in unsolved]
         known = [(*crossing, level, w) for crossing, level, w in breaks if crossing is not None]
         answer: dict[str, Any] = {"ranks": None, "already": False, "level": None, "workload": None, "beyond": beyond}
-        answer["unsolved"] = list(dict.fromkeys(level.name for level, _ in unsolved))
+        answer |= grows | {"unsolved": list(dict.fromkeys(level.name for level, _ in unsolved))}
         if known:
             first, already, level, w = min(known, key=lambda b: b[0])
             answer |= {"ranks": first, "already": already, "level": level.name, "workload": w}
+            if already and not level.upper:
+                result[c.design.number] = None
+                continue
         result[c.design.number] = answer
     return result
 
@@ -102,29 +140,32 @@ def _with_simulated(
 def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
     """Rate and mean response time of one design against the number of clients, solved and simulated, with asymptotic
     bounds and the number of clients at which they meet."""
-    nodes, per_node, rows = ladder(search), search.study.largest.ranks_per_node, []
+    rows = []
     for workload in search.study.workloads:
         if not search.desk.can_screen(workload):
             continue
         asks = {
-            n: Ask("analytic", c.design.number, Point(NORMAL, workload, search.study.largest.name), nodes=n)
-            for n in nodes
+            scale: Ask("analytic", c.design.number, Point(NORMAL, workload, search.study.largest.name), at=scale)
+            for scale in way(search)
         }
         found = search.desk.gather(asks.values(), "looking for the knee")
-        solved = [(n * per_node, found[a]) for n, a in asks.items() if "bounds" in found[a]]
+        solved = [(scale, found[a]) for scale, a in asks.items() if "bounds" in found[a]]
         if not solved:
             continue
         given = search.desk.profiles[workload]["given"]
         thinks = float(given.get("waiting_factor", 0)) > 0 or float(given.get("think_time", 0)) > 0
-        each, capacity = solved[0][1]["bounds"]["upper"] / solved[0][0], solved[-1][1]["bounds"]["upper"]
+        each, capacity = solved[0][1]["bounds"]["upper"] / solved[0][0].ranks, solved[-1][1]["bounds"]["upper"]
         at = capacity / each if len(solved) > 1 and solved[-2][1]["bounds"]["upper"] >= 0.999 * capacity else None
-        for ranks, one in solved:
+        for scale, one in solved:
+            ranks = scale.ranks
             low, high = one["bounds"]["lower"] or None, one["bounds"]["upper"]
             rows.append(
                 {
                     "workload": workload,
                     "series": "analytic solver",
                     "ranks": ranks,
+                    "nodes": scale.nodes,
+                    "ranks_per_node": scale.ranks_per_node,
                     "rate": one["quantities"]["rate"],
                     "mean": _mean(one),
                     "rate_low": low,
@@ -143,6 +184,8 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
                         "workload": workload,
                         "series": "simulated",
                         "ranks": search.study.scales[name].ranks,
+                        "nodes": search.study.scales[name].nodes,
+                        "ranks_per_node": search.study.scales[name].ranks_per_node,
                         "rate": one["quantities"]["rate"],
                         "mean": _mean(one),
                         **none,

@@ -59,7 +59,7 @@ class Ask:
     point: Point
     replication: int = 0
     factors: tuple[tuple[str, float], ...] | None = None
-    nodes: int = 0  # in place of the scale's
+    at: Scale | None = None  # in place of the point's scale
     again: int = 0
     """Counts simulations of the best estimate, which differ in their random numbers alone."""
 
@@ -360,8 +360,7 @@ class Desk:
         return [condition for level in self.levels for condition in self.conditions_of(level)]
 
     def scale(self, ask: Ask) -> Scale:
-        scale = self.study.scales[ask.point.scale]
-        return replace(scale, nodes=ask.nodes) if ask.nodes else scale
+        return ask.at or self.study.scales[ask.point.scale]
 
     # Evaluations -------------------------------------------------------------------------------------------------
 
@@ -589,7 +588,7 @@ class Desk:
         try:
             profile = self.profile_at(ask.point.workload, self.scale(ask))
         except InputError as error:
-            return str(error)  # a number of nodes between the study's scales, that the workload can't have
+            return str(error)  # a placement between the study's scales, that the workload can't have
         return "" if is_solved(profile) else f"Ranks {UNSOLVED}."
 
     def _is_down(self, ask: Ask) -> bool:

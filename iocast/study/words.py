@@ -470,7 +470,7 @@ def _ends(answer: Json) -> str:
     only = f" The analytic solver doesn't know {' and '.join(unsolved)}, looked at in simulations alone."
     if end["ranks"] is None:
         far = only if unsolved else " Beyond the study's scales this is the analytic solver's word alone."
-        return f"No level is missed up to {end['beyond']:,} clients, as far as was looked.{far}"
+        return f"No level is missed up to {end['beyond']:,} clients{placed(end)}, as far as was looked.{far}"
     if end.get("already"):  # files of earlier versions don't know
         fewer = "" if end["ranks"] == 1 else " Whether fewer keep it was not looked at."
         return f"{end['level']} is missed at {end['ranks']:,} clients, the fewest that were looked at for it.{fewer}"
@@ -484,9 +484,18 @@ def _ends(answer: Json) -> str:
         else "within the scales of the study"
     )
     return (
-        f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients, {where}, where "
-        f"{end['level']} is missed first.{only * bool(unsolved)}"
+        f"The best estimate is that it breaks at about {break_count(answer, end['ranks']):,} clients{placed(end)}, "
+        f"{where}, where {end['level']} is missed first.{only * bool(unsolved)}"
     )
+
+
+def placed(end: Json) -> str:
+    """How further clients come: on the nodes of the largest scale, or with nodes; "" in files of earlier versions."""
+    if end.get("nodes"):
+        return f" on {end['nodes']:,} node{'s' * (end['nodes'] > 1)}"
+    if end.get("ranks_per_node"):
+        return f", {end['ranks_per_node']:,} a node"
+    return ""
 
 
 def break_count(answer: Json, ranks: int) -> int:

@@ -33,6 +33,8 @@ def test_the_tutorial_ends_in_a_decision(results: Path) -> None:
     assert first["platform"]["calibrated"] and first["extrapolation"] == 16
     assert first["decision"]["cost"] <= 9000
     assert any("16 times the 8 that were measured" in w for w in first["warnings"])
+    ends = first["decision"] and next(d for d in first["designs"] if d["id"] == first["decision"]["id"])["breaks_at"]
+    assert ends["nodes"] == 1 and 128 < ends["ranks"] < 1024 and "mean(create)" in ends["level"]
     assert any(c["about"] == "Measure before signing" for c in first["conclusions"])
 
 
