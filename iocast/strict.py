@@ -144,7 +144,9 @@ def compose_yaml(text: str, path: Path) -> yaml.Node | None:
     @raises InputError with the line"""
     with refusing(path, lines=text.rstrip().count("\n") + 1):
         _require_bounds(text, path)
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        loader = yaml.SafeLoader(text)
+        loader.name = str(path)  # so that marks tell the file, also of sections merged from several
+        node = loader.get_single_node()
         if node is not None:
             require_small(node, path)
         return node

@@ -31,14 +31,15 @@ class Section:
         self._kind = kind
         self.path = path
         self._line = node.start_mark.line + 1
-        self._keys: dict[str, tuple[yaml.Node, int]] = {}
+        self._node = node
+        self._keys: dict[str, tuple[yaml.Node, yaml.Mark]] = {}
         self._read: set[str] = set()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self.fail_at(key.start_mark.line + 1, "a key must be a single word or number")
             if key.value in self._keys:
                 self.fail_at(key.start_mark.line + 1, f"the key '{key.value}' is given twice")
-            self._keys[key.value] = (value, key.start_mark.line + 1)
+            self._keys[key.value] = (value, key.start_mark)
 
     @classmethod
     def load(cls, file: Path, kind: str = "") -> Section:
@@ -52,8 +53,20 @@ class Section:
             section.fail("schema_version", f"schema version {version:g} is unknown; this program reads version 1")
         return section
 
+    def over(self, base: Section) -> Section:
+        """This section upon `base`, which may be of another file: maps merge as in platforms (iocast.platform.merge),
+        null takes a key away."""
+        node = _merged(base._node, self._node)
+        assert isinstance(node, yaml.MappingNode)
+        return Section(node, self.file, self.path, self._kind)
+
+    def is_null(self, key: str) -> bool:
+        return key in self and self._keys[key][0].tag == _NULL
+
     def fail(self, key: str | None, sentence: str) -> NoReturn:
-        self.fail_at(self.line(key), sentence)
+        if key in self._keys:
+            self._fail(str(self._keys[key][1].name), self.line(key), sentence)
+        self.fail_at(self._line, sentence)
 
     def fail_missing(self, key: str) -> NoReturn:
         """Refuses the section for a key that it lacks; the place is that of an unknown key which looks much like it."""
@@ -66,10 +79,13 @@ class Section:
         self.fail(None, f"the key '{key}' is missing{kind}")
 
     def fail_at(self, line: int, sentence: str) -> NoReturn:
-        raise InputError(f"{self.file}:{line}: {f'in {self.path}, ' if self.path else ''}{sentence}.")
+        self._fail(str(self.file), line, sentence)
+
+    def _fail(self, file: str, line: int, sentence: str) -> NoReturn:
+        raise InputError(f"{file}:{line}: {f'in {self.path}, ' if self.path else ''}{sentence}.")
 
     def line(self, key: str | None = None) -> int:
-        return self._keys[key][1] if key in self._keys else self._line
+        return self._keys[key][1].line + 1 if key in self._keys else self._line
 
     def __contains__(self, key: str) -> bool:
         self._read.add(key)
@@ -131,7 +147,7 @@ class Section:
         node = self._keys[key][0]
         if not isinstance(node, yaml.MappingNode):
             self.fail(key, f"'{key}' must be a map of keys and values")
-        return Section(node, self.file, f"{self.path}.{key}" if self.path else key)
+        return Section(node, Path(node.start_mark.name), f"{self.path}.{key}" if self.path else key)
 
     def sections(self, key: str) -> list[Section]:
         if key not in self:
@@ -167,3 +183,22 @@ class Section:
         for key in self._keys:
             if key not in self._read:
                 self.fail(key, f"the key '{key}' is unknown here. {allowed_sentence(key, sorted(self._read))[:-1]}")
+
+
+_NULL = "tag:yaml.org,2002:null"
+
+
+def _merged(base: yaml.Node | None, over: yaml.Node) -> yaml.Node:
+    """As iocast.platform.merge has it, of nodes, which keep their places."""
+    if not isinstance(base, yaml.MappingNode) or not isinstance(over, yaml.MappingNode):
+        return over
+    found = {key.value: (key, value) for key, value in base.value}
+    own = {key.value: (key, value) for key, value in over.value}
+    if "law" in own:
+        return over
+    for name, (key, value) in own.items():
+        if value.tag == _NULL:
+            found.pop(name, None)
+        else:
+            found[name] = key, _merged(found[name][1] if name in found else None, value)
+    return yaml.MappingNode(over.tag, list(found.values()), over.start_mark, over.end_mark)

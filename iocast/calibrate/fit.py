@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from iocast import baselines, blend
-from iocast.calibrate import chance, parts, reading
+from iocast.calibrate import chance, lone, parts, reading
 from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import Finding, findings
@@ -138,9 +138,10 @@ def calibrate(
         best = fits[0]
         usual = search.usual_misfit(simulations, best)
         holdout = search.hold_out(simulations)
-        rows = search.rows(simulations, search.build(best.options, best.values), fitting)
-    search.notes += _too_rare(fitting, rows)
-    document = search.build(best.options, best.values)
+        document = search.build(best.options, best.values)
+        rows = search.rows(simulations, document, fitting)
+        (alone,) = search.simulated(simulations, document, [search.single])
+    search.notes += _too_rare(fitting, rows) + (lone.notes(search.single, alone) if alone else [])
     document["description"] = (
         f"{platform}, fitted to {len(fitting)} measured points of up to {max(p.ranks for p in fitting)} ranks"
     )
@@ -535,9 +536,10 @@ class _Search:
         }
         return max(USUAL_MISFIT, chance.largest_misfit(simulations, document, self.targets, counts, self.seed))
 
-    def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
-        """What a platform says of these points, beside what was measured, without operations that a run of it lacks;
-        nothing when work of others piles up in it without end."""
+    def simulated(
+        self, simulations: Simulations, document: Document, points: list[Point]
+    ) -> list[dict[str, Any] | None]:
+        """run.json of a platform at each of these points; None where work of others piles up in it without end."""
         platform = simulations.write(document)
         jobs = [
             (
@@ -549,7 +551,12 @@ class _Search:
             )
             for p in points
         ]
-        found = simulations.run_those_that_settle(jobs)
+        return simulations.run_those_that_settle(jobs)
+
+    def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
+        """What a platform says of these points, beside what was measured, without operations that a run of it lacks;
+        nothing when work of others piles up in it without end."""
+        found = self.simulated(simulations, document, points)
         rows: list[dict[str, Any]] = []
         for point, simulated in zip(points, found, strict=True):
             if simulated is None:

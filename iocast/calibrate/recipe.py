@@ -97,23 +97,15 @@ class Recipe:
 
 
 def read_recipe(platform: str) -> Recipe:
-    """@raises InputError when the platform can't be calibrated, or its section is malformed (with file and line)"""
-    documents = chain(find_platform(platform))
-    # The nearest one that says how.
-    file = next(
-        (
-            path
-            for path, document in documents
-            if "calibration" in document and set(document["calibration"] or {"": ""}) != {MEASURED_SYSTEM}
-        ),
-        None,
-    )
-    if file is None:
+    """The section `calibration` of a platform, merged with those below it.
+
+    @raises InputError when the platform can't be calibrated, or its section is malformed (with file and line)"""
+    yaml_section = _calibration(platform)
+    if yaml_section is None:
         raise InputError(
             f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' "
             "section."
         )
-    yaml_section = Section.load(file).section("calibration")
     yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/family.py)
     recipe = Recipe(
         family=platform,
@@ -132,6 +124,21 @@ def read_recipe(platform: str) -> Recipe:
             ]
     yaml_section.finish()
     return recipe
+
+
+def _calibration(platform: str) -> Section | None:
+    """The section `calibration` of a platform upon those of its bases; None where there is none, or a null."""
+    found: Section | None = None
+    for file, _ in reversed(chain(find_platform(platform))):
+        whole = Section.load(file)
+        if "calibration" not in whole:
+            continue
+        if whole.is_null("calibration"):
+            found = None
+            continue
+        own = whole.section("calibration")
+        found = own if found is None else own.over(found)
+    return None if found is None or set(found.keys()) <= {MEASURED_SYSTEM} else found
 
 
 def _parameters(owner: Section) -> list[Parameter]:

@@ -218,7 +218,7 @@ def _shown(search: Search, best: Candidate | None, front: list[Candidate]) -> li
     return list(found)[:SHOWN]
 
 
-def _design(search: Search, c: Candidate, breaks: dict[int, Json], in_front: bool) -> Json:
+def _design(search: Search, c: Candidate, breaks: dict[int, Json | None], in_front: bool) -> Json:
     design, study = c.design, search.study
     values = {axis.name: value.name for axis, value in zip(study.axes, design.values, strict=True)}
     document: Json = {

@@ -21,9 +21,10 @@ takes minutes there."""
 
 
 def way(search: Search) -> list[Scale]:
-    """Placements from the smallest scale to far beyond the largest, by number of ranks: the study's scales, in between
-    and beyond them doublings of what they differ in. Beyond, ranks a node grow where the scales differ in those, or
-    where all stations are a node's own; otherwise nodes. A further node would be a machine that no design has."""
+    """Placements from the smallest scale to far beyond the largest, by number of ranks: the study's scales, and
+    between and beyond them doublings of nodes or of ranks a node. Beyond, ranks a node grow where the scales differ in
+    those, or where all stations are a node's own; otherwise nodes. A further node would be a machine that no design
+    has."""
     scales = list(search.study.scales.values())
     found = [scales[0]]
     for scale in scales[1:]:
@@ -79,7 +80,7 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any] | None]:
     unsolved = [one for one in judged if one not in wanted]
     simulated = [search.study.scales[s].ranks for level, w in unsolved for of, s in level.places if of == w]
     beyond = min([scales[-1].ranks, *([max(simulated)] if simulated else [])])
-    grows = {"nodes": last.nodes, "ranks_per_node": last.ranks_per_node}
+    grows: dict[str, int | None] = {"nodes": last.nodes, "ranks_per_node": last.ranks_per_node}
     grows["ranks_per_node" if grows_in_ranks(search) else "nodes"] = None
     asks = {}
     for c in search.tried:

@@ -17,7 +17,7 @@ from iocast.content import content_hash, whole
 from iocast.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
 from iocast.fitted import Fitted
 from iocast.unmeasured import unmeasured
-from iocast.platform import Document, get_path
+from iocast.platform import Document, get_path, merge
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
 
@@ -149,9 +149,10 @@ class Platform:
 
     @cached_property
     def _also(self) -> dict[str, list[str]]:
-        calibration: dict[str, Any] = next(
-            (document["calibration"] for _, document in self._source.chain() if "calibration" in document), {}
-        )
+        merged: dict[str, Any] = {}
+        for _, document in reversed(self._source.chain()):
+            merged = merge(merged, {"calibration": document["calibration"]} if "calibration" in document else {})
+        calibration: dict[str, Any] = merged.get("calibration") or {}
         groups = [calibration.get("parameters", {})]
         groups += [
             option.get("parameters", {})

@@ -85,8 +85,8 @@ FIGURE = Figure(
     title="Where the chosen design fills up",
     caption=(
         "Left of the knee nobody waits much and each further client adds its rate; right of it the system is full, and "
-        "further clients only wait. Beyond the study's scales further clients come as they do in the study: on the same "
-        "nodes, or with nodes of their own. No system of these parts can pass the broken lines, whatever its clients do "
+        "further clients only wait. Beyond the study's scales, clients come as they do in it: on the same nodes, or "
+        "with nodes of their own. No system of these parts can pass the broken lines, whatever its clients do "
         "(asymptotic bounds: Denning & Buzen 1978). Where diamonds leave the line, the simulation knows something that "
         "the analytic solver leaves out, such as ranks in step."
     ),
