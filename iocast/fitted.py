@@ -71,6 +71,12 @@ class Fitted:
         )
         return Fitted(self.file, fitted, [base, *self.documents[1:]], self.edits, self)
 
+    def require_nodes(self, nodes: int) -> None:
+        """@raises InputError where the family is a default, and what a further node brings was not measured"""
+        if known := self.fitted.get("by_default"):
+            measured = {int(point["nodes"]) for point in self.fitted["campaign"]["points"]}
+            refuse_more_nodes(measured, nodes, known["because"])
+
     @property
     def rates_alone(self) -> bool:
         """Whether nothing but rates was fitted."""
@@ -201,3 +207,14 @@ def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int =
     return fitted["discrepancy"][kind] * distance, max(
         FEWEST_DEGREES, fitted.get("discrepancy_degrees", {}).get(kind, held_out)
     )
+
+
+def refuse_more_nodes(measured: set[int], nodes: int, unknown: str) -> None:
+    """@raises InputError that names the run which would tell what a further node brings"""
+    if len(measured) == 1 and nodes > max(measured):
+        (one,) = measured
+        raise InputError(
+            f"There is no value for {nodes} nodes: all measurements ran on {one} node{'s' * (one > 1)}, and {unknown}. "
+            "Whether further nodes share this storage or bring their own was not measured. A run on "
+            f"{2 * one} nodes settles it; or name the family with --platform (iocast list platforms)."
+        )

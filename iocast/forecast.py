@@ -14,9 +14,9 @@ from typing import Any
 
 from iocast import binaries
 from iocast.calibrate import calibrate
-from iocast.calibrate.phases import RATES_ALONE, family_for
 from iocast.calibrate.reading import check_enough
 from iocast.calibrate.search import whole_settings
+from iocast.calibrate.storage import RATES_ALONE, Storage, best_family, storage_of
 from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
 from iocast.fitted import Fitted
@@ -382,11 +382,19 @@ def _of_phase(
         answer.used = [run.path for run in runs]
         points = group([run for run in runs if run.path not in answer.left_out])
         answer.largest = max(points, key=lambda p: p.ranks)
-        family = platform or (family_for(points) if _can_be_simulated(points) else RATES_ALONE)
+        storage = (
+            Storage((platform,))
+            if platform
+            else storage_of(points)
+            if _can_be_simulated(points)
+            else Storage((RATES_ALONE,))
+        )
+        storage.require_nodes(points, max(targets))
         name = as_file_name(phase)
         answer.fitted = out / "fitted" / f"{name}.yaml"
         fitting = _part(report, "", 0, CALIBRATING)
-        document = calibrate(points, family, seed, fitting, workers, out / "fitted" / f"{name}.search.jsonl")
+        kept = out / "fitted" / f"{name}.search.jsonl"
+        document = best_family(storage, lambda family: calibrate(points, family, seed, fitting, workers, kept))
         write_text(answer.fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
         fitted = Fitted.open(str(answer.fitted))
         answer.holdout = fitted.fitted.get("holdout") or {}

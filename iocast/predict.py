@@ -118,6 +118,7 @@ def predict(
     ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
+    platform.require_nodes(nodes)
     check_file(platform)
     check_edits(platform)
     as_measured = platform.rates_alone and _is_its_workload(platform, workload)

@@ -752,6 +752,7 @@ def _fitted(
         ],
         "open": search.open_choices(),
         "misfit": best.cost,
+        "score": search.score(best),
         "usual_misfit": usual,
         "noise": search.noise,
         "noise_together": search.together,

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from iocast import busy
 from iocast.calibrate.fit import calibrate
+from iocast.calibrate.storage import Storage, best_family, storage_of
 from iocast.files import read_campaign
 from iocast.fitted import Fitted
 from iocast.names import as_file_name
@@ -18,21 +20,6 @@ from iocast.run_directory import Point, find_runs, group, measured_phases
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
-RATES_ALONE = "queue"
-"""The platform for runs that have no latencies."""
-FAMILIES = {"lustre": "lustre", "beegfs": "beegfs", "ceph": "cephfs", "fuse": "fuse"}
-"""The platform family by a file system's type; any other is `local`."""
-
-
-def family_for(points: Sequence[Point]) -> str:
-    """`queue` where some point has no quantiles of latency, else the family of the file system that was measured."""
-    if any(len(point.quantities()) == 1 for point in points):
-        return RATES_ALONE
-    environment = points[0].first.json.get("environment") or {}
-    kind = str((environment.get("filesystem") or {}).get("type", "")).lower()
-    if environment.get("service"):
-        return "service"
-    return next((family for name, family in FAMILIES.items() if name in kind), "local")
 
 
 def chosen_phases(sources: list[Path], named: list[str]) -> list[str]:
@@ -54,14 +41,16 @@ def calibrate_phases(
     workers: Workers | None = None,
     trace: Path | None = None,
 ) -> Document:
-    """Fits `platform` to each of the phases of these runs; without one the family that the runs tell (`family_for`).
+    """Fits `platform` to each of the phases of these runs. Without one it is the family that the runs tell; where they
+    don't, the one of several that fits the first phase best (`storage_of`).
 
     @return the document of the first phase's platform; the others are in its `fitted.further_phases` (docs/answers.md)
     @raises InputError when the measurements of a phase are too few"""
     points = {phase: group(find_runs(sources, phase)[0]) for phase in phases}  # all are read before the first is fitted
-    platform = platform or family_for([point for own in points.values() for point in own])
-    check_file(Fitted.open(platform))
-    documents = {}
+    storage = Storage((platform,)) if platform else storage_of([point for own in points.values() for point in own])
+    for family in storage.families:
+        check_file(Fitted.open(family))
+    documents: dict[str, Document] = {}
     for number, (phase, own) in enumerate(points.items()):
 
         def report_phase(text: str, done: int, total: int, phase: str = phase, number: int = number) -> None:
@@ -72,7 +61,14 @@ def calibrate_phases(
             if trace is None or number == 0
             else trace.with_name(f"{trace.name.removesuffix('.jsonl')}.{as_file_name(phase)}.jsonl")
         )
-        documents[phase] = calibrate(own, platform, seed, report_phase, workers, kept)
+
+        def fit(
+            family: str, own: list[Point] = own, report: Report = report_phase, kept: Path | None = kept
+        ) -> Document:
+            return calibrate(own, family, seed, report, workers, kept)
+
+        documents[phase] = best_family(storage, fit)
+        storage = replace(storage, families=(documents[phase]["fitted"].get("family", storage.families[0]),))
     document = documents[phases[0]]
     if len(phases) > 1:
         prose = ("fitted", "schema_version", "extends", "description", "source")

@@ -22,9 +22,7 @@ takes minutes there."""
 
 def way(search: Search) -> list[Scale]:
     """Placements from the smallest scale to far beyond the largest, by number of ranks: the study's scales, and
-    between and beyond them doublings of nodes or of ranks a node. Beyond, ranks a node grow where the scales differ in
-    those, or where all stations are a node's own; otherwise nodes. A further node would be a machine that no design
-    has."""
+    doublings of nodes or of ranks a node between and beyond them. Beyond, it goes as grows_in_ranks() says."""
     scales = list(search.study.scales.values())
     found = [scales[0]]
     for scale in scales[1:]:
@@ -36,12 +34,18 @@ def way(search: Search) -> list[Scale]:
 
 
 def grows_in_ranks(search: Search) -> bool:
-    """Whether further clients share the nodes of the largest scale."""
+    """Whether further clients share the nodes of the largest scale: where the scales differ in ranks a node; where all
+    stations are a node's own, so that a further node is a machine that no design has; and where the family is a
+    default, which says nothing of nodes."""
     scales = search.study.scales.values()
-    platforms = [platform.best[0] for platform in search.desk.platforms.values()]
-    stations = [list((platform.get("stations") or {}).values()) for platform in platforms]
+    platforms = search.desk.platforms.values()
+    stations = [list((platform.best[0].get("stations") or {}).values()) for platform in platforms]
     own = any(each and all(one.get("per") == "node" for one in each) for each in stations)
-    return own or len({scale.ranks_per_node for scale in scales}) > 1
+    return (
+        own
+        or any("by_default" in platform.fitted for platform in platforms)
+        or len({scale.ranks_per_node for scale in scales}) > 1
+    )
 
 
 def _grown(scale: Scale, factor: int, in_ranks: bool) -> Scale:

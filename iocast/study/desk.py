@@ -97,6 +97,7 @@ class Desk:
         for name in names:
             find_platform(name)
             fitted = Fitted.open(name)
+            fitted.require_nodes(max(scale.nodes for scale in self.study.scales.values()))
             if fitted.rates_alone:
                 raise InputError(
                     f"{self.study.file}: the platform '{_short(name)}' was fitted to rates alone, so that a study has "

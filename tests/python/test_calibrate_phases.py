@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from iocast import binaries
-from iocast.calibrate.phases import calibrate_phases, chosen_phases, family_for
+from iocast.calibrate.phases import calibrate_phases, chosen_phases
+from iocast.calibrate.storage import storage_of
 from iocast.calibrate.search import whole_settings
 from iocast.campaign import settings_arguments
 from iocast.earlier import Earlier
@@ -196,18 +197,25 @@ def test_a_table_of_several_phases_is_one_platform_and_one_answer(
 
 
 @pytest.mark.parametrize(
-    ("environment", "latency", "family"),
+    ("environment", "latency", "families"),
     [
-        ({}, True, "local"),
-        ({"filesystem": {"type": "ext2/ext3"}}, True, "local"),
-        ({"filesystem": {"type": "lustre"}}, True, "lustre"),
-        ({"filesystem": {"type": "ceph"}}, True, "cephfs"),
-        ({"service": {"type": "s3"}}, True, "service"),
-        ({"filesystem": {"type": "lustre"}}, False, "queue"),
+        ({"filesystem": {"type": "ext2/ext3"}}, True, ["local"]),
+        ({"filesystem": {"type": "tmpfs"}}, True, ["local"]),
+        ({"filesystem": {"type": "lustre"}}, True, ["lustre"]),
+        ({"filesystem": {"type": "ceph"}}, True, ["cephfs"]),
+        ({"filesystem": {"type": "nfs4"}}, True, ["nfs"]),
+        ({"filesystem": {"type": "fuse.glusterfs"}}, True, ["fuse"]),
+        ({"service": {"type": "CephFS"}}, True, ["cephfs"]),
+        ({"service": {"type": "S3"}}, True, ["service"]),
+        ({"filesystem": {"type": "gpfs"}}, True, ["network", "lustre"]),
+        ({"filesystem": {"type": "wekafs"}}, True, ["network", "lustre"]),
+        ({"filesystem": {"type": "unknown"}}, True, ["network", "lustre"]),
+        ({}, True, ["network", "lustre"]),
+        ({"filesystem": {"type": "lustre"}}, False, ["queue"]),
     ],
 )
 def test_without_a_platform_the_measured_file_systems_family_is_fitted(
-    environment: dict[str, Any], latency: bool, family: str, runs: list[Path], tmp_path: Path
+    environment: dict[str, Any], latency: bool, families: list[str], runs: list[Path], tmp_path: Path
 ) -> None:
     run = shutil.copytree(runs[0], tmp_path / "run")
     document = json.loads((run / "run.json").read_text()) | {"environment": environment}
@@ -216,7 +224,16 @@ def test_without_a_platform_the_measured_file_systems_family_is_fitted(
             for one in phase["latency"].values():
                 one |= {"mean": 1e-3, **dict.fromkeys(("min", "q25", "q50", "q75", "q95", "q99", "q999", "max"), 1e-3)}
     write_json(run / "run.json", document)
-    assert family_for(group(find_runs([run], "file-stat")[0])) == family
+    points = group(find_runs([run], "file-stat")[0])
+    storage = storage_of(points)
+    assert storage.families == tuple(families)
+    # Nothing says whether a further node brings storage where neither the storage nor two numbers of nodes tell.
+    if len(families) > 1 or families == ["service"]:
+        with pytest.raises(InputError, match="There is no value for 40 nodes: all measurements ran on 1 node"):
+            storage.require_nodes(points, 40)
+    else:
+        storage.require_nodes(points, 40)
+    storage.require_nodes(points, 1)
 
 
 def test_a_mix_is_simulated_with_its_members(simulator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

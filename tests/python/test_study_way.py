@@ -23,7 +23,7 @@ Iocast = Callable[..., Any]
 
 def _search(platform: dict[str, Any], *scales: tuple[int, int]) -> Search:
     study = SimpleNamespace(scales={str(i): Scale(str(i), *scale) for i, scale in enumerate(scales)})
-    desk = SimpleNamespace(platforms={"p": SimpleNamespace(best=(platform, "key"))})
+    desk = SimpleNamespace(platforms={"p": SimpleNamespace(best=(platform, "key"), fitted={})})
     return cast(Search, SimpleNamespace(study=study, desk=desk))
 
 
