@@ -40,6 +40,22 @@ def _slow_writes(points: list[Point]) -> bool:
     )
 
 
+def _slow_closes(points: list[Point]) -> bool:
+    """At some scale the median close takes at least twice as long as a lone rank's, and a twentieth of its
+    operation."""
+    closed = [point for point in points if point.waiting_factor == 0]
+    lone = next((point for point in closed if point.ranks == 1), None)
+    if lone is None:
+        return False
+
+    def slow(point: Point, op: str) -> bool:
+        part, whole = f"{op}.close.q50", f"{op}.q50"
+        known = point.has(part) and lone.has(part) and point.has(whole)
+        return known and point.value(part) > max(2 * lone.value(part), point.value(whole) / 20)
+
+    return any(slow(point, op) for point in closed for op in point.first.operations)
+
+
 def _slower_than_alone(points: list[Point], which: tuple[str, ...]) -> bool:
     closed = [point for point in points if point.waiting_factor == 0]
     lone = next((point for point in closed if point.ranks == 1), None)
@@ -82,4 +98,5 @@ EVIDENCE: dict[str, Callable[[list[Point]], bool]] = {
     "shared nodes": _shared_nodes,
     "slow reads": _slow_reads,
     "slow writes": _slow_writes,
+    "slow closes": _slow_closes,
 }

@@ -149,6 +149,14 @@ def test_evidence(family: Path, tmp_path: Path) -> None:
     assert not EVIDENCE["shared nodes"](alone)
 
 
+@pytest.mark.parametrize(("servers", "seen"), [(1, True), (64, False)])
+def test_closes_that_wait_for_a_server_are_seen(family: Path, servers: int, seen: bool, tmp_path: Path) -> None:
+    close = {"create": {"close": [{"station": "disks", "demand": "2ms"}]}}
+    document = {"extends": "family.yaml", "stations": {"disks": {"servers": servers}}, "operations": close}
+    (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"schema_version": 1, **document}))
+    assert EVIDENCE["slow closes"](campaign(tmp_path / "truth.yaml", tmp_path / "runs")) == seen
+
+
 FAMILIES = [
     path.stem
     for path in sorted((REPOSITORY / "platforms").glob("*.yaml"))

@@ -260,3 +260,28 @@ def test_throughput_of_one_scale_has_no_slope() -> None:
     thinking = cast("Point", SimpleNamespace(ranks=4, waiting_factor=1, value=lambda _: 400.0))
     flat = cast("Point", SimpleNamespace(ranks=4, waiting_factor=0, value=lambda _: 110.0))
     assert not levels_off([one, thinking]) and levels_off([one, thinking, flat])
+
+
+def test_a_calibration_section_merges_with_that_of_its_base(tmp_path: Path) -> None:
+    """By key, as maps do; a fault is told with the file that holds it."""
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    over = tmp_path / "over.yaml"
+    head = "schema_version: 1\nextends: family.yaml\n"
+    over.write_text(head + "calibration:\n  laws: {drop: null}\n  choices: {order: null, threads: {1: null, 8: {}}}\n")
+    base, own = read_recipe(str(tmp_path / "family.yaml")), read_recipe(str(over))
+    assert own.laws == {demand: tag for demand, tag in base.laws.items() if demand != "drop"}
+    assert list(own.choices) == ["threads", "slowdown"]
+    assert [option.name for option in own.choices["threads"]] == ["16", "2", "4", "8"]
+    assert own.choices["slowdown"] == base.choices["slowdown"]
+    for text in ("calibration: {}\n", ""):
+        over.write_text(head + text)
+        assert read_recipe(str(over)).choices == base.choices
+    over.write_text(head + "calibration: null\n")
+    with pytest.raises(InputError, match="does not say what may be fitted"):
+        read_recipe(str(over))
+    over.write_text(head + "calibration:\n  choices:\n    slowdown: {none: {edits: {}}}\n")
+    with pytest.raises(InputError, match=r"over.yaml:5: .*'edits' is unknown"):
+        read_recipe(str(over))
+    (tmp_path / "family.yaml").write_text(FAMILY.replace("low: 0.0001, high: 1", "low: 2, high: 1"))
+    with pytest.raises(InputError, match=r"family.yaml:\d+: .*'high'"):
+        read_recipe(str(over))
