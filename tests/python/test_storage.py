@@ -54,18 +54,18 @@ def _fitted(directory: Path, nodes: tuple[int, ...], default: bool) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "default", "asked", "refused"),
+    ("nodes", "default", "requested", "refused"),
     [((1,), True, 2, True), ((1,), True, 1, False), ((1, 2), True, 40, False), ((1,), False, 40, False)],
 )
 def test_a_default_has_no_value_for_more_nodes_than_the_one_number_that_was_measured(
-    nodes: tuple[int, ...], default: bool, asked: int, refused: bool, tmp_path: Path
+    nodes: tuple[int, ...], default: bool, requested: int, refused: bool, tmp_path: Path
 ) -> None:
     fitted = Fitted.open(str(_fitted(tmp_path, nodes, default)))
     if not refused:
-        fitted.require_nodes(asked)
+        fitted.require_nodes(requested)
         return
     with pytest.raises(InputError, match="There is no value for 2 nodes.*A run on 2 nodes settles it"):
-        predict(fitted, None, {}, asked, 1)
+        predict(fitted, None, {}, requested, 1)
 
 
 def test_a_study_of_a_default_asks_for_no_more_nodes(iocast: Any, tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_throughput_of_one_scale_has_no_slope() -> None:
 
 
 def test_a_calibration_section_merges_with_that_of_its_base(tmp_path: Path) -> None:
-    """By key, as maps do; a fault is told with the file that holds it."""
+    """By key, as maps do; a fault is printed with the file that holds it."""
     (tmp_path / "family.yaml").write_text(FAMILY)
     over = tmp_path / "over.yaml"
     head = "schema_version: 1\nextends: family.yaml\n"
