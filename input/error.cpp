@@ -54,12 +54,50 @@ std::string allowed_sentence(std::string_view given, std::span<const std::string
                      fmt::join(once, ", "));
 }
 
+namespace {
+constexpr char32_t no_character = 0;
+
+/// The first character of UTF-8 text, which isn't empty, and its bytes; no_character for a byte that begins none.
+std::pair<char32_t, size_t> first_character(std::string_view text)
+{
+  const auto byte                = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+  const auto first               = byte(0);
+  const size_t length            = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >> 4 == 0xe ? 3 : 4;
+  constexpr unsigned char bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+  if (length > text.size() || (length == 4 && (first < 0xf0 || first > 0xf4)))
+    return {no_character, 1};
+  char32_t point = first & bits[length];
+  for (size_t at = 1; at < length; ++at) {
+    if (byte(at) >> 6 != 2)
+      return {no_character, 1};
+    point = point << 6 | (byte(at) & 0x3f);
+  }
+  constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+  return point < least[length] ? std::pair(no_character, size_t{1}) : std::pair(point, length);
+}
+
+/// Not the control characters of ASCII and ISO 6429, line and paragraph separators, and what turns the direction of
+/// writing: with them text says something else to a terminal, or to a reader.
+bool is_shown(char32_t point)
+{
+  const auto is_in = [point](char32_t from, char32_t to) { return point >= from && point <= to; };
+  return !(is_in(0, 0x1f) || is_in(0x7f, 0x9f) || point == 0x61c || is_in(0x200e, 0x200f) || is_in(0x2028, 0x202e) ||
+           is_in(0x2066, 0x2069));
+}
+} // namespace
+
 std::string printable(std::string_view text, size_t most)
 {
   std::string result;
-  for (const char c : text.substr(0, most))
-    result += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-  return text.size() > most ? result + "..." : result;
+  size_t at = 0;
+  while (at < text.size() && at < most) {
+    const auto [point, length] = first_character(text.substr(at));
+    if (at + length > most)
+      break;
+    result += is_shown(point) ? text.substr(at, length) : "?";
+    at += length;
+  }
+  return at < text.size() ? result + "..." : result;
 }
 
 } // namespace iocast

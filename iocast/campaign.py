@@ -30,6 +30,7 @@ from iocast.busy import report_activity
 from iocast.claim import Claim
 from iocast.errors import InputError, RunError
 from iocast.files import data_directory, SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
+from iocast.own_directory import MODE, OwnDirectory, require_own_directory
 from iocast.names import ALLOWED, as_file_name, is_file_name
 from iocast.processes import start
 from iocast.progress import stderr
@@ -50,6 +51,9 @@ CAMPAIGNS = data_directory("campaigns")
 
 MARK = "IOCAST_CAMPAIGN"
 """Environment variable of everything that a campaign starts: the campaign's identity."""
+
+MAX_RUNS = 20_000
+"""Runs of a campaign; each takes seconds, and a place in campaign.json."""
 
 MIN_ITERATIONS, MAX_ITERATIONS = 5, 100_000
 """Bounds of the iterations that a pilot run chooses."""
@@ -184,6 +188,8 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
     yaml.finish()
     if not plan.points:
         yaml.fail("points", "a campaign needs at least one point")
+    if (planned := len(plan.points) * plan.repeats * max(1, len(plan.steps))) > MAX_RUNS:
+        yaml.fail("steps", f"with these steps there are {planned:,} runs; a campaign has at most {MAX_RUNS:,}")
     if len({step.name for step in plan.steps}) < len(plan.steps):
         yaml.fail("steps", "two steps have the same name")
     return plan
@@ -242,12 +248,13 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
     threads = int(point.number("threads_per_rank", 1, low=1, high=4096))
     if ("ranks" in point) == ("ranks_per_node" in point):
         point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
+    key = "ranks" if "ranks" in point else "ranks_per_node"
+    of_ranks = point.numbers(key, low=1, high=1e9 if key == "ranks" else 1e6)
+    combinations = len(counts) * len(of_ranks) * len(variants) * len(factors)
+    if (runs := (len(plan.points) + combinations) * plan.repeats) > MAX_RUNS:
+        point.fail(None, f"with this entry there are {runs:,} runs; a campaign has at most {MAX_RUNS:,}")
     for count in counts:
-        for ranks in (
-            point.numbers("ranks", low=1, high=1e9)
-            if "ranks" in point
-            else [n * count for n in point.numbers("ranks_per_node", low=1, high=1e6)]
-        ):
+        for ranks in of_ranks if key == "ranks" else [n * count for n in of_ranks]:
             if ranks % count:
                 way_out = (
                     f"; a campaign for them is made by: iocast plan --nodes {count:g} --ppn N"
@@ -537,6 +544,7 @@ def run_bench(
     out: Path,
     seed: int,
     *,
+    kept: Path | None = None,
     goes_on: bool = False,
     drop_caches: bool = False,
     ending: Ending | None = None,
@@ -545,7 +553,7 @@ def run_bench(
 ) -> None:
     """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a
     backend that has no directory. `goes_on`: on the data set that an earlier run left there. `drop_caches`: first,
-    unless it goes on. `mark`: see MARK.
+    unless it goes on. `mark`: see MARK. `kept`: the way to `out` by what is open.
 
     @raises RunError or InputError with the benchmark's own sentence"""
     command = [
@@ -563,7 +571,7 @@ def run_bench(
     command += ["--out", str(out), "--label", run.name]
     try:
         call_bench(command, ending, mark)
-        if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != run.ranks:
+        if (found := read_json((kept or out) / "run.json", "run")["placement"]["ranks"]) != run.ranks:
             # srun without a fitting MPI plugin starts one program of one rank for each.
             raise RunError(
                 f"The launcher started {found} ranks in place of {run.ranks} ({' '.join(command[:3])} ...); its MPI "
@@ -761,6 +769,18 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
+def end_earlier(campaign: dict[str, Any], out: Path, take_over: bool) -> None:
+    """Ends what an earlier process of this campaign left running, unless the campaign is a copy of one that goes on:
+    copies have one identity, and, on a service, one place. Notes where it is now.
+
+    @raises InputError when it goes on elsewhere, RunError as end_orphans()"""
+    here, before = str(out.resolve()), str(campaign.get("out", ""))
+    if before not in ("", here) and (owner := claim.live_owner(Path(before), take_over)):
+        raise InputError(f"The campaign in '{out}' is a copy of that in '{before}', which goes on. {owner}")
+    campaign["out"] = here
+    end_orphans(str(campaign["id"]))
+
+
 def end_orphans(mark: str) -> None:
     """Ends what an earlier process of this campaign started on this machine and left running.
 
@@ -783,31 +803,20 @@ def end_orphans(mark: str) -> None:
         )
 
 
-def foreign(path: Path) -> str:
-    """Why DIR/iocast-campaign can't be used where it is no directory."""
-    kind = "a symbolic link" if path.is_symlink() else "something else"
-    return f"'{path}' is no directory of iocast's but {kind}; move it away, or measure another directory."
-
-
-def make_own_directory(path: Path) -> None:
+def make_own_directory(path: Path) -> OwnDirectory:
     """A directory whose children the ext file systems spread over block groups, as they do with users' homes.
 
     ext4 without a journal looks at every inode of a group that was deleted within the last minutes before it makes a
     new one there (Linux, fs/ext4/ialloc.c, recently_deleted), so runs that share a group slow down those after them, up
     to forty-fold for creates. Other file systems don't know the flag."""
     with contextlib.suppress(FileExistsError):
-        path.mkdir()
+        path.mkdir(MODE)
+    made = OwnDirectory(path)
     get_flags, set_flags, top_directory = 0x80086601, 0x40086602, 0x00020000  # linux/fs.h
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError as error:
-        raise InputError(foreign(path)) from error
-    try:
-        with contextlib.suppress(OSError):
-            (flags,) = struct.unpack("l", fcntl.ioctl(handle, get_flags, struct.pack("l", 0)))
-            fcntl.ioctl(handle, set_flags, struct.pack("l", flags | top_directory))
-    finally:
-        os.close(handle)
+    with contextlib.suppress(OSError):
+        (flags,) = struct.unpack("l", fcntl.ioctl(made.handle, get_flags, struct.pack("l", 0)))
+        fcntl.ioctl(made.handle, set_flags, struct.pack("l", flags | top_directory))
+    return made
 
 
 def _not_begun(out: Path) -> bool:
@@ -821,29 +830,44 @@ def _not_begun(out: Path) -> bool:
 
 
 class Owned:
-    """What this process alone works in: a campaign's directory, and DIR/iocast-campaign. Both are made. Release it."""
+    """What this process alone works in: a campaign's directory, and DIR/iocast-campaign. Both are made. `out`: the
+    first, open. Release it."""
 
     def __init__(self, out: Path, scratch: Path | None, take_over: bool) -> None:
-        """@raises InputError, RunError when another process owns one of them"""
+        """@raises InputError, RunError when another process owns one of them, or another user can change them"""
         self._claims: list[Claim] = []
-        self._made = [] if out.exists() else [out]
+        self._opened: list[OwnDirectory] = []
+        self._made = [] if os.path.lexists(out) else [out]
         self._scratch = scratch
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            self._claims.append(
-                Claim(out, str(out.resolve()), "iocast measure into this directory", take_over=take_over)
-            )
+            out.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                out.mkdir(MODE)
+            self.out = OwnDirectory(out)
+            self._claim(self.out, str(out.resolve()), "iocast measure into this directory", take_over)
+            for name in ("runs", "observations"):
+                if os.path.lexists(self.out.at / name):
+                    with self.out.named():
+                        require_own_directory(self.out.at / name)
             if scratch is not None:
-                make_own_directory(scratch)
-                self._claims.append(
-                    Claim(scratch, str(out.resolve()), f"the campaign in '{out.resolve()}'", take_over=take_over)
-                )
+                place = make_own_directory(scratch)
+                self._claim(place, str(out.resolve()), f"the campaign in '{out.resolve()}'", take_over)
         except OSError as error:
             self.release()
             raise RunError(f"The directory '{error.filename or out}' can't be made: {error.strerror}.") from error
         except BaseException:
             self.release()
             raise
+
+    def _claim(self, directory: OwnDirectory, campaign: str, what: str, take_over: bool) -> None:
+        self._opened.append(directory)
+        with directory.named():
+            self._claims.append(Claim(directory.at, campaign, what, take_over=take_over))
+
+    def make(self, name: str) -> Path:
+        """A directory in the campaign's, unless it is there; the way to it by what is open."""
+        (path := self.out.at / name).mkdir(MODE, exist_ok=True)
+        return path
 
     def require_held(self) -> None:
         """@raises RunError when somebody took one of them over, as after minutes without a sign of life"""
@@ -856,6 +880,9 @@ class Owned:
         for one in reversed(self._claims):
             one.release()
         self._claims = []
+        for opened in self._opened:
+            opened.close()
+        self._opened = []
         for directory in [*self._made, *([self._scratch] if self._scratch else [])]:  # unless something was made in it
             remove_if_empty(directory)
 
@@ -885,8 +912,13 @@ def check_root(backend: Backend, root: Path | None) -> None:
         raise InputError(f"The directory '{root}' can't be written to.")
 
 
-def check_out(out: Path) -> None:
-    """@raises InputError when something else than a campaign is there"""
+def check_out(out: Path, scratch: Path | None) -> None:
+    """@raises InputError when something else than a campaign is there, or `out` lies among the data sets"""
+    if scratch is not None and out.resolve().is_relative_to(scratch):
+        raise InputError(
+            f"The output directory '{out}' lies in '{scratch}', where data sets are made and removed; choose another "
+            "place."
+        )
     if out.exists() and not (out / "campaign.json").is_file() and not _not_begun(out):
         raise InputError(
             f"The output directory '{out}' exists already and holds no campaign; name a new one, nothing is "
@@ -1092,11 +1124,11 @@ class Campaign:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
         check_backend(backend, plan.workload, settings_of_a_run(plan), use.limits)
-        check_out(out)
-        self.only_nodes, self.ending = only_nodes, ending
         self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
-        self.backend, self.use, self._sweeps = backend, use, sweeps
         self.scratch = self.root and self.root / SCRATCH
+        check_out(out, self.scratch)
+        self.only_nodes, self.ending = only_nodes, ending
+        self.backend, self.use, self._sweeps = backend, use, sweeps
         self.drops_caches = plan.drop_caches and can_drop_caches()
         self._owned = Owned(out, self.scratch, use.take_over)
         self._looked = False
@@ -1119,12 +1151,13 @@ class Campaign:
     def _open(self) -> None:
         """Reads what there is of the campaign, and ends what an earlier process of it left running."""
         plan, out, backend, place = self.plan, self.out, self.backend, str(self.root or "")
-        if not (out / "campaign.json").is_file():
+        if not (self._owned.out.at / "campaign.json").is_file():
             self.json: dict[str, Any] = {
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
                 "places": BY_CAMPAIGN,
+                "out": str(out.resolve()),
                 "workload": plan.workload,
                 "root": place,
             } | backend.document()
@@ -1138,7 +1171,8 @@ class Campaign:
                 self.json["max_rate"] = self.use.max_rate
             self.runs: list[PlannedRun] = []
             return
-        self.json = read_campaign(out, planned=True)
+        with self._owned.out.named():
+            self.json = read_campaign(self._owned.out.at, planned=True)
         check_same(self.json, plan, out, self.root, backend, self.seed)
         self.json.setdefault("id", secrets.token_hex(8))  # of before campaigns had one
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
@@ -1150,12 +1184,13 @@ class Campaign:
                     "another --out."
                 )
             self.json["max_rate"] = self.use.max_rate
-        end_orphans(self.json["id"])
+        end_earlier(self.json, out, self.use.take_over)
 
     def _save(self) -> None:
         self._owned.require_held()
         self.json["points"] = [asdict(run) for run in self.runs]
-        write_json(self.out / "campaign.json", self.json, secret=bool(self.backend.options))
+        with self._owned.out.named():
+            write_json(self._owned.out.at / "campaign.json", self.json, secret=bool(self.backend.options))
 
     def prepare(self) -> None:
         """Sizes the runs by a pilot of one rank where the plan leaves that to it, and orders them."""
@@ -1180,9 +1215,9 @@ class Campaign:
             run = pilot_run(self.plan, iterations)
             attempt, place = self._begin(run, f"pilot-{number}")
             out = self.out / "runs" / f"pilot.attempt-{attempt}"
-            for old in (self.out / "runs").glob("pilot*"):
+            runs = self._owned.make("runs")
+            for old in runs.glob("pilot*"):
                 shutil.rmtree(old)
-            out.parent.mkdir(parents=True, exist_ok=True)
             run_bench(
                 run,
                 self.plan.workload,
@@ -1190,19 +1225,21 @@ class Campaign:
                 place,
                 out,
                 self.seed,
+                kept=runs / out.name,
                 drop_caches=self.drops_caches,
                 ending=self.ending,
                 mark=self.json["id"],
                 use=self.use,
             )
-            phases = read_json(out / "run.json", "run")["phases"]
+            with self._owned.out.named():
+                phases = read_json(runs / out.name / "run.json", "run")["phases"]
             phase = next((p for p in phases if p["name"] == "benchmark"), None)
             if phase is None:
                 raise InputError(
                     f"The workload '{self.plan.workload}' has no phase 'benchmark' that a pilot run could time; set "
                     f"its size with 'iterations' under settings in {self.plan.file}."
                 )
-            shutil.rmtree(out)
+            shutil.rmtree(runs / out.name)
             seconds = phase["seconds"]
             done = int(run.settings["iterations"])
             if seconds > 0.05 or iterations >= PILOT_ITERATIONS[1] or done < iterations:
@@ -1270,7 +1307,7 @@ class Campaign:
 
     def _set_aside(self, name: str) -> None:
         """What earlier attempts at this run wrote is kept, but out of the way."""
-        runs = self.out / "runs"
+        runs = self._owned.out.at / "runs"
         for old in [runs / name, *sorted(runs.glob(f"{glob_escape(name)}.attempt-*"))]:
             if old.exists():
                 number = 1 + len(list(runs.glob(f"{glob_escape(name)}.interrupted-*")))
@@ -1354,7 +1391,8 @@ class Campaign:
                 self._save()
                 raise
             if "filesystem" not in self.json:
-                environment = read_json(self.out / "runs" / run.name / "run.json", "run")["environment"]
+                with self._owned.out.named():
+                    environment = read_json(self._owned.out.at / "runs" / run.name / "run.json", "run")["environment"]
                 self.json["filesystem"] = environment.get("filesystem") or environment.get("service") or {}
             self._save()
 
@@ -1371,9 +1409,9 @@ class Campaign:
         out = final.with_name(f"{run.name}.attempt-{attempt}")
         seed = self.seed if run.seed is None else run.seed
         try:
-            out.parent.mkdir(parents=True, exist_ok=True)
+            runs = self._owned.make("runs")
             with (
-                observed(out, self.out / "observations" / f"{run.name}.jsonl")
+                observed(runs / out.name, self._owned.make("observations") / f"{run.name}.jsonl")
                 if self.observe
                 else contextlib.nullcontext()
             ):
@@ -1384,6 +1422,7 @@ class Campaign:
                     place,
                     out,
                     seed,
+                    kept=runs / out.name,
                     goes_on=goes_on,
                     drop_caches=self.drops_caches,
                     ending=self.ending,
@@ -1391,6 +1430,6 @@ class Campaign:
                     use=self.use,
                 )
             self._owned.require_held()
-            out.rename(final)
+            (runs / out.name).rename(runs / final.name)
         except OSError as error:
             raise RunError(f"The results of '{run.name}' can't be kept in '{final}': {error.strerror}.") from error

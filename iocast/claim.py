@@ -27,6 +27,8 @@ SILENCE = 300.0
 _UNFINISHED = re.compile(rf"\.{re.escape(NAME)}\.[0-9a-f]{{16}}")
 """Names of files that become a claim, or ask for the time."""
 _MAX_BYTES = 65536
+_MAX_SHOWN = 300
+"""Characters of a value of a claim in a message."""
 _PATIENCE = 30.0
 """Seconds to wait for who holds the lock, which takes a moment: anybody who can read the file may hold it."""
 _SETTLE = 1.0
@@ -223,7 +225,7 @@ def _refusal(
     `take_over` was given. `age`: seconds since the last sign of life."""
     place, who = path.parent, _who(owner)
     if _is_near(owner, own):
-        return _in_use(place, owner)
+        return _in_use(path, owner)
     try:
         silent = age(path)
     except OSError as error:
@@ -253,9 +255,14 @@ def _refusal(
 
 
 def _who(owner: dict[str, Any]) -> str:
+    """On one line, whatever the claim has in it."""
+
+    def part(key: str, otherwise: str) -> str:
+        return " ".join(str(owner.get(key, otherwise)).split())[:_MAX_SHOWN]
+
     return (
-        f"process {owner.get('process', '?')} on {owner.get('host', 'an unknown host')}, since "
-        f"{owner.get('since', 'an unknown time')} ({owner.get('what', 'its claim is damaged')})"
+        f"process {part('process', '?')} on {part('host', 'an unknown host')}, since "
+        f"{part('since', 'an unknown time')} ({part('what', 'its claim is damaged')})"
     )
 
 
@@ -288,15 +295,21 @@ def _up() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-def _in_use(directory: Path, owner: dict[str, Any]) -> str:
+def _is_own(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.lstat(path).st_uid == os.geteuid()
+    return False
+
+
+def _in_use(path: Path, owner: dict[str, Any]) -> str:
     """That an owner near here lives, as a sentence; "" when it is dead."""
     started = _started(owner["process"])
     if not started or started != owner.get("process_started"):
         return ""
-    return (
-        f"The directory '{directory}' is in use by {_who(owner)}; wait until it ends, or end it with 'kill "
-        f"{owner['process']}'. Two at once would measure each other."
-    )
+    # Another user's claim may name any process.
+    own = _is_own(path) and _is_own(Path(f"/proc/{owner['process']}"))
+    remedy = f"wait until it ends, or end it with 'kill {owner['process']}'" if own else "wait until it ends"
+    return f"The directory '{path.parent}' is in use by {_who(owner)}; {remedy}. Two at once would measure each other."
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -31,7 +31,6 @@ from iocast.campaign import (
     check_root,
     check_same,
     failure,
-    foreign,
     missing_of,
     pilot_run,
     planned_runs,
@@ -41,6 +40,7 @@ from iocast.campaign import (
 )
 from iocast.claim import live_owner
 from iocast.errors import InputError, RunError
+from iocast.own_directory import require_own_directory
 from iocast.files import SCHEMA_VERSION, read_campaign
 from iocast.text import quantity, table
 
@@ -113,8 +113,8 @@ def dry_run(
 
     @raises InputError for whatever else would stop the campaign before its first run"""
     check_root(backend, root)
-    check_out(out)
     place = root and root.resolve()
+    check_out(out, place and place / SCRATCH)
     rate, source, pilot = REFERENCE_RATE, "reference", {}
     runs: list[PlannedRun] = []  # none where a campaign ended in its pilot run
     if (out / "campaign.json").is_file():
@@ -255,9 +255,13 @@ def _stops(place: Path, out: Path, extents: Sequence[Extent], free: float, take_
     """Why the campaign would be stopped now, a sentence each: somebody else works in the place or into `out`, or
     --min-free."""
     scratch, found = place / SCRATCH, []
-    if scratch.is_symlink() or (scratch.exists() and not scratch.is_dir()):
-        found.append(foreign(scratch))
-    elif owner := live_owner(out, take_over) or live_owner(scratch, take_over):
+    for directory in (out, scratch):
+        if os.path.lexists(directory):
+            try:
+                require_own_directory(directory)
+            except InputError as error:
+                found.append(str(error))
+    if not found and (owner := live_owner(out, take_over) or live_owner(scratch, take_over)):
         found.append(owner)
     least = max((one.min_free for one in extents), default=0.0)
     needed = max((one.peak_bytes for one in extents), default=0)

@@ -212,6 +212,7 @@ def _require_campaign(content: dict[str, Any], path: Path) -> None:
         ("places", str),
         ("workload", str),
         ("root", str),
+        ("out", str),
         ("seed", int),
         ("max_rate", str),
     ):

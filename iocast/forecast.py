@@ -5,9 +5,8 @@ set-up and clean-up at every target, and the report (`iocast forecast`). Each st
 from __future__ import annotations
 
 import shlex
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from iocast.predict import predict, ranks_per_node_of
 from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
+from iocast.scratch import whole_directory
 from iocast.text import (
     Nearer,
     bulk_text,
@@ -144,12 +144,12 @@ def forecast(
     @param out must not exist
     @param command that the page names as the one that made it
     @raises InputError when nothing can be read, or no phase can be forecast; OUT is not left behind then, nor
-        by an interruption"""
-    try:
-        return _whole_way(
+        by an interruption, a signal or a full disk"""
+    with whole_directory(out) as made:
+        answer = _whole_way(
             sources,
             targets,
-            out,
+            made,
             ranks_per_node,
             platform,
             phase,
@@ -161,9 +161,23 @@ def forecast(
             workers,
             command,
         )
-    except (InputError, KeyboardInterrupt):
-        shutil.rmtree(out, ignore_errors=True)  # was made here, and holds nothing that was measured
-        raise
+    renamed: Answer = _renamed(answer, made, out)
+    return renamed
+
+
+def _renamed(content: Any, made: Path, out: Path) -> Any:
+    """The same with paths below `made`, and texts that name it, below `out`."""
+    if isinstance(content, Path):
+        return out / content.relative_to(made) if content.is_relative_to(made) else content
+    if isinstance(content, str):
+        return content.replace(str(made), str(out))
+    if isinstance(content, list):
+        return [_renamed(one, made, out) for one in content]
+    if isinstance(content, dict):
+        return {key: _renamed(value, made, out) for key, value in content.items()}
+    if isinstance(content, Answer | PhaseForecast):
+        return replace(content, **{f.name: _renamed(getattr(content, f.name), made, out) for f in fields(content)})
+    return content
 
 
 def _whole_way(

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from iocast.errors import InputError, RunError
+
 PREFIX = "iocast-scratch-"
 _swept: set[str] = set()
 """Directories that this process has swept."""
@@ -33,6 +35,30 @@ def scratch_directory(what: str, parent: Path | None = None) -> Iterator[Path]:
     finally:
         shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
+
+
+@contextlib.contextmanager
+def whole_directory(out: Path) -> Iterator[Path]:
+    """A new directory that becomes `out` when the block ends well: `out` is whole, or isn't there. Files that name the
+    new directory name `out` then. What ended the process before, a signal or a full disk, leaves the same command
+    possible; its remains go at the next start.
+
+    @raises RunError when it can't be made, or `out` is there by then"""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_directory("unfinished", out.parent) as scratch:
+            (made := scratch / out.name).mkdir()
+            try:
+                yield made
+            except (InputError, RunError) as error:
+                raise type(error)(str(error).replace(str(made), str(out))) from error
+            here, there = str(made).encode(), str(out).encode()
+            for file in made.rglob("*"):
+                if file.is_file() and here in (content := file.read_bytes()):
+                    file.write_bytes(content.replace(here, there))
+            os.rename(made, out)
+    except OSError as error:
+        raise RunError(f"The directory '{out}' can't be made: {error.strerror}.") from error
 
 
 def _locked(what: str, where: str) -> tuple[Path, int]:

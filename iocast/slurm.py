@@ -19,6 +19,7 @@ from pathlib import Path
 from iocast.campaign import Plan
 from iocast.errors import InputError, RunError
 from iocast.files import write_text
+from iocast.own_directory import MODE, require_own_directory
 from iocast.names import as_file_name
 
 MARGIN = 60
@@ -68,6 +69,9 @@ def write_scripts(plan: Plan, arguments: Sequence[str], out: Path, options: JobO
     scripts = []
     folder, name = (out / "slurm").resolve(), as_file_name(plan.file.stem)
     log = sbatch_quoted(folder)
+    for directory in (out, out / "slurm"):  # what is in them is run
+        directory.mkdir(MODE, parents=True, exist_ok=True)
+        require_own_directory(directory)
     for nodes in sorted({point.nodes for point in plan.points}):
         lines = [
             "#!/bin/bash",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from iocast.accuracy import OF_QUANTILES
+from iocast.errors import printable
 from iocast.phases import BYTES
 from iocast.total import bytes_per_second, moves_bulk, range_of_seconds
 
@@ -156,6 +158,18 @@ def percent(error: float | None) -> str:
 def terminal_columns() -> int | None:
     """Width of the terminal that standard output goes to; None where it goes elsewhere."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.,]+([eE][+-]?\d+)?( ?%| [\w/µ]+)?$)")
+"""How a text begins that a spreadsheet would compute."""
+
+
+def cell(value: Any) -> Any:
+    """A value for a CSV file: text that a spreadsheet would take for a formula has an apostrophe before it, and what a
+    terminal would act on is escaped."""
+    if not isinstance(value, str):
+        return value
+    return printable("'" * bool(_FORMULA.match(value)) + value)
 
 
 def table(header: list[str], rows: list[list[str]], keys: int = 1) -> str:

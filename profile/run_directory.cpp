@@ -287,8 +287,29 @@ void RunDirectory::begin(nlohmann::ordered_json header)
   write();
 }
 
+void RunDirectory::reserve(uint64_t bytes)
+{
+  reserved_ = path_.empty() ? 0 : bytes;
+  if (const int error = take_room(); error == ENOSPC || error == EDQUOT)
+    throw RunError(fmt::format("The output directory '{}' has no room for the results, up to {} bytes: {}. Nothing was "
+                               "measured.",
+                               path_, bytes, std::strerror(error)));
+}
+
+/// @return 0, or an errno
+int RunDirectory::take_room()
+{
+  if (reserved_ == 0)
+    return 0;
+  const auto name = fmt::format(".room.{}", random_word());
+  room_           = make_file_in(directory_.number(), path_, name);
+  ::unlinkat(directory_.number(), name.c_str(), 0);
+  return ::fallocate(room_.number(), 0, 0, static_cast<off_t>(reserved_)) == 0 ? 0 : errno;
+}
+
 void RunDirectory::add_phase(PhaseResult result, const PhaseRecorder& recorder, const nlohmann::ordered_json& more)
 {
+  room_.close();
   if (!path_.empty()) {
     std::string lines;
     for_each_histogram(recorder, [&](const std::string& tag, const Histogram& histogram) {
@@ -301,10 +322,13 @@ void RunDirectory::add_phase(PhaseResult result, const PhaseRecorder& recorder, 
   json_["phases"].back().update(more);
   if (json_["phases"].size() <= few_phases || std::chrono::steady_clock::now() - written_ >= between_writes)
     write();
+  if (reserved_ > 0)
+    take_room(); // if it can't, what was measured is there nevertheless
 }
 
 void RunDirectory::end(const std::string& status, const nlohmann::ordered_json& more)
 {
+  room_.close();
   json_["status"] = status;
   json_.update(more);
   if (const auto repeats = repeats_json(json_["phases"]); !repeats.empty())

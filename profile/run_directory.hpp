@@ -41,6 +41,9 @@ public:
 
   /// Sets the part of run.json that is known from the start, and writes it.
   void begin(nlohmann::ordered_json header);
+  /// Keeps this many bytes free for what is added later, where the file system can: a disk that is full is noticed
+  /// before anything is measured. @throws RunError
+  void reserve(uint64_t bytes);
   /// Adds a finished phase, with further keys if there are any: to latency.hlog at once; to run.json at once while
   /// there are few phases, later at most once a second.
   void add_phase(PhaseResult result, const PhaseRecorder& recorder,
@@ -54,12 +57,15 @@ public:
 
 private:
   void write();
+  int take_room();
 
   std::string path_; ///< empty: nothing is written, json() still works
   Detail detail_;
   nlohmann::ordered_json json_;
   FileDescriptor directory_;
   FileDescriptor log_;
+  uint64_t reserved_ = 0;
+  FileDescriptor room_;                           ///< a file without a name that holds them
   std::chrono::steady_clock::time_point written_; ///< run.json
 };
 

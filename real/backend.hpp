@@ -57,6 +57,9 @@ public:
   virtual int read(const Name& name, uint64_t size, Stopwatch& watch) = 0;
   virtual int unlink(const Name& name)                                = 0;
   virtual int rmdir(const Name& name)                                 = 0;
+  /// unlink() in the remains of an unfinished run, outside of the timed region. Where its dataset was, another user may
+  /// have put a link since, which is not followed.
+  virtual int remove_left(const Name& name) { return unlink(name); }
 
   /// Whether the backend has this operation. Those above it must have; the ones below are not to be had everywhere.
   virtual bool serves(OpKind kind) const { return kind <= OpKind::rmdir || kind == OpKind::think; }

@@ -58,6 +58,14 @@ int64_t deadline(double most_seconds, int64_t start_ns)
                                                              : std::numeric_limits<int64_t>::max();
 }
 
+/// Bytes that the results of a run take at most on the disk, roughly: histograms of each phase, and a time of each
+/// rank.
+uint64_t room_of_results(const Pattern& pattern, uint32_t ranks)
+{
+  constexpr uint64_t phase = 64 << 10, rank = 32;
+  return pattern.phases().size() * (phase + rank * ranks);
+}
+
 class Bench {
 public:
   Bench(const Options& options, const Cluster& cluster)
@@ -117,6 +125,7 @@ private:
   bool run_phase(Alarm& alarm, size_t number);
   void drop_caches_before(const char* moment);
   void keep(size_t number, MergedPhase& merged, double start_seconds);
+  std::string left_over() const;
   void end(const std::string& status, Json more = Json::object());
 
   const Options& options_;
@@ -371,6 +380,7 @@ void Bench::begin()
     if (!cluster_.is_first())
       return;
     directory_.emplace(options_.out);
+    directory_->reserve(room_of_results(*pattern_, placement_.ranks));
     directory_->begin(header());
     std::error_code error;
     if (!options_.dump_ops.empty())
@@ -583,6 +593,17 @@ void Bench::end(const std::string& status, Json more)
   });
 }
 
+/// What an interrupted run leaves at its place, and how it goes, with a space before; "" for nothing.
+std::string Bench::left_over() const
+{
+  if (!manifest_)
+    return "";
+  const auto footprint = pattern_->footprint();
+  return fmt::format(" {} still holds what it made, up to {} objects; the same command with --sweep removes {}{}.",
+                     backend_->place(), footprint.peak_objects, footprint.peak_objects == 1 ? "it" : "them",
+                     options_.out.empty() ? "" : ", without --out");
+}
+
 int Bench::run()
 {
   agree(cluster_, [&] { open_input(); });
@@ -592,6 +613,8 @@ int Bench::run()
         fmt::format("The ranks are not placed in blocks of {} a node, as offsets between nodes assume; start "
                     "them in blocks (mpirun --map-by core, srun --distribution=block).",
                     cluster_.placement().ranks_per_node));
+  if (const auto crowded = cluster_.crowded_warning(); !crowded.empty())
+    warnings_.push_back(crowded);
   if (!options_.dry_run)
     open_place();
   for (const auto& warning : pattern_->warnings())
@@ -629,7 +652,7 @@ int Bench::run()
   if (cluster_.is_first()) {
     fmt::print("{}", options_.json ? directory_->json().dump(1) + "\n" : summary_text(directory_->json()));
     if (!whole)
-      fmt::print(stderr, "iocast-bench: The run was interrupted by a signal.\n");
+      fmt::print(stderr, "iocast-bench: The run was interrupted by a signal.{}\n", left_over());
   }
   MPI_Bcast(&errors_, 1, MPI_UINT64_T, 0, cluster_.comm());
   return whole && errors_ == 0 ? 0 : 1;

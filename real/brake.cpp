@@ -42,8 +42,8 @@ void Brake::set_latencies(const std::string& option, const std::string& text)
     } catch (const InputError& error) {
       throw InputError(fmt::format("{} can't be '{}': {}.", option, item, error.what()));
     }
-    if (!(seconds > 0 && seconds < 9e9))
-      throw InputError(fmt::format("{} can't be '{}'; the time is above 0.", option, item));
+    if (!(seconds >= 1e-9 && seconds < 9e9))
+      throw InputError(fmt::format("{} can't be '{}'; the time is from 1 ns to 9e9 s.", option, item));
     if (!given.insert(name).second)
       throw InputError(fmt::format("{} has '{}' twice; it takes one time for each operation.", option, name));
     for (size_t kind = 1; kind < op_count; ++kind)
@@ -72,6 +72,12 @@ void Brake::check(const std::string& place, std::optional<double> free) const
   if (free && *free < static_cast<double>(min_free))
     throw InputError(fmt::format("{} has {} free, less than the {} of --min-free; nothing was made.", place,
                                  format_size(*free), format_size(static_cast<double>(min_free))));
+}
+
+int64_t Brake::admitted_ns(int64_t pace_ns, int64_t intended_ns, int64_t last_ns, int64_t turn_ns, int64_t answered_ns)
+{
+  const int64_t comes_ns = std::max(intended_ns, last_ns + pace_ns);
+  return comes_ns + std::max<int64_t>(0, turn_ns - std::max(comes_ns, answered_ns));
 }
 
 nlohmann::ordered_json Brake::to_json() const

@@ -27,6 +27,11 @@ struct Brake {
   void check(const Footprint& footprint) const;
   /// @throws InputError when the place has less free than it must keep; `free` in bytes, nothing where that isn't known
   void check(const std::string& place, std::optional<double> free) const;
+  /// When an operation of an open loop comes to the storage: as intended, and no sooner than the pace allows after the
+  /// one before, which came at `last_ns`. What it waits for its turn alone is the brake's, and part of no response
+  /// time; what it waits for the answer to an earlier one, which came at `answered_ns`, is the storage's.
+  static int64_t admitted_ns(int64_t pace_ns, int64_t intended_ns, int64_t last_ns, int64_t turn_ns,
+                             int64_t answered_ns);
   /// Of run.json; null without a limit.
   nlohmann::ordered_json to_json() const;
 

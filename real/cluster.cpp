@@ -75,6 +75,8 @@ void Cluster::find_bindings()
   MPI_Gather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, 0, node_);
   if (!is_first())
     return;
+  cpu_set_t bound;
+  CPU_ZERO(&bound);
   for (const auto& set : all) {
     std::string text;
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
@@ -88,7 +90,14 @@ void Cluster::find_bindings()
         text += fmt::format("-{}", cpu);
     }
     bindings_.push_back(text);
+    CPU_OR(&bound, &bound, &set);
   }
+  const auto have = static_cast<uint32_t>(CPU_COUNT(&bound));
+  if (have < std::min<uint32_t>(static_cast<uint32_t>(node_size_), cpus_per_node_))
+    crowded_ = fmt::format("The {} ranks of host '{}' are bound to {} of its {} CPUs, so that they wait for each other "
+                           "and latencies contain that; start them with mpirun --bind-to none, or srun "
+                           "--cpu-bind=none.",
+                           node_size_, host_, have, cpus_per_node_);
 }
 
 uint32_t Cluster::count_cpus() const

@@ -37,6 +37,9 @@ public:
   uint32_t cpus_per_node() const { return cpus_per_node_; }
   /// The CPUs that each rank of the first node is bound to, "0-3,8"; only rank 0 knows.
   const std::vector<std::string>& bindings() const { return bindings_; }
+  /// A sentence when the ranks of the first node share fewer CPUs than they could have; "" otherwise, and on other
+  /// ranks.
+  const std::string& crowded_warning() const { return crowded_; }
 
   /// Waits for all ranks, asleep: ranks that are still measuring get the CPU. Calls `meanwhile` between naps.
   void rendezvous(const std::function<void()>& meanwhile = {}) const;
@@ -58,6 +61,7 @@ private:
   std::string host_;
   std::vector<std::string> hosts_;
   std::vector<std::string> bindings_;
+  std::string crowded_;
   uint32_t cpus_per_node_ = 1;
   int64_t longest_nap_ns_ = 1'000'000;
 };

@@ -96,10 +96,11 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
       kinds_.push_back(kind);
       accesses = accesses || is_access(kind);
     }
-  prepares_ = backend.prepares_calls();
-  watches_  = keeps.brake.limits_latencies();
-  pace_ns_ =
-      keeps.brake.max_rate > 0 ? std::max<int64_t>(1, std::llround(1e9 * keeps.clients / keeps.brake.max_rate)) : 0;
+  prepares_                     = backend.prepares_calls();
+  watches_                      = keeps.brake.limits_latencies();
+  constexpr double longest_pace = 1e18; // ns, 31 years
+  if (keeps.brake.max_rate > 0)
+    pace_ns_ = std::max<int64_t>(1, std::llround(std::min(longest_pace, 1e9 * keeps.clients / keeps.brake.max_rate)));
   int ranks = 1;
   MPI_Comm_size(group_, &ranks);
   together_ = backend.acts_together() && ranks > 1;
@@ -312,6 +313,11 @@ int64_t Executor::ask(Request& request, int64_t start_ns, RankPhase& phase)
     record_answered(start_ns, phase); // a trace has them in order
     record_error(op, error, plain ? 0 : wrong_at_, watch.started_ns(), watch.ended_ns(), start_ns, phase);
     pass();
+    if (op.kind == OpKind::mkdir && error == EEXIST)
+      throw RunError(
+          fmt::format("{} holds a '{}' that this run did not make; nothing is written into it. Look who puts "
+                      "something there, and measure in a directory of your own.",
+                      backend_.place(), request.name.dataset()));
   }
   return watch.ended();
 }
@@ -439,6 +445,7 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
   int64_t looks_ns         = std::min(start_ns + alarm_every_ns, deadline_ns);
   int64_t looks            = Ticks::from_ns(looks_ns);
   int64_t begins_ns        = first_turn(start_ns);
+  int64_t admitted_ns      = -pace_ns_; // when the brake let the last operation of an open loop come, since the start
   while (true) {
     if (stop_requested()) [[unlikely]] {
       interrupt(phase);
@@ -463,6 +470,9 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
     }
     if (pace_ns_ > 0 && op.kind != OpKind::think) [[unlikely]] {
       const int64_t until_ns = std::min(begins_ns, deadline_ns);
+      if (request.intended_ns != TimedOp::not_intended)
+        request.intended_ns = admitted_ns = Brake::admitted_ns(pace_ns_, request.intended_ns, admitted_ns,
+                                                               begins_ns - start_ns, Ticks::to_ns(answered) - start_ns);
       if (!pause_until(until_ns, phase))
         break;
       begins_ns = std::max(begins_ns, now_ns()) + pace_ns_;
@@ -702,7 +712,7 @@ void Executor::sweep_one(const Op& op, RankPhase& phase)
     turn_ns_ = std::max(turn_ns_, now_ns()) + pace_ns_;
   }
   swept_.point_at(op);
-  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(swept_) : backend_.unlink(swept_);
+  const int error = op.kind == OpKind::rmdir ? backend_.rmdir(swept_) : backend_.remove_left(swept_);
   if (error == 0)
     ++phase.swept;
   else if (error != ENOENT && error != EISDIR) { // a directory is left to its own rmdir

@@ -101,8 +101,9 @@ HeldClaim::~HeldClaim()
     keeper_->remove_claim(text_);
     if (leaves_nothing_)
       keeper_->remove_place();
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
     // What is left says of itself that its process is dead.
+    fmt::print(stderr, "iocast-bench: warning: {}\n", error.what());
   }
 }
 

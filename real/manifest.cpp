@@ -41,6 +41,19 @@ std::string differences(const nlohmann::ordered_json& stored, const nlohmann::or
       add(key, "nothing", plain(value));
   return text;
 }
+
+/// What a command for the data set needs beside the requested settings: ", and --set objects=20"; "" where it has them.
+std::string settings_of(const Manifest& found, const PatternEntry& entry, const Pattern& pattern)
+{
+  if (found.pattern != entry.name)
+    return fmt::format(", and --workload {}", found.pattern);
+  const auto requested = pattern.data_set();
+  std::string text;
+  for (const auto& [name, value] : found.data_set.items())
+    if (value.is_primitive() && (!requested.contains(name) || requested[name] != value))
+      text += fmt::format(" --set {}={}", name, plain(value));
+  return text.empty() ? "" : ", and" + text;
+}
 } // namespace
 
 Manifest Manifest::parse(const std::string& text, const std::string& place)
@@ -120,17 +133,18 @@ void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, c
           fmt::format("{} holds no data set; make one with --set phases={}.", place, pattern.making_phases()));
     return;
   }
+  const auto its_settings = settings_of(*found, entry, pattern);
   if (!sweeps && !found->ready && !only_removes(footprint))
     throw InputError(fmt::format("{} holds the data of a run that is in its phase '{}' or did not finish it; if none "
                                  "is running there, remove them with "
-                                 "--sweep{}.",
-                                 place, found->phase,
-                                 has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
+                                 "--sweep{}{}.",
+                                 place, found->phase, has_phases ? " or --set phases=" + pattern.removing_phases() : "",
+                                 its_settings));
   if (!sweeps && makes_data_set(footprint))
     throw InputError(
-        fmt::format("{} holds a data set already; {}remove it with --sweep{}.", place,
+        fmt::format("{} holds a data set already; {}remove it with --sweep{}{}.", place,
                     has_phases ? fmt::format("leave {} out of the phases to use it, or ", pattern.making_phases()) : "",
-                    has_phases ? " or --set phases=" + pattern.removing_phases() : ""));
+                    has_phases ? " or --set phases=" + pattern.removing_phases() : "", its_settings));
   if (found->pattern != entry.name)
     throw InputError(
         fmt::format("{} holds a data set of the pattern '{}', not of '{}'.", place, found->pattern, entry.name));

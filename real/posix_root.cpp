@@ -5,6 +5,7 @@
 #include "input/units.hpp"
 #include "profile/files.hpp"
 #include "real/filesystem.hpp"
+#include "real/own_directory.hpp"
 #include "real/system_calls.hpp"
 
 #include <algorithm>
@@ -72,19 +73,18 @@ PosixRoot::PosixRoot(const std::string& root, std::string option, uint32_t rank)
   root_ = ways_[rank % ways_.size()];
 }
 
-PosixRoot::~PosixRoot()
-{
-  if (root_fd_ >= 0)
-    ::close(root_fd_);
-}
-
 void PosixRoot::connect()
 {
   if (root_.empty())
     throw InputError(fmt::format("The backend needs a directory to work in; name it with {} DIR.", option_));
-  root_fd_ = ::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (root_fd_ >= 0)
+  // A campaign has made this directory, at a path without links; any other one is as the user named it.
+  const bool of_campaign = std::getenv(campaign_mark) != nullptr;
+  root_fd_               = of_campaign ? open_without_links(root_)
+                                       : FileDescriptor(::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (root_fd_) {
+    require_own(root_fd(), place(), !of_campaign);
     return;
+  }
   if (errno == ENOENT)
     throw InputError(fmt::format("The directory '{}' does not exist; make it first.", root_));
   if (errno == ENOTDIR)
@@ -94,13 +94,13 @@ void PosixRoot::connect()
 
 int PosixRoot::mkdir(const Name& name)
 {
-  return ::mkdirat(root_fd_, name.dataset(), 0777) == 0 ? 0 : failed(errno);
+  return ::mkdirat(root_fd(), name.dataset(), 0755) == 0 ? 0 : failed(errno); // nobody else puts links into it
 }
 
 int PosixRoot::stat(const Name& name, uint64_t& size)
 {
   struct stat found;
-  if (::fstatat(root_fd_, name.path(), &found, AT_SYMLINK_NOFOLLOW) != 0)
+  if (::fstatat(root_fd(), name.path(), &found, AT_SYMLINK_NOFOLLOW) != 0)
     return failed(errno);
   size = static_cast<uint64_t>(found.st_size);
   return 0;
@@ -108,18 +108,30 @@ int PosixRoot::stat(const Name& name, uint64_t& size)
 
 int PosixRoot::unlink(const Name& name)
 {
-  return ::unlinkat(root_fd_, name.path(), 0) == 0 ? 0 : failed(errno);
+  return ::unlinkat(root_fd(), name.path(), 0) == 0 ? 0 : failed(errno);
+}
+
+int PosixRoot::remove_left(const Name& name)
+{
+  if (const std::string dataset = name.dataset(); dataset != left_in_) {
+    left_       = FileDescriptor(::openat(root_fd(), dataset.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    left_error_ = left_ ? 0 : errno;
+    left_in_    = dataset;
+  }
+  if (!left_)
+    return failed(left_error_);
+  return ::unlinkat(left_.number(), name.object(), 0) == 0 ? 0 : failed(errno);
 }
 
 int PosixRoot::rmdir(const Name& name)
 {
-  return ::unlinkat(root_fd_, name.dataset(), AT_REMOVEDIR) == 0 ? 0 : failed(errno);
+  return ::unlinkat(root_fd(), name.dataset(), AT_REMOVEDIR) == 0 ? 0 : failed(errno);
 }
 
 // The calls that opendir and readdir make, without their memory.
 int PosixRoot::readdir(const Name& name, uint64_t& entries)
 {
-  const int fd = system_calls::openat(root_fd_, name.dataset(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = system_calls::openat(root_fd(), name.dataset(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
     return failed(errno);
   alignas(dirent64) char some[32768];
@@ -145,21 +157,21 @@ bool PosixRoot::empty()
 {
   // A fresh ext4 comes with lost+found; a run that was killed may have left more than the manifest itself.
   for (const auto& name : list("."))
-    if (name != manifest_name && name != claim_name && name != "lost+found" && !is_left_over(root_fd_, name))
+    if (name != manifest_name && name != claim_name && name != "lost+found" && !is_left_over(root_fd(), name))
       return false;
   return true;
 }
 
 void PosixRoot::check_writable()
 {
-  if (::faccessat(root_fd_, ".", W_OK | X_OK, AT_EACCESS) != 0)
+  if (::faccessat(root_fd(), ".", W_OK | X_OK, AT_EACCESS) != 0)
     throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(errno)));
 }
 
 std::string PosixRoot::lacks_room(const Footprint& footprint)
 {
   struct statvfs room;
-  if (::fstatvfs(root_fd_, &room) != 0)
+  if (::fstatvfs(root_fd(), &room) != 0)
     throw RunError(fmt::format("{} gives no answer on its free space: {}.", place(), std::strerror(errno)));
   uint64_t datasets = 0;
   for (const auto& [kind, count] : footprint.operations)
@@ -184,7 +196,7 @@ std::string PosixRoot::lacks_room(const Footprint& footprint)
 std::optional<double> PosixRoot::free_bytes()
 {
   struct statvfs room;
-  if (::fstatvfs(root_fd_, &room) != 0)
+  if (::fstatvfs(root_fd(), &room) != 0)
     return std::nullopt;
   return static_cast<double>(room.f_frsize) * static_cast<double>(room.f_bavail);
 }
@@ -204,63 +216,50 @@ void PosixRoot::check_outside(const std::string& option, const std::string& dire
 
 std::string PosixRoot::read_manifest()
 {
-  return read_small_file_in(root_fd_, root_, manifest_name, most_manifest);
+  return read_small_file_in(root_fd(), root_, manifest_name, most_manifest);
 }
 
 void PosixRoot::write_manifest(const std::string& text)
 {
-  write_atomically_in(root_fd_, root_, manifest_name, text);
+  write_atomically_in(root_fd(), root_, manifest_name, text);
 }
 
 std::optional<std::string> PosixRoot::read_claim()
 {
-  auto text = read_small_file_in(root_fd_, root_, claim_name, most_claim);
-  return text.empty() && !is_regular(root_fd_, claim_name) ? std::nullopt : std::optional(std::move(text));
+  auto text = read_small_file_in(root_fd(), root_, claim_name, most_claim);
+  return text.empty() && !is_regular(root_fd(), claim_name) ? std::nullopt : std::optional(std::move(text));
 }
 
 bool PosixRoot::make_claim(const std::string& text)
 {
-  FileDescriptor file(::openat(root_fd_, claim_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+  FileDescriptor file(::openat(root_fd(), claim_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file && errno == EEXIST)
     return false;
   if (!file)
     throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(errno)));
   try {
-    require_own(file.number());
-  } catch (const InputError&) {
-    ::unlinkat(root_fd_, claim_name, 0);
+    append_whole(file, root_ + "/" + claim_name, text);
+    if (const int error = file.close(); error != 0)
+      throw RunError(fmt::format("The file '{}/{}' can't be written: {}.", root_, claim_name, std::strerror(error)));
+  } catch (const RunError&) {
+    ::unlinkat(root_fd(), claim_name, 0); // an empty claim would be taken for another run's
     throw;
   }
-  append_whole(file, root_ + "/" + claim_name, text);
-  if (const int error = file.close(); error != 0)
-    throw RunError(fmt::format("The file '{}/{}' can't be written: {}.", root_, claim_name, std::strerror(error)));
   return true;
-}
-
-void PosixRoot::require_own(int made) const
-{
-  if (!std::getenv(campaign_mark))
-    return; // the user named this directory, and may share it
-  // Not this process's number: the file system may know its user, or root, under another.
-  struct stat own, root;
-  if (::fstat(made, &own) == 0 && ::fstat(root_fd_, &root) == 0 && own.st_uid != root.st_uid)
-    throw InputError(fmt::format("{} belongs to the user with the number {}, and files of this run to {}; who owns a "
-                                 "directory can put links to other data into it. A campaign works in its own.",
-                                 place(), root.st_uid, own.st_uid));
 }
 
 bool PosixRoot::replace_claim(const std::string& found, const std::string& text)
 {
   // Of those who want to replace it one moves it away, and looks what it got.
   const auto away = fmt::format("{}.{}.old", claim_name, random_word());
-  if (::renameat(root_fd_, claim_name, root_fd_, away.c_str()) != 0)
+  if (::renameat(root_fd(), claim_name, root_fd(), away.c_str()) != 0)
     return errno == ENOENT && make_claim(text);
-  if (read_small_file_in(root_fd_, root_, away, most_claim) != found) {
-    if (::linkat(root_fd_, away.c_str(), root_fd_, claim_name, 0) == 0 || errno == EEXIST)
-      ::unlinkat(root_fd_, away.c_str(), 0);
+  if (read_small_file_in(root_fd(), root_, away, most_claim) != found) {
+    if (::linkat(root_fd(), away.c_str(), root_fd(), claim_name, 0) == 0 || errno == EEXIST)
+      ::unlinkat(root_fd(), away.c_str(), 0);
     return false;
   }
-  ::unlinkat(root_fd_, away.c_str(), 0);
+  ::unlinkat(root_fd(), away.c_str(), 0);
   return make_claim(text);
 }
 
@@ -269,29 +268,31 @@ bool PosixRoot::renew_claim(const std::string& mine, const std::string& text)
   if (read_claim() != mine)
     return false;
   // In place: it never isn't there. Nothing stays open, which NFS would keep under another name when it is removed.
-  FileDescriptor file(::openat(root_fd_, claim_name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+  FileDescriptor file(::openat(root_fd(), claim_name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
   if (!file || ::pwrite(file.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
-      file.close() != 0)
+      ::ftruncate(file.number(), static_cast<off_t>(text.size())) != 0 || file.close() != 0)
     throw RunError(fmt::format("The file '{}/{}' can't be written.", root_, claim_name));
   return true;
 }
 
 void PosixRoot::remove_claim(const std::string& mine)
 {
-  if (read_claim() == mine)
-    ::unlinkat(root_fd_, claim_name, 0);
+  if (read_claim() == mine && ::unlinkat(root_fd(), claim_name, 0) != 0 && errno != ENOENT)
+    throw RunError(fmt::format("The file '{}/{}' can't be removed ({}); the same command with --sweep removes it.",
+                               root_, claim_name, std::strerror(errno)));
 }
 
 void PosixRoot::check_claim_is_seen(const std::string& text)
 {
   for (const auto& way : ways_) {
-    const FileDescriptor directory(::open(way.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const FileDescriptor opened(::open(way.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const int directory = way == root_ ? root_fd() : opened.number();
     // A client of a network file system may believe for a moment what it knew before.
     bool seen = false;
-    for (int tries = 0; directory && !seen && tries < 50; ++tries) {
+    for (int tries = 0; directory >= 0 && !seen && tries < 50; ++tries) {
       if (tries > 0)
         ::usleep(100'000);
-      seen = read_small_file_in(directory.number(), way, claim_name, most_claim) == text;
+      seen = read_small_file_in(directory, way, claim_name, most_claim) == text;
     }
     if (seen)
       continue;
@@ -309,16 +310,16 @@ void PosixRoot::check_claim_is_seen(const std::string& text)
 void PosixRoot::remove_manifest()
 {
   for (const auto& left : list("."))
-    if (is_left_over(root_fd_, left))
-      ::unlinkat(root_fd_, left.c_str(), 0);
-  if (::unlinkat(root_fd_, manifest_name, 0) != 0 && errno != ENOENT)
+    if (is_left_over(root_fd(), left))
+      ::unlinkat(root_fd(), left.c_str(), 0);
+  if (::unlinkat(root_fd(), manifest_name, 0) != 0 && errno != ENOENT)
     throw RunError(
         fmt::format("The manifest '{}/{}' can't be removed: {}.", root_, manifest_name, std::strerror(errno)));
 }
 
 std::vector<std::string> PosixRoot::list(const std::string& dataset)
 {
-  const int fd = ::openat(root_fd_, dataset.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  const int fd = ::openat(root_fd(), dataset.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR* stream  = fd >= 0 ? ::fdopendir(fd) : nullptr;
   if (!stream && errno == ENOENT)
     return {};
@@ -344,7 +345,7 @@ nlohmann::ordered_json PosixRoot::environment()
 int PosixRoot::failed(int error) const
 {
   struct stat root;
-  if (error == ENOENT && ::fstat(root_fd_, &root) == 0 && root.st_nlink == 0)
+  if (error == ENOENT && ::fstat(root_fd(), &root) == 0 && root.st_nlink == 0)
     throw RunError(fmt::format("{} was removed while the run was in it.", place()));
   for (const int fatal : {ENOSPC, EDQUOT, EROFS, ESTALE, ENOTCONN, ESHUTDOWN, EMFILE, ENFILE})
     if (error == fatal)

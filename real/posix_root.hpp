@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "profile/files.hpp"
 #include "real/backend.hpp"
 
 namespace iocast {
 
 /// A directory that a backend works in: what has to do with names, not with data, goes through POSIX calls relative to
 /// a descriptor of it ("<dataset>/<object>"), so that the kernel doesn't walk the root's path again for each call.
+///
+/// Nobody else can exchange a step of such a path: the directory is the user's own (require_own), a dataset that is
+/// there already ends the run (Executor::ask), and those that are made can't be written to by others. So timed calls
+/// need no more protection, and make none of their own. What an unfinished run left may be incomplete, and is reached
+/// through no link (remove_left).
 class PosixRoot : public Backend {
 public:
   /// `root` names the directory, or one directory by several mount points of its file system, separated by commas, over
   /// which ranks are spread in turn. `option` is what the user names it with: "--posix.root".
   PosixRoot(const std::string& root, std::string option, uint32_t rank);
-  ~PosixRoot() override;
 
   void connect() override;
   int mkdir(const Name& name) override;
   int stat(const Name& name, uint64_t& size) override;
   int unlink(const Name& name) override;
+  int remove_left(const Name& name) override;
   int rmdir(const Name& name) override;
   int readdir(const Name& name, uint64_t& entries) override;
   bool serves(OpKind) const override { return true; }
@@ -42,18 +48,18 @@ public:
 
 protected:
   const std::string& root() const { return root_; }
-  int root_fd() const { return root_fd_; }
+  int root_fd() const { return root_fd_.number(); }
   /// Passes the error on, unless every later operation would fail too. @throws RunError
   int failed(int error) const;
 
 private:
-  /// `made`: a file that this process just made in the root. @throws InputError within a campaign when the root is
-  /// another user's
-  void require_own(int made) const;
   std::vector<std::string> ways_; ///< all that lead to the directory
   std::string root_;              ///< this rank's
   std::string option_;
-  int root_fd_ = -1;
+  FileDescriptor root_fd_;
+  std::string left_in_; ///< the dataset that remove_left() was in last
+  FileDescriptor left_; ///< its directory, if it is one
+  int left_error_ = 0;  ///< why it isn't
 };
 
 } // namespace iocast

@@ -37,7 +37,7 @@ struct Node {
 struct FileSystem {
   FileSystem(const Platform& platform, uint64_t seed) : stations(platform, seed)
   {
-    add(FUSE_ROOT_ID, S_IFDIR | 0777, 0);
+    add(FUSE_ROOT_ID, S_IFDIR | 0755, 0);
   }
 
   Node& add(fuse_ino_t number, mode_t mode, fuse_ino_t parent)

@@ -13,6 +13,7 @@ from pathlib import Path
 from iocast.errors import RunError
 from iocast.export.table import COLUMNS, Row
 from iocast.files import replacing, write_text
+from iocast.text import cell
 
 
 def write_csv(rows: Sequence[Row], out: Path) -> None:
@@ -21,7 +22,7 @@ def write_csv(rows: Sequence[Row], out: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(
-        ["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in astuple(row)]
+        ["" if value is None else repr(value) if isinstance(value, float) else cell(value) for value in astuple(row)]
         for row in rows
     )
     write_text(out, text.getvalue())

@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from iocast.arrivals import number
 from iocast.campaign import PlannedRun
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, write_json
+from iocast.files import SCHEMA_VERSION
 from iocast.knee.judge import FEW, Seen, check_levels, look
 from iocast.knee.probes import FEW_RUNS, GUARD, PILOT, Probes
 from iocast.knee.search import GROWTH, Ask, Done, Limits, Observation, Purpose, decide, fresh_runs, rounded, unfinished
@@ -112,10 +112,10 @@ class Search:
                 break
             for word, load in self._runs_of(step):
                 self._make(word, self.settings(load), report)
-            write_json(self.search.out / "knee.json", self.answer(Done("unfinished", None, None, None, None, 0)))
+            self.probes.write("knee.json", self.answer(Done("unfinished", None, None, None, None, 0)))
         answer = self.answer(step)
         self.probes.leave()
-        write_json(self.search.out / "knee.json", answer)
+        self.probes.write("knee.json", answer)
         return answer
 
     def _make(

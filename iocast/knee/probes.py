@@ -38,7 +38,7 @@ from iocast.campaign import (
     bench_environment,
     call_bench,
     check_backend,
-    end_orphans,
+    end_earlier,
     failure,
     launcher,
     left_in,
@@ -151,7 +151,7 @@ class Extent:
 
 class Probes:
     """Makes runs and knows those that were made. The directory `out` is a campaign: campaign.json and runs/<name>/. Use
-    as a context manager: until `leave()` or the end this process owns that directory, and DIR/iocast-campaign."""
+    as a context manager: until its end this process owns that directory, and DIR/iocast-campaign."""
 
     def __init__(
         self, request: KneeSearch, question: dict[str, Any], ending: Ending, *, use: SharedUse = ALONE
@@ -198,12 +198,13 @@ class Probes:
     def _open(self, identity: dict[str, Any]) -> None:
         """Reads what there is of the search, and ends what an earlier process of it left running."""
         requested = self.search
-        if not (requested.out / "campaign.json").is_file():
+        if not (self._owned.out.at / "campaign.json").is_file():
             self.json: dict[str, Any] = {
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
                 "places": BY_CAMPAIGN,
+                "out": str(requested.out.resolve()),
                 "workload": requested.workload,
                 "root": str(requested.directory or ""),
             }
@@ -218,7 +219,8 @@ class Probes:
             }
             self.runs: list[PlannedRun] = []
             return
-        self.json = read_campaign(requested.out, planned=True)
+        with self._owned.out.named():
+            self.json = read_campaign(self._owned.out.at, planned=True)
         if self.json.get("search") != identity:
             was = self.json.get("search") or {}
             differs = [key for key in was | identity if was.get(key) != identity.get(key)]
@@ -229,7 +231,7 @@ class Probes:
         earlier: dict[str, Any] = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False}
         self.json = earlier | self.json  # of before searches had them
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
-        end_orphans(self.json["id"])
+        end_earlier(self.json, requested.out, self.use.take_over)
 
     # ---- what the workload is -----------------------------------------------------------------------------------
 
@@ -493,9 +495,8 @@ class Probes:
     ) -> None:
         """The run's results take its name when it has ended, well or by its guard: what an earlier process left running
         writes elsewhere."""
-        final = self.path(run)
-        runs = final.parent
-        runs.mkdir(parents=True, exist_ok=True)
+        runs = self._owned.make("runs")
+        final = runs / run.name
         for old in [
             final,
             *sorted(runs.glob(f"{escape(run.name)}.attempt-*")),
@@ -510,12 +511,13 @@ class Probes:
             self._sweep()
             self._new_place()
         out = final.with_name(f"{run.name}.attempt-{secrets.token_hex(4)}")
+        shown = self.path(run).with_name(out.name)
         begun = time.monotonic()
         guard = _Guard(self.ending, within if seconds is None else GUARD[0] * seconds + GUARD[1])
         try:
             with guard:
                 self._call(
-                    [*settings_arguments(self.search.settings | settings), "--out", str(out), "--label", run.name],
+                    [*settings_arguments(self.search.settings | settings), "--out", str(shown), "--label", run.name],
                     limits=self._limits_of(run),
                     seed=self.search.seed + 1 + int(run.name.partition("-")[0]),
                 )
@@ -535,7 +537,9 @@ class Probes:
         if not self.reuses:
             self.json["data_set"] = False
             remove_if_empty(self._place())
-        if (found := read_json(out / "run.json", "run")["placement"]["ranks"]) != self.search.ranks:
+        with self._owned.out.named():
+            found = read_json(out / "run.json", "run")["placement"]["ranks"]
+        if found != self.search.ranks:
             raise RunError(
                 f"The launcher started {found} ranks in place of {self.search.ranks}; its MPI support does not fit the "
                 "benchmark's MPI library."
@@ -646,8 +650,7 @@ class Probes:
         return left_in(self.scratch, mark_of_places(self.json))
 
     def leave(self) -> None:
-        """Removes the data set, and this program's directories if nothing else is in them. Others may have them
-        then."""
+        """Removes the data set."""
         if self.fresh and self.reuses:
             last = settings_arguments(self.search.settings | {"phases": ",".join(self.after)} | self.sized(PILOT))
             self._call(last, limits=self.use.pace)
@@ -655,7 +658,12 @@ class Probes:
             self.fresh = False
             remove_if_empty(self._place())
         self._save()
-        self._owned.release()
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """A file of the campaign's directory."""
+        self._owned.require_held()
+        with self._owned.out.named():
+            write_json(self._owned.out.at / name, content)
 
     def _length_of(self, run: PlannedRun) -> float:
         """Seconds that an earlier process spent on it: what its phases took."""
@@ -668,7 +676,8 @@ class Probes:
     def _save(self) -> None:
         self.json["points"] = [asdict(run) for run in self.runs]
         self._owned.require_held()
-        write_json(self.search.out / "campaign.json", self.json, secret=bool(self.backend.options))
+        with self._owned.out.named():
+            write_json(self._owned.out.at / "campaign.json", self.json, secret=bool(self.backend.options))
 
 
 class _TooLong(Exception):

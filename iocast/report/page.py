@@ -26,6 +26,7 @@ from iocast.report import provenance, story, tables
 from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
+from iocast.text import cell
 
 HERE = Path(__file__).parent
 WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself
@@ -148,7 +149,7 @@ def write_data(sources: list[Path], out: Path) -> list[Path]:
             text = io.StringIO()
             writer = csv.DictWriter(text, columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(content["rows"])
+            writer.writerows({key: cell(value) for key, value in row.items()} for row in content["rows"])
             files.append(out / f"{kind[:-1]}-{name}.csv")
             write_text(files[-1], text.getvalue())
     return files

@@ -14,6 +14,7 @@ from iocast.errors import InputError
 from iocast.files import write_json, write_text
 from iocast.study.spec import read_study
 from iocast.study.store import Store
+from iocast.text import cell
 from iocast.workers import Workers
 
 ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqlite", "designs.csv"
@@ -73,5 +74,6 @@ def _as_csv(answer: dict[str, Any]) -> str:
     writer.writerow([*columns, "breaks_at_ranks", "first_failing", *axes])
     for d in answer["designs"]:
         ends, failing = d["breaks_at"] or {}, d["first_failing"] or {}
-        writer.writerow([*(d[c] for c in columns), ends.get("ranks"), failing.get("level"), *d["values"].values()])
+        values = [*(d[c] for c in columns), ends.get("ranks"), failing.get("level"), *d["values"].values()]
+        writer.writerow([cell(value) for value in values])
     return out.getvalue()

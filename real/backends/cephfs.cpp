@@ -4,6 +4,7 @@
 // between.
 #include "input/error.hpp"
 #include "real/backend.hpp"
+#include "real/own_directory.hpp"
 
 #ifdef IOCAST_HAS_CEPHFS
 #include "profile/files.hpp"
@@ -100,11 +101,14 @@ public:
     ::umask(mask);
     ceph_umask(mount_, mask);
     struct ceph_statx found;
-    if (ceph_statx(mount_, "/", &found, CEPH_STATX_MODE, 0) == 0 && !S_ISDIR(found.stx_mode))
+    if (ceph_statx(mount_, "/", &found, CEPH_STATX_BASIC_STATS, 0) != 0)
+      return;
+    if (!S_ISDIR(found.stx_mode))
       throw InputError(fmt::format("'{}' is not a directory; --cephfs.root takes one.", root_));
+    require_own(found.stx_uid, found.stx_gid, found.stx_mode, ::geteuid(), place(), true);
   }
 
-  int mkdir(const Name& name) override { return answer(ceph_mkdir(mount_, name.dataset(), 0777)); }
+  int mkdir(const Name& name) override { return answer(ceph_mkdir(mount_, name.dataset(), 0755)); }
 
   int create(const Name& name, uint64_t size, Stopwatch& watch) override
   {
@@ -127,7 +131,7 @@ public:
 
   int read(const Name& name, uint64_t size, Stopwatch& watch) override
   {
-    const int file = ceph_open(mount_, name.path(), O_RDONLY, 0);
+    const int file = ceph_open(mount_, name.path(), O_RDONLY | O_NOFOLLOW, 0);
     watch.lap();
     if (file < 0)
       return answer(file);
@@ -156,7 +160,7 @@ public:
 
   int open(const Name& name, uint8_t flags, Slot slot) override
   {
-    const int access = (flags & for_writing ? O_RDWR : O_RDONLY) | (flags & make_it ? O_CREAT : 0);
+    const int access = (flags & for_writing ? O_RDWR : O_RDONLY) | (flags & make_it ? O_CREAT : 0) | O_NOFOLLOW;
     files_[slot]     = ceph_open(mount_, name.path(), access, 0666);
     return answer(files_[slot]);
   }
@@ -454,7 +458,7 @@ private:
 
   int write_whole(const Name& name, int access, uint64_t size, Stopwatch& watch)
   {
-    const int file = ceph_open(mount_, name.path(), access, 0666);
+    const int file = ceph_open(mount_, name.path(), access | O_NOFOLLOW, 0666);
     watch.lap();
     if (file < 0)
       return answer(file);

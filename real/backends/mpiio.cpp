@@ -11,8 +11,10 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstring>
 #include <fmt/format.h>
 #include <sstream>
+#include <unistd.h>
 
 namespace iocast {
 namespace {
@@ -63,7 +65,12 @@ public:
     PosixRoot::connect();
     MPI_Comm_size(group_, &group_size_);
     MPI_Comm_dup(MPI_COMM_SELF, &alone_);
-    path_ = root() + "/";
+    way_ = fmt::format("/proc/self/fd/{}/", root_fd());
+    if (::access(way_.c_str(), X_OK) != 0)
+      throw InputError(fmt::format("{} can't be reached as '{}' ({}); MPI-IO opens files by path, and by any other one "
+                                   "it could be led elsewhere.",
+                                   place(), way_, std::strerror(errno)));
+    path_ = way_;
     for (const auto& [key, value] : hints_) {
       if (info_ == MPI_INFO_NULL)
         MPI_Info_create(&info_);
@@ -119,7 +126,8 @@ public:
     if (file.together && !(op.flags & collective) && (op.stride > 0 || file.has_view)) {
       if (file.own == MPI_FILE_NULL &&
           MPI_File_open(alone_, file.path.c_str(), file.mode & ~MPI_MODE_CREATE, info_, &file.own) != MPI_SUCCESS)
-        throw RunError(fmt::format("The shared file '{}' can't be opened by a rank for itself.", file.path));
+        throw RunError(fmt::format("The shared file '{}/{}' can't be opened by a rank for itself.", root(),
+                                   file.path.substr(way_.size())));
       set_view(file.own, file.own_has_view, op);
       active_ = file.own;
     } else {
@@ -186,7 +194,7 @@ private:
 
   const char* path_of(const Name& name)
   {
-    path_.resize(root().size() + 1);
+    path_.resize(way_.size());
     path_ += name.path();
     return path_.c_str();
   }
@@ -278,6 +286,7 @@ private:
   MPI_Info info_ = MPI_INFO_NULL;
   std::array<File, most_open> files_;
   MPI_File active_ = MPI_FILE_NULL; ///< what the next access goes through
+  std::string way_;                 ///< to the root, whatever its path leads to by now
   std::string path_;
 };
 

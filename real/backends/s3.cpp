@@ -588,6 +588,9 @@ private:
                                    endpoint_.find('@') == endpoint_.npos ? endpoint_ : "(hidden)"));
     if (endpoint_.find('@') != endpoint_.npos)
       throw InputError("--s3.endpoint takes no user and password; see --s3.credentials.");
+    if (endpoint_.find_first_of("?#") != endpoint_.npos) // a signature may be in them
+      throw InputError("--s3.endpoint takes a URL without '?' and '#', and what follows them; requests are signed with "
+                       "--s3.credentials.");
     while (endpoint_.ends_with('/'))
       endpoint_.pop_back();
     const auto slash = std::min(endpoint_.find('/', scheme + 3), endpoint_.size());

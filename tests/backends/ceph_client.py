@@ -27,7 +27,7 @@ class Client:
     def mount(self, root: str) -> None:
         """The whole file system; makes a directory in it."""
         self.files.mount()
-        self.files.mkdirs(root, 0o777)
+        self.files.mkdirs(root, 0o755)
 
     def entries(self, directory: str) -> list[str]:
         try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits on the load that a run puts on a shared system, and on the numbers that it accepts."""
 
+import json
 import os
 import subprocess
 import threading
@@ -31,6 +32,30 @@ def test_no_more_operations_a_second_than_allowed(run: Run, more: str) -> None:
     assert phase["operations"] == 240 and done.json["brake"] == {"max_rate": 200.0}
     assert phase["seconds"] >= 239 / 200 - 0.02
     assert phase["latency"]["stat"]["q50"] < phase["seconds"] / 120 / 2, "the brake is in the latencies"
+
+
+def test_the_brake_is_in_no_response_time(run: Run) -> None:
+    """Of arrivals that come at once: they would queue for half of the run, in the mean."""
+    loads = settings_arguments("phases=benchmark objects=50 iterations=50 rate=20000/s")
+    done = run(*DUMMY, *loads, "--max-rate", "200/s", "--json", ranks=1)
+    (phase,) = done.json["phases"]
+    responses = [of["mean"] for name, of in phase["latency"].items() if name.endswith(".response")]
+    assert responses and max(responses) < phase["seconds"] / 4, phase
+
+
+def test_rates_that_hardly_move_are_kept(bench: Path, mpi_environment: dict[str, str]) -> None:
+    """The second operation would come after a million years."""
+    loads = settings_arguments("phases=benchmark objects=5 iterations=5")
+    process = subprocess.Popen(
+        [bench, *DUMMY, *loads, "--max-rate", "1e-14/s", "--json"],
+        stdout=subprocess.PIPE,
+        env=mpi_environment,
+        text=True,
+    )
+    time.sleep(1)
+    process.terminate()
+    answer = json.loads(process.communicate(timeout=60)[0])
+    assert sum(phase["operations"] for phase in answer["phases"]) <= 1, answer
 
 
 def test_a_sweep_keeps_to_the_rate(run: Run, root: Path) -> None:
@@ -113,7 +138,7 @@ def test_a_file_system_that_fills_up_ends_the_run(run: Run, root: Path) -> None:
         ("--min-free", "many", ("--min-free",)),
         ("--stop-latency", "creat:5s", ("Did you mean 'create'",)),
         ("--stop-latency", "create", ("create:5s",)),
-        ("--stop-latency", "create:0s", ("above 0",)),
+        ("--stop-latency", "create:0s", ("from 1 ns",)),
     ],
 )
 def test_brakes_that_are_none(run: Run, option: str, value: str, words: tuple[str, ...]) -> None:

@@ -2,11 +2,13 @@
 """Other people's data and other runs: what is not the run's own is neither touched nor trusted, and one run has a place
 at a time."""
 
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -69,15 +71,52 @@ def test_a_link_in_the_place_of_an_object_leads_nowhere(run: Run, root: Path, tm
 
 
 @pytest.mark.needs("root")
-def test_a_campaign_works_in_no_directory_of_somebody_else(run: Run, root: Path) -> None:
-    """Its owner could put links into it at any moment; who names it to the benchmark itself may share it."""
+@pytest.mark.parametrize("backend", ["posix", "mpiio"])
+def test_a_directory_that_others_can_exchange_is_refused(run: Run, root: Path, backend: str) -> None:
+    """Its owner, and who may write to it, could put links into it at any moment."""
+    arguments = (*TINY, "--backend", backend, f"--{backend}.root", str(root))
     within = {"IOCAST_CAMPAIGN": "0123456789abcdef"}
-    os.chown(root, 65534, 65534)
-    expect_refusal(run(*TINY, "--posix.root", str(root), environment=within), "belongs to the user", "65534")
-    assert not list(root.iterdir())
-    assert run(*TINY, "--posix.root", str(root)).code == 0
-    os.chown(root, 0, 0)
-    assert run(*TINY, "--posix.root", str(root), environment=within).code == 0
+    for owner, mode, refusal in ((65534, 0o755, ("belongs to the user", "65534")), (0, 0o777, ("chmod go-w",))):
+        os.chown(root, owner, owner)
+        root.chmod(mode)
+        for environment in ({}, within):
+            expect_refusal(run(*arguments, environment=environment), *refusal)
+        assert not list(root.iterdir())
+    root.chmod(0o1777)  # others can't exchange what this user makes
+    assert run(*arguments, environment=within).code == 0
+    (link := root.with_name("link")).symlink_to(root)
+    through = (*TINY, "--backend", backend, f"--{backend}.root", str(link))
+    assert run(*through).code == 0  # the user's own word
+    expect_refusal(run(*through, environment=within), "symbolic")
+
+
+@pytest.mark.parametrize("backend", ["posix", "mpiio"])
+def test_a_link_in_the_place_of_a_data_set_leads_nowhere(run: Run, root: Path, backend: str) -> None:
+    """Where others may add names, one of them puts a link there as soon as the run has looked whether the place is
+    empty: neither the run nor its sweep goes through it."""
+    root.chmod(0o1777)
+    (victim := root.with_name("victim")).mkdir()
+    for number in range(20):
+        (victim / f"file-{number}").write_text("somebody's")
+    ends = threading.Event()
+
+    def race() -> None:
+        while not ends.is_set():
+            if (root / CLAIM).exists():
+                with contextlib.suppress(FileExistsError):
+                    (root / "1_0").symlink_to(victim)  # rank 1 has its turn later
+
+    arguments = ["--set", "datasets=1", "--set", "objects=20", "--set", "iterations=10"]
+    arguments += ["--backend", backend, f"--{backend}.root", str(root)]
+    (racer := threading.Thread(target=race)).start()
+    try:
+        outcomes = [run(*arguments, *more, ranks=2) for more in (("--max-rate=20/s",), ("--sweep",))]
+    finally:
+        ends.set()
+        racer.join()
+    assert [file.read_text() for file in victim.iterdir()] == 20 * ["somebody's"], outcomes
+    assert outcomes[0].code == 1 and "did not make" in outcomes[0].err, outcomes
+    assert outcomes[1].code == 1 and "Not a directory" in outcomes[1].err, outcomes
 
 
 def test_manifests_that_are_none(run: Run, root: Path) -> None:

@@ -21,6 +21,7 @@ from iocast.export import COLUMNS, FORMATS, Row, export, rows_of
 from iocast.importers import all_importers, import_files, matching
 from iocast.importers.source import Source
 from iocast.run_directory import Run, read_log
+from iocast.text import cell
 
 Iocast = Callable[..., CompletedProcess[str]]
 SAMPLES = REPOSITORY / "tests" / "samples"
@@ -85,6 +86,16 @@ def test_csv_and_parquet_read_back_equal(run: Path, foreign: Path, tmp_path: Pat
     table = pyarrow.parquet.read_table(tmp_path / "runs.parquet")
     assert tuple(table.column_names) == COLUMNS
     assert [Row(**line) for line in table.to_pylist()] == rows
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [(bad, f"'{bad}") for bad in ("=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "-(1)")]
+    + [(good, good) for good in ("-3 %", "+1.5e-3 s", "-2,000", "n8-t0", "", "a=b")]
+    + [("a\x1b[2J", "a\\x1b[2J"), (-1.5, -1.5), (None, None)],
+)
+def test_no_text_is_a_formula(text: Any, shown: Any) -> None:
+    assert cell(text) == shown
 
 
 def test_openmetrics_reads_back_equal(run: Path, foreign: Path, tmp_path: Path) -> None:

@@ -252,12 +252,12 @@ def test_a_run_that_takes_far_too_long_is_ended(
         memory, tmp_path / "k", "md-workbench", {"datasets": "1", "objects": "300"}, 1, 2, "rate", length=0.2
     )
     with Ending() as ending:
-        made = probes.Probes(search, {}, ending)
-        slow = made.make("bracket", {"rate": "50/s", "iterations": 200}, seconds=0.2)  # 16 s
-        assert slow.status == "failed"
-        assert json.loads((made.path(slow) / "run.json").read_text())["status"] == "interrupted"
-        assert made.make("bracket", {"rate": "400/s", **made.sized(80)}, seconds=0.2).status == "complete"
-        made.leave()
+        with probes.Probes(search, {}, ending) as made:
+            slow = made.make("bracket", {"rate": "50/s", "iterations": 200}, seconds=0.2)  # 16 s
+            assert slow.status == "failed"
+            assert json.loads((made.path(slow) / "run.json").read_text())["status"] == "interrupted"
+            assert made.make("bracket", {"rate": "400/s", **made.sized(80)}, seconds=0.2).status == "complete"
+            made.leave()
         with probes.Probes(search, {}, ending) as again:
             assert [run.status for run in again.made("bracket")] == ["failed", "complete"]
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import FrameType
+from typing import Any
 
 import psutil
 import pytest
@@ -24,7 +25,7 @@ from schedule import mostly_long
 from programs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
-from kills import LAUNCHERS, VICTIMS, Rounds  # noqa: E402
+from kills import LAUNCHERS, VICTIMS, Rounds, kill  # noqa: E402
 
 from iocast import campaign, claim  # noqa: E402
 from iocast.campaign import Campaign, read_plan  # noqa: E402
@@ -442,3 +443,126 @@ def test_who_lost_a_campaign_ends_there(tmp_path: Path) -> None:
         with pytest.raises(RunError, match="taken this campaign over"):
             work.measure(None, lambda *_: None)
         assert (tmp_path / "out" / "campaign.json").read_bytes() == before and not (tmp_path / "out" / "runs").exists()
+
+
+def swapped(iocast: Iocast, tmp_path: Path, before: Callable[[Path, Path], None]) -> tuple[Any, Path]:
+    """What a campaign into `out` prints, when `before(out, victim)` prepares; a directory of others' with what a
+    campaign could remove or overwrite by name."""
+    (root := tmp_path / "root").mkdir()
+    victim = tmp_path / "victim"
+    (victim / "pilot-study").mkdir(parents=True)
+    (victim / "pilot-study" / "thesis").write_text("mine")
+    before(tmp_path / "out", victim)
+    done = iocast("measure", root, "--campaign", plan_of(tmp_path), "--out", tmp_path / "out")
+    assert (victim / "pilot-study" / "thesis").read_text() == "mine", done.stderr
+    assert sorted(p.name for p in victim.iterdir()) == ["pilot-study"], done.stderr
+    return done, root
+
+
+@pytest.mark.parametrize("which", ["out", "out/runs"])
+def test_a_campaign_writes_through_no_link(iocast: Iocast, tmp_path: Path, which: str) -> None:
+    def link(out: Path, victim: Path) -> None:
+        path = out.parent / which
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(victim)
+
+    done, root = swapped(iocast, tmp_path, link)
+    assert done.returncode == 2, done.stderr
+    assert not list(root.iterdir())
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("which", ["out", "out/runs", "root/iocast-campaign"])
+@pytest.mark.parametrize("owner, mode, refusal", [(65534, 0o755, "belongs to the user"), (0, 0o777, "chmod go-w")])
+def test_directories_that_others_can_change_are_refused(
+    iocast: Iocast, tmp_path: Path, which: str, owner: int, mode: int, refusal: str
+) -> None:
+    def foreign(out: Path, _: Path) -> None:
+        (path := out.parent / which).mkdir(parents=True)
+        os.chown(path, owner, owner)
+        path.chmod(mode)
+
+    done, _ = swapped(iocast, tmp_path, foreign)
+    assert done.returncode == 2 and refusal in done.stderr and which.rpartition("/")[2] in done.stderr, done.stderr
+
+
+def test_a_campaign_stays_in_the_directory_that_it_opened(iocast: Iocast, tmp_path: Path) -> None:
+    """Another one takes its path while it runs, as who owns the parent could arrange: nothing there is changed."""
+    (root := tmp_path / "root").mkdir()
+    out, aside = tmp_path / "out", tmp_path / "aside"
+    process = begun(root, plan_of(tmp_path, 20, 40), out)
+    (victim := tmp_path / "victim").mkdir()
+    out.rename(aside)
+    (victim / "runs").mkdir()
+    (victim / "campaign.json").write_text("mine")
+    out.symlink_to(victim)
+    process.communicate(timeout=120)
+    assert (victim / "campaign.json").read_text() == "mine" and not list((victim / "runs").iterdir())
+    assert [run["status"] for run in json.loads((aside / "campaign.json").read_text())["points"]] == ["complete"]
+
+
+def test_a_kill_counts_when_it_struck() -> None:
+    """Neither a process that has ended counts, whether or not its parent knows, nor a second signal."""
+    sleeping = subprocess.Popen(["sleep", "60"])
+    found = psutil.Process(sleeping.pid)
+    assert kill(found)
+    until = time.monotonic() + 20
+    while found.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert not kill(found)
+    assert sleeping.wait() == -signal.SIGKILL
+    assert not kill(found)
+
+
+def test_a_copy_ends_no_campaign_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a service both have one place, and their processes one mark."""
+    (here := tmp_path / "copy").mkdir()
+    (there := tmp_path / "original").mkdir()
+    ended: list[str] = []
+    monkeypatch.setattr(campaign, "end_orphans", ended.append)
+    copied = {"id": "0123456789abcdef", "out": str(there)}
+    held = Claim(there, "c", "the original")
+    with pytest.raises(InputError, match="is a copy of that in"):
+        campaign.end_earlier(copied, here, False)
+    assert not ended
+    campaign.end_earlier({"id": "0123456789abcdef", "out": str(here)}, here, False)  # its own
+    held.release()
+    campaign.end_earlier(copied, here, False)  # the original has ended, or was moved
+    assert ended == 2 * ["0123456789abcdef"] and copied["out"] == str(here)
+
+
+def test_another_users_claim_advises_nothing(tmp_path: Path) -> None:
+    """It may name any process, and have lines of its own. One's own names what can be ended."""
+    held = Claim(tmp_path, "c", "this")
+    with pytest.raises(InputError, match=f"end it with 'kill {os.getpid()}'"):
+        Claim(tmp_path, "c", "this")
+    file = tmp_path / claim.NAME
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"what": "this\nSecond line: run 'rm -rf ~' now"}))
+    with pytest.raises(InputError) as refused:
+        Claim(tmp_path, "c", "this")
+    assert "\n" not in str(refused.value)
+    if os.geteuid() == 0:
+        os.chown(file, 65534, 65534)
+        with pytest.raises(InputError) as refused:
+            Claim(tmp_path, "c", "this")
+        assert "kill" not in str(refused.value) and "wait until it ends" in str(refused.value)
+    held.release()
+
+
+def test_results_lie_in_no_directory_of_data_sets(iocast: Iocast, tmp_path: Path) -> None:
+    (root := tmp_path / "root").mkdir()
+    for out in (root / "iocast-campaign", root / "iocast-campaign" / "x"):
+        done = iocast("measure", root, "--campaign", plan_of(tmp_path), "--out", out)
+        assert done.returncode == 2 and "choose another place" in done.stderr, done.stderr
+    assert not list(root.iterdir())
+
+
+def test_runs_are_counted_before_they_are_built(tmp_path: Path) -> None:
+    factors = ", ".join(map(str, range(2000)))
+    ranks = ", ".join(map(str, range(1, 2001)))
+    for points in (f"{{ranks: [{ranks}], waiting_factor: [{factors}]}}", f"{{ranks: [{ranks}]}}"):
+        file = tmp_path / "plan.yaml"
+        file.write_text(f"schema_version: 1\nworkload: md-workbench\nrepeats: 1000\npoints:\n  - {points}\n")
+        with pytest.raises(InputError, match=r"plan.yaml:5.* runs; a campaign has at most"):
+            read_plan(str(file))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Temporary directories: private, and gone with whoever made them, at the latest at the next start."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,7 +14,8 @@ import pytest
 from programs import REPOSITORY
 
 from iocast import scratch
-from iocast.scratch import scratch_directory
+from iocast.errors import RunError
+from iocast.scratch import scratch_directory, whole_directory
 
 HOLD = """
 import sys
@@ -67,3 +70,28 @@ def test_a_directory_that_is_swept_before_it_is_locked_is_made_again(
     with scratch_directory("test", tmp_path) as path:
         assert path == made[1] and path.is_dir()
     assert not path.exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, "error"])
+def test_a_directory_is_whole_or_is_not_there(tmp_path: Path, how: signal.Signals | str) -> None:
+    """Whatever ends its maker, the same command goes again, and nothing is left then."""
+    if not (child := os.fork()):
+        with contextlib.suppress(RunError), whole_directory(tmp_path / "out") as made:
+            (made / "half").write_text("half")
+            if isinstance(how, str):
+                raise RunError("The disk is full.")
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), how)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert not (tmp_path / "out").exists()
+    scratch._swept.discard(str(tmp_path))
+    with whole_directory(tmp_path / "out") as made:
+        (made / "below").mkdir()
+        (made / "below" / "whole").write_text(f"{made}/below")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "below" / "whole").read_text() == str(tmp_path / "out" / "below")
+    (tmp_path / "out" / "mine").write_text("mine")
+    with pytest.raises(RunError, match="not empty"), whole_directory(tmp_path / "out") as made:
+        pass
+    assert (tmp_path / "out" / "mine").read_text() == "mine"

@@ -95,5 +95,21 @@ TEST(Yaml, MergesMapsAndReplacesLists)
   EXPECT_EQ(merged["m"]["a"].where(), "base.yaml:1");
 }
 
+TEST(Printable, NothingThatATerminalActsOn)
+{
+  // A control character of ASCII, DEL, CSI as one character and as a byte, an override of the direction, a separator.
+  for (const std::string bad : {"\n", "\x1b", "\x7f", "\xc2\x9b", "\x9b", "\xe2\x80\xae", "\xe2\x81\xa6",
+                                "\xe2\x80\xa8", "\xd8\x9c", "\xff", "\xc3", "\xe2\x80", "\xc0\x9b"}) {
+    const auto shown = printable("a" + bad + "z", 100);
+    EXPECT_EQ(shown.find(bad), std::string::npos) << shown;
+    EXPECT_EQ(shown.front(), 'a') << shown;
+    EXPECT_EQ(shown.back(), 'z') << shown;
+  }
+  const std::string good = "d\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80 10 \xc2\xb5s";
+  EXPECT_EQ(printable(good, good.size()), good);
+  for (size_t most = 0; most < good.size(); ++most) // never within a character
+    EXPECT_EQ(good.find(printable(good, most).substr(0, printable(good, most).size() - 3)), 0u) << most;
+}
+
 } // namespace
 } // namespace iocast

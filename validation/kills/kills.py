@@ -10,7 +10,8 @@ random moment, and starts the same command again until it ends well.
 
 A round fails when the command does not resume, when its results differ from those of an undisturbed one in what does
 not depend on time, when a process or a file is left behind, or when a file of DIR that is not the campaign's is gone.
-The count of kills is printed by victim and by the phase that they struck.
+A kill counts when its signal reached a process that was alive: stopped, or still in a call to storage. Kills are
+printed by victim and by the phase that they struck; rounds in which nothing was alive any longer are printed apart.
 
 With --over nfs the measured directory lies on an NFS server that is started for it, as root. With --over nodes there
 are two such mounts, each in a node of its own: namespaces of processes, mounts and the host's name. What is killed on
@@ -74,6 +75,33 @@ class Outcome:
     victim: str
     phase: str
     faults: list[str] = field(default_factory=list)
+    killed: int = 0
+    """Processes that were alive when SIGKILL came."""
+
+
+def kill(process: psutil.Process) -> bool:
+    """Ends a process. @return whether it was alive, which is certain of one that was seen stopped before"""
+    try:
+        process.suspend()
+        until = time.monotonic() + 1
+        while process.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_DISK_SLEEP):
+            if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) or time.monotonic() > until:
+                return False
+            time.sleep(0.0005)
+        process.kill()
+    except psutil.Error:
+        return False
+    return True
+
+
+def of_name(processes: list[psutil.Process], *names: str) -> list[psutil.Process]:
+    """Those of them that are there and have one of these names."""
+    found = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            if process.name() in names:
+                found.append(process)
+    return found
 
 
 class Rounds:
@@ -210,16 +238,14 @@ class Rounds:
         with contextlib.suppress(psutil.Error):
             family = [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
             own, *below = family[1:] if self.nodes and len(family) > 1 else family  # behind nsenter
-            ranks = [p for p in below if p.name() == "iocast-bench"]
-            launchers = [p for p in below if p.name() in LAUNCHERS]
+            ranks, launchers = of_name(below, "iocast-bench"), of_name(below, *LAUNCHERS)
             if victim == "iocast, a rank hangs" and ranks:
                 hanging = ranks[:1]
                 hanging[0].send_signal(signal.SIGSTOP)
             chosen = {"mpirun": launchers, "a rank": ranks[:1], "all": [own, *below]}.get(victim, [own])
             if not chosen:
                 outcome.victim, chosen = "iocast", [own]
-            for process in chosen:
-                process.kill()
+            outcome.killed = sum(kill(process) for process in chosen)
         return hanging
 
     def _phase(self, place: Path) -> str:
@@ -367,18 +393,23 @@ class Computations:
         )
 
     def _kill(self, child: subprocess.Popen[str], outcome: Outcome) -> None:
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error):  # the command had ended
             own = psutil.Process(child.pid)
             below = own.children(recursive=True)
-            workers = [p for p in below if "spawn_main" in " ".join(p.cmdline())]
-            simulators = [p for p in below if p.name() == "iocast-sim"]
+            workers = [p for p in below if self._is_worker(p)]
+            simulators = of_name(below, "iocast-sim")
             chosen = {"a worker": workers[:1], "a simulator": simulators[:1], "all": [own, *below]}.get(
                 outcome.victim, [own]
             )
             if not chosen:
                 outcome.victim, chosen = "iocast", [own]
-            for process in chosen:
-                process.kill()
+            outcome.killed = sum(kill(process) for process in chosen)
+
+    @staticmethod
+    def _is_worker(process: psutil.Process) -> bool:
+        with contextlib.suppress(psutil.Error):
+            return "spawn_main" in " ".join(process.cmdline())
+        return False
 
     def _alive(self, place: Path) -> list[psutil.Process]:
         """Processes with this round's directory for temporary files."""
@@ -461,13 +492,15 @@ def main() -> None:
                     file=sys.stderr,
                     flush=True,
                 )
-    struck = Counter((o.victim, o.phase) for o in outcomes)
+    kills = [o for o in outcomes if o.killed]
+    struck = Counter((o.victim, o.phase) for o in kills)
     bad = [o for o in outcomes if o.faults]
     if given.json:
         print(
             json.dumps(
                 {
-                    "kills": len(outcomes),
+                    "kills": len(kills),
+                    "rounds": len(outcomes),
                     "faults": len(bad),
                     "struck": [{"victim": v, "phase": p, "count": n} for (v, p), n in sorted(struck.items())],
                 }
@@ -476,7 +509,8 @@ def main() -> None:
     else:
         for (victim, phase), count in sorted(struck.items()):
             print(f"{count:5}  {victim:22} {phase}")
-        print(f"{len(outcomes)} kills, {len(bad)} with a fault.")
+        missed = len(outcomes) - len(kills)
+        print(f"{len(kills)} kills, {len(bad)} with a fault; in {missed} more rounds nothing was alive any longer.")
     if not bad:
         shutil.rmtree(scratch)
     sys.exit(1 if bad else 0)

@@ -135,7 +135,7 @@ public:
     if (share.same_rank > 0)
       result.push_back(
           fmt::format("{:.0f} % of the reads fetch an object that the same rank created (its client may have it in "
-                      "cache); with D = {} and O = {} this is avoided from N > {} ranks on.",
+                      "cache); with datasets={} and offset={} a run of more than {} ranks avoids this.",
                       100 * share.same_rank, datasets_, offset_, uint64_t{2} * datasets_ * offset_));
     if (placement_.nodes() > 1 && share.same_node > 0)
       result.push_back(
