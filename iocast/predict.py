@@ -699,7 +699,14 @@ def _simulated(
     found: Found = {}
     for phase, repeats in all_repeats.items():
         ensemble = {n: [one[phase, n] for one in settled if (phase, n) in one] for n in names[phase]}
-        value = _middle(platform, {n: values[phase, n] for n in names[phase]}, ensemble, settled_structures, settles)
+        value = middle_of(
+            platform.fitted,
+            platform.undecided,
+            {n: values[phase, n] for n in names[phase]},
+            ensemble,
+            settled_structures,
+            settles,
+        )
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
         system = resolved(document, platform.file)
         stations = _stations(repeats[-1], system)
@@ -768,8 +775,9 @@ TIE = 0.75
 """Share of the draws from which on one option of a choice is the answer."""
 
 
-def _middle(
-    platform: Fitted,
+def middle_of(
+    fitted: dict[str, Any],
+    undecided: bool,
     value: dict[str, float],
     ensemble: dict[str, list[float]],
     structures: Sequence[Mapping[str, str]],
@@ -781,9 +789,9 @@ def _middle(
     if not any(ensemble.values()):
         return value
     middle: Callable[[np.ndarray], Any]
-    if _tied(ensemble, structures, platform.fitted):
+    if _tied(ensemble, structures, fitted):
         middle = np.mean
-    elif not settles or platform.undecided:
+    elif not settles or undecided:
         middle = np.median
     else:
         return value
@@ -795,9 +803,17 @@ def _middle(
 
 def _tied(ensemble: dict[str, list[float]], structures: Sequence[Mapping[str, str]], fitted: dict[str, Any]) -> bool:
     """Whether of a choice whose options say different throughputs none has most of the draws (TIE)."""
-    parting = _parting({"ensemble": ensemble, "structures": structures}, fitted)
-    counts = [Counter(structure[one["choice"]] for structure in structures) for one in parting]
-    return any(max(count.values()) < TIE * count.total() for count in counts)
+    parting = {one["choice"] for one in _parting({"ensemble": ensemble, "structures": structures}, fitted)}
+    return bool(parting & tied_choices(structures))
+
+
+def tied_choices(structures: Sequence[Mapping[str, str]]) -> set[str]:
+    """Choices of which no option has most of the draws (TIE)."""
+    return {
+        choice
+        for choice in (structures[0] if structures else ())
+        if max(Counter(one[choice] for one in structures).values()) < TIE * len(structures)
+    }
 
 
 def _is_part(name: str) -> bool:
@@ -1029,7 +1045,9 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
         count = {"used": len(reported), "of": len(reported), "how": "solved"}
         found[phase] = (
             {
-                "value": _middle(platform, value, ensemble, platform.fitted.get("draw_structures") or []),
+                "value": middle_of(
+                    platform.fitted, platform.undecided, value, ensemble, platform.fitted.get("draw_structures") or []
+                ),
                 "ensemble": ensemble,
                 "draws": count,
                 "beside": beside,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 
 from iocast.calibrate.search import MEMORY, only
 from iocast.content import content_hash
@@ -22,7 +21,7 @@ from iocast.operations import READS, UNSOLVED, WRITES, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
-from iocast.predict import SEEDS
+from iocast.predict import SEEDS, middle_of, tied_choices
 from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of
 from iocast.strict_yaml import allowed_sentence
@@ -438,8 +437,9 @@ class Desk:
         simulations fail, as when work of others piles up."""
         profile, residuals = self.profiles[workload], self._residuals[platform.reference, workload]
         assert residuals is not None
-        tied = platform.undecided and bool(platform.draws)  # then the median of the draws is the value
-        systems = list(enumerate(platform.draws)) if tied else [(seed, platform.best) for seed in range(SEEDS)]
+        structures = platform.fitted.get("draw_structures") or []
+        tied = platform.undecided or bool(tied_choices(structures))  # then draws may have the value
+        systems = [(seed, platform.best) for seed in range(SEEDS)] + (list(enumerate(platform.draws)) if tied else [])
         try:
             results = self._every(
                 [
@@ -451,15 +451,18 @@ class Desk:
         except (InputError, RunError):
             return {}
         factor = float(profile["given"].get("waiting_factor", 0))
-        every = [
-            carried.shifted(one, residuals, scale.ranks, factor) for one in (results if tied else [pooled(results)])
+        best, *draws = [
+            carried.shifted(one, residuals, scale.ranks, factor) for one in (pooled(results[:SEEDS]), *results[SEEDS:])
         ]
-        names = [name for name in every[0]["quantities"] if carried.fitted_name(name) == name]
-        values = {name: [one["quantities"][name] for one in every] for name in names}
-        return {
-            name: {"value": math.exp(float(np.median(np.log(np.maximum(of, 1e-9))))), "low": None, "high": None}
-            for name, of in values.items()
-        }
+        names = [name for name in best["quantities"] if carried.fitted_name(name) == name]
+        values = middle_of(
+            platform.fitted,
+            platform.undecided,
+            {name: best["quantities"][name] for name in names},
+            {name: [one["quantities"][name] for one in draws] for name in names},
+            structures,
+        )
+        return {name: {"value": value, "low": None, "high": None} for name, value in values.items()}
 
     def is_as_measured(self, design: Design, point: Point) -> bool:
         """Whether the design's platform was fitted to this workload, and is not edited here."""
