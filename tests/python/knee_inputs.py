@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from iocast.campaign import PlannedRun
+from iocast.files import write_json
 from iocast.knee import Search
 from iocast.knee.judge import Seen
 from iocast.knee.probes import KneeSearch
@@ -60,6 +61,9 @@ class Queue:
             1.0,
             rates={op: min(load, 1.0) / self.service / 2 for op in self.operations},
         )
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        write_json(self.search.out / name, content)
 
     def leave(self) -> None:
         pass
