@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 Forecast = dict[str, float | tuple[float, float]]
 
 NAMES = ("q50", "q75", "q95", "q99", "max")
+BEYOND = 1.05
+"""Factor by which a rate must lie outside bounds to be called outside: what repeats of a measurement differ by."""
 STEPS = 7
 """Numbers of servers that are tried at once between two others."""
 
@@ -55,8 +57,12 @@ class Point:
 def forecast(
     points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0
 ) -> dict[str, Forecast]:
-    """What every baseline says, by its name. Raises InputError when the points can't carry a forecast."""
-    return {name: model(points, ranks, waiting_factor, think_time) for name, model in BASELINES.items()}
+    """What every baseline says, by its name; of one scale its value and bounds alone. The points are on one line: of as
+    many ranks on each node, or on as many nodes. Raises InputError for points that can't be."""
+    several = len(_merged(points)) > 1
+    names = BASELINES if several else ("last value", "asymptotic bounds")
+    found = {name: BASELINES[name](points, ranks, waiting_factor, think_time) for name in names} if points else {}
+    return {name: one for name, one in found.items() if one}
 
 
 def asymptotic_bounds(
@@ -64,25 +70,36 @@ def asymptotic_bounds(
 ) -> Forecast:
     """Intervals: no more than the smallest scale's rate per rank allows; no less than a rate curve through 0 that is
     concave and never falls has to be, given each measurement: its rate with more ranks, its rate per rank with fewer.
+    Of points with the waiting factor and think time alone: with others as many ranks are inside an operation on
+    average, and not always. Empty without such points, below all of them, and where one of them is outside the bounds
+    that the others set, so that the curve is none of these.
 
     Response times lie between those at the smallest scale and what a saturation at that lower bound would
     make of them.
     """
-    ordered = _checked(points)
+    own = [p for p in points if (p.waiting_factor, p.think_time) == (waiting_factor, think_time)]
+    ordered = _merged(own)
+    if not ordered or ranks < ordered[0].ranks or any(_outside(p, ordered) for p in ordered):
+        return {}
     first = ordered[0]
-    alone = first.response
-    free = ranks / (alone * (1 + waiting_factor) + think_time)
-    least = min(free, max(p.rate * min(1.0, free / _free(p, alone)) for p in ordered))
+    least, free = _bounds(ordered, ranks)
     result: Forecast = {"rate": (least, free)}
+    alone = first.response
     saturated = max(_inside(ranks, waiting_factor, think_time, least) / least, alone)
     for key, value in _latencies(first).items():
         result[key] = (value, value * saturated / alone)
     return result
 
 
-def _free(point: Point, alone: float) -> float:
-    """The rate of this point's ranks if none waited for another."""
-    return point.ranks / (alone * (1 + point.waiting_factor) + point.think_time)
+def _bounds(ordered: Sequence[Point], ranks: int) -> tuple[float, float]:
+    """Of the rate; points in order, of one waiting factor and think time."""
+    free = ordered[0].rate * ranks / ordered[0].ranks
+    return min(free, max(p.rate * min(1.0, ranks / p.ranks) for p in ordered)), free
+
+
+def _outside(point: Point, ordered: Sequence[Point]) -> bool:
+    low, high = _bounds(ordered, point.ranks)
+    return not low / BEYOND <= point.rate <= high * BEYOND
 
 
 def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
@@ -196,7 +213,7 @@ def straight_line(
 def last_value(points: Sequence[Point], ranks: int, waiting_factor: float = 0.0, think_time: float = 0.0) -> Forecast:
     """The system is saturated already: the rate stays, latencies grow with the ranks. Ranks that think can't have more
     than their think times allow."""
-    ordered = _checked(points)
+    ordered = _merged(points)
     rate = ordered[-1].rate
     if think_time > 0:
         rate = min(rate, ranks / (think_time + ordered[-1].response * (1 + waiting_factor)))
@@ -266,9 +283,10 @@ class BestRule:
 def best_rule(points: Sequence[Point]) -> BestRule | None:
     """None with fewer than three concurrencies, where nothing can be held out. Of equals the first in BASELINES;
     bounds are no forecast."""
-    *smaller, largest = by_concurrency(points)
-    if len(smaller) < 2:
+    merged = _merged(points)
+    if len(merged) < 3:
         return None
+    *smaller, largest = merged
     answers = forecast(smaller, largest.ranks, largest.waiting_factor, largest.think_time)
     rates = {name: found["rate"] for name, found in answers.items()}
     errors = {name: rate / largest.rate - 1 for name, rate in rates.items() if not isinstance(rate, tuple) and rate > 0}
@@ -277,6 +295,16 @@ def best_rule(points: Sequence[Point]) -> BestRule | None:
 
 
 def _checked(points: Sequence[Point]) -> list[Point]:
+    """The same, of two at least. Raises InputError when there are fewer."""
+    merged = _merged(points)
+    if len(merged) < 2:
+        raise InputError(
+            "A forecast needs measurements at two or more numbers of ranks (or waiting factors); there are fewer."
+        )
+    return merged
+
+
+def _merged(points: Sequence[Point]) -> list[Point]:
     """One point for each concurrency, ascending: repeats by their mean rate, latencies of the one nearest to it."""
     for p in points:
         if not p.think_time >= 0 or p.concurrency <= 0:
@@ -298,10 +326,6 @@ def _checked(points: Sequence[Point]) -> list[Point]:
         nearest = min(same, key=lambda p: abs(p.rate - rate))
         point = Point(ranks, factor, rate, nearest.operations, think)
         merged[round(point.concurrency, 9)] = point
-    if len(merged) < 2:
-        raise InputError(
-            "A forecast needs measurements at two or more numbers of ranks (or waiting factors); there are fewer."
-        )
     return [merged[q] for q in sorted(merged)]
 
 

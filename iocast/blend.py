@@ -18,6 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from iocast import baselines, growth
 from iocast.noise import DEVIATIONS, of_mean
+from iocast.question import Placement
 from iocast.residuals import kind_of
 
 CALIBRATED, POPULATION, QUEUE, LAST, HALF = (
@@ -67,8 +68,11 @@ class Question:
 def candidates(points: Sequence[tuple[Point, int]], request: Question) -> dict[str, Values]:
     """What each rule says of the question, by quantity: the rate and latency quantiles ("stat.q50").
 
-    @param points measured points, each with its number of nodes (0: unknown), of at least two concurrencies"""
-    plain = [point for point, _ in points]
+    @param points measured points, each with its number of nodes (0: unknown); empty where fewer than two concurrencies
+    are on the target's line"""
+    plain = on_line(points, request)
+    if len({point.concurrency for point in plain}) < 2:
+        return {}
     args = (request.ranks, request.waiting_factor, request.think_time)
     found: dict[str, Mapping[str, Any]] = {
         QUEUE: baselines.closed_queue(plain, *args),
@@ -82,6 +86,16 @@ def candidates(points: Sequence[tuple[Point, int]], request: Question) -> dict[s
         name: {q: float(value) for q, value in printed.items() if not isinstance(value, tuple) and value > 0}
         for name, printed in found.items()
     }
+
+
+def on_line(points: Sequence[tuple[Point, int]], request: Question) -> list[Point]:
+    """The points on the line of the target scale (Placement.line): what simple rules know of it."""
+
+    def place(ranks: int, nodes: int) -> Placement:
+        return Placement(nodes or None, ranks / nodes if nodes else None, ranks)
+
+    line = place(request.ranks, request.nodes).line([place(point.ranks, nodes) for point, nodes in points])
+    return [points[i][0] for i in line]
 
 
 def _grown(points: Sequence[tuple[Point, int]], request: Question) -> growth.Forecast | None:
@@ -337,29 +351,19 @@ def _quantile(laws: Sequence[tuple[float, float, float, float]], probability: fl
 
 def ceiling(points: Sequence[tuple[Point, int]], request: Question, noise: float) -> float:
     """A bound of the rate: the throughput of a closed system is concave in its ranks, so that none is above the
-    straight line through its two largest measured scales, drawn as steep as two deviations of the measured means allow;
-    nor, where that falls, is any above the largest measured one. Infinite where ranks think for a time of their own, or
-    nodes may bring something of theirs: the two have neither as many nodes as the target, nor equally many ranks on
-    each and no fewer there.
+    straight line through the two largest measured scales on the target's line, drawn as steep as two deviations of the
+    measured rates allow; nor, where that falls, is any above the largest measured one. Infinite where ranks think for a
+    time of their own, and where nodes are not known.
 
-    @param noise standard deviation of the logarithm of a measured mean"""
-    nodes_of = {(point.ranks, point.waiting_factor, point.think_time): nodes for point, nodes in points}
-    below, last = baselines.by_concurrency([point for point, _ in points])[-2:]
-    places = [(point.ranks, nodes_of[point.ranks, point.waiting_factor, point.think_time]) for point in (below, last)]
-    if (
-        request.nodes < 1
-        or request.think_time > 0
-        or any(nodes < 1 for _, nodes in places)
-        or any(point.think_time > 0 for point in (below, last))
-    ):
+    @param noise standard deviation of the logarithm of a measured rate"""
+    known = on_line([(point, nodes) for point, nodes in points if nodes > 0], request)
+    thinking = request.think_time > 0 or any(point.think_time > 0 for point in known)
+    if request.nodes < 1 or thinking or len({point.concurrency for point in known}) < 2:
         return math.inf
-    same_nodes = all(nodes == request.nodes for _, nodes in places)
-    each = [ranks / nodes for ranks, nodes in places]
-    if not same_nodes and not (each[0] == each[1] <= request.ranks / request.nodes):
-        return math.inf
+    below, last = baselines.by_concurrency(known)[-2:]
     steep = [_times(below, math.exp(-2 * noise)), _times(last, math.exp(2 * noise))]
     line = baselines.straight_line(steep, request.ranks, request.waiting_factor, request.think_time)["rate"]
-    return max(float(line), math.exp(2 * noise) * max(point.rate for point, _ in points))  # type: ignore[arg-type]
+    return max(float(line), math.exp(2 * noise) * max(point.rate for point in known))  # type: ignore[arg-type]
 
 
 def _times(point: Point, factor: float) -> Point:

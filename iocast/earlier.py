@@ -10,13 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
 from iocast.agreement import check_forecast
-from iocast.calibrate.search import whole_settings
-from iocast.errors import InputError, RunError
+from iocast.errors import InputError
 from iocast.files import moment, read_json, sha256
 from iocast.question import Question
 from iocast.run_directory import Point
+from iocast.settings import whole_workload
 
 
 @dataclass(frozen=True)
@@ -128,18 +127,9 @@ class Earlier:
 
 
 def _as_fitted(point: Point) -> Question:
-    """What was measured. Results of other tools seldom state every setting; the rest are the workload's defaults here,
-    as they are where such results are fitted."""
+    """What was measured, of another tool's result with the settings that it doesn't state."""
     run = point.first
     if not run.imported:
         return point.question
-    try:
-        nodes, ranks_per_node = run.placement
-        resolved = binaries.resolve_workload(
-            run.json["workload"]["pattern"], whole_settings(run), nodes, ranks_per_node
-        )
-    except (InputError, RunError):  # no workload of iocast's: as stated
-        return point.question
-    workload = resolved["workload"]
-    stated = {"parameters": workload["parameters"] | run.parameters}
-    return Question.of(workload | stated, run.json["placement"], run.phase)
+    workload = whole_workload(run.json["workload"] | {"parameters": run.parameters})
+    return Question.of(workload, run.json["placement"], run.phase)

@@ -18,7 +18,7 @@ from scipy.special import ndtri, stdtrit
 
 from iocast import binaries
 from iocast.calibrate.recipe import Parameter, Recipe, options_of, read_recipe, simplest
-from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers, units_of
+from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import phase_operations, profile
@@ -26,6 +26,7 @@ from iocast.phases import check_phase
 from iocast.platform import Document, merge, reference
 from iocast.predict import ranks_per_node_of, workload_of
 from iocast.run_directory import as_setting
+from iocast.settings import units_of
 from iocast.workers import Workers
 
 Array = NDArray[np.float64]

@@ -21,20 +21,22 @@ from scipy.special import ndtri
 
 from iocast import analytic, arrivals, baselines, binaries, draws, growth, limits_of, rules
 from iocast.accuracy import QUANTILES
-from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers, units_of
+from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers
 from iocast.errors import InputError, RunError
 from iocast.family import FLOW_UPDATES_BESIDE, Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
+from iocast.measured import about, is_called, measured, other_settings, speaks_of
 from iocast.operations import MOVES_DATA, UNSOLVED, Shares, is_solved, iteration, phase_operations, profile
 from iocast.phases import check_phase, first_phase, main_phases, operations_by_phase, phase_sentences, unit_entry
 from iocast.platform import Document, dump
 from iocast.platform_names import check_edits, check_file, idle_edit, speed_sentences, steps_of
 from iocast.question import Question, Setting
-from iocast.residuals import Residuals, kind_of, points_like
+from iocast.residuals import Residuals, kind_of
 from iocast.run_directory import QUANTITIES, Run
 from iocast.scratch import scratch_directory
+from iocast.settings import settings_of
 from iocast.text import quantity, rate_kind, too_wide
 from iocast.total import total
 from iocast.workers import Workers
@@ -99,7 +101,7 @@ def predict(
     names = [phase] if phase else platform.phases
     if (
         len(platform.phases) > 1
-        and _is_its_workload(platform, workload)
+        and is_called(platform.fitted, workload)
         and all(name in platform.phases for name in names)
     ):
         more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "label": label, "workers": workers}
@@ -121,7 +123,7 @@ def predict(
     platform.require_nodes(nodes)
     check_file(platform)
     check_edits(platform)
-    as_measured = platform.rates_alone and _is_its_workload(platform, workload)
+    as_measured = platform.rates_alone and is_called(platform.fitted, workload)
     if platform.rates_alone and not as_measured:
         raise InputError(
             f"The platform was fitted to rates of the phase {platform.phase} alone; what operations of {workload} take "
@@ -167,24 +169,26 @@ def predict(
     main = requested.main(found)
     closed = not arrivals.is_open(requested.settings)  # the baselines know nothing else
     document = {}
+    questions: dict[str, Question] = {}
     for name, (samples, shown) in found.items():
-        fitted_to_it = _is_fitted(platform, workload, name)
-        missed = _missed(platform, fitted_to_it, requested.settings, samples["value"], ranks, factor)
-        doubt = _doubt(platform, fitted_to_it, requested.settings, samples["value"])
+        question = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured)
+        questions[name] = question
+        missed = _missed(platform, question, samples["value"])
+        doubt = _doubt(platform, question, samples["value"])
         quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
         blend_sentence = bounded = None
         applied = None
-        if fitted_to_it and closed and not platform.rates_alone:
-            applied = rules.Rules.of(platform.fitted, requested.settings, nodes, ranks, factor)
+        if closed and not platform.rates_alone:
+            applied = rules.Rules.of(platform.fitted, question)
         if applied is not None and platform.edited:
-            measured = predict(
+            plain = predict(
                 platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, solver=solver,
                 level=level, seed=seed, workers=workers,
             )  # fmt: skip
-            changes = rules.changes_of(measured["quantities"] | measured["parts"])
+            changes = rules.changes_of(plain["quantities"] | plain["parts"])
             quantities = rules.changed(quantities, changes)
             blend_sentence = applied.text
-            bounded = EDITED_BELOW.format(100 * (1 - changes["rate"])) if measured["bounded"] else None
+            bounded = EDITED_BELOW.format(100 * (1 - changes["rate"])) if plain["bounded"] else None
         elif applied is not None:
             quantities, bounded = applied.apply(quantities, level)
             blend_sentence = applied.text
@@ -193,21 +197,16 @@ def predict(
             for key, printed in quantities.items()
         }
         one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
-        one["question"] = Question.of(
-            shown.pop("workload"), answer["placement"], name, settings_known=not as_measured
-        ).document()
+        one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not _is_part(key)}
         one["parts"] = {key: printed for key, printed in quantities.items() if _is_part(key)}
         shares = shown.pop("shares")
         one["operations"] = _operations(shares, quantities["rate"])
         one["seconds"] = _phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
         one["repeats"] = shares.repeats
-        one["baselines"] = (
-            _baselines(platform.fitted, requested.settings, ranks, factor, list(samples["value"]))
-            if fitted_to_it and closed
-            else {}
-        )
-        one["rule"] = _best_rule(platform.fitted, requested.settings) if one["baselines"] else None
+        line = rules.line_of(platform.fitted, question) if closed else []
+        one["baselines"] = _baselines(line, question, list(samples["value"]))
+        one["rule"] = _best_rule(line)
         document[name] = (
             one
             | shown
@@ -250,6 +249,7 @@ def predict(
         + requested.warnings
         + _warnings(platform, ranks, largest, factor)
         + _other_placement(platform, nodes, ranks_per_node)
+        + list(filter(None, (other_settings(platform.fitted, question) for question in questions.values())))
     )
     if platform.fitted and nodes > 1 and any(NOTHING_SHARED in text for text in answer["warnings"]):
         answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
@@ -263,10 +263,10 @@ def predict(
     if moved:
         answer["basis"] += speed_sentences(resolved(platform.best(), platform.file), moved)
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
-    if _is_fitted(platform, workload, main):
+    if speaks_of(platform.fitted, questions[main]):
         if closed:
-            answer["warnings"] += _measured_there(platform, answer, settings)
-        answer["warnings"] += _far_off_where_checked(platform.fitted, answer["rule"])
+            answer["warnings"] += _measured_there(platform, answer, questions[main])
+        answer["warnings"] += _far_off_where_checked(about(platform.fitted, questions[main]), answer["rule"])
         answer["warnings"] += _beyond_observed(platform, answer["quantities"]["rate"], nodes)
     return answer
 
@@ -290,9 +290,6 @@ EDITED_BELOW = (
     "concave growth allows; this one of an edited system is changed by the same factor, and its latencies by Little's "
     "law."
 )
-BEYOND = 1.05
-"""Factor by which a forecast rate must lie outside bounds to be called outside: what repeats of a measurement differ
-by."""
 OF_A_PHASE = (
     "phase",
     "question",
@@ -435,18 +432,11 @@ def workload_of(
 
     @raises InputError for settings or a phase that the workload doesn't have; nothing is simulated for that"""
     measured = platform.fitted.get("campaign", {}).get("workload")
-    if measured is None or (workload is not None and workload not in (measured["name"], measured["pattern"])):
+    if not is_called(platform.fitted, workload):
         pattern, full, default = workload or "md-workbench", dict(settings), None
     else:
-        units = units_of(measured["pattern"])
-        suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
-        full = {}
-        for name, value in measured["parameters"].items():
-            if name in ("waiting_factor", "repeats", "start_index", "phases"):
-                continue
-            full[name] = (
-                str(value).lower() if isinstance(value, bool) else f"{value}{suffix.get(units.get(name, ''), '')}"
-            )
+        skipped = ("waiting_factor", "repeats", "start_index", "phases")
+        full = {name: value for name, value in settings_of(measured).items() if name not in skipped}
         pattern, full, default = measured["pattern"], full | settings, platform.phase
     names = list(
         dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"])
@@ -488,17 +478,6 @@ def ranks_per_node_of(platform: Fitted) -> int:
     return max(((p["ranks"], max(1, int(p["ranks"] / p["nodes"]))) for p in points if p.get("nodes")), default=(1, 1))[
         1
     ]
-
-
-def _is_its_workload(platform: Fitted, workload: str | None) -> bool:
-    """Whether the platform was fitted to this workload, or it is not named."""
-    measured = platform.fitted.get("campaign", {}).get("workload", {})
-    return bool(measured) and workload in (None, measured.get("name"), measured.get("pattern"))
-
-
-def _is_fitted(platform: Fitted, workload: str | None, phase: str) -> bool:
-    """Whether the platform was fitted to this phase of this workload."""
-    return _is_its_workload(platform, workload) and phase == platform.phase
 
 
 @lru_cache(maxsize=64)
@@ -740,9 +719,9 @@ def calibrated_values(
 
     @raises RunError where work of others piles up in all draws"""
     requested = workload_of(platform, None, settings, None, nodes, ranks_per_node)
-    samples, _ = _simulated(simulations, platform, requested, nodes, ranks_per_node, seed)[platform.phase]
-    factor = float(requested.settings.get("waiting_factor", 0))
-    missed = _missed(platform, True, requested.settings, samples["value"], round(nodes * ranks_per_node), factor)
+    samples, shown = _simulated(simulations, platform, requested, nodes, ranks_per_node, seed)[platform.phase]
+    place = {"ranks": round(nodes * ranks_per_node), "nodes": nodes, "ranks_per_node": ranks_per_node}
+    missed = _missed(platform, Question.of(shown["workload"], place, platform.phase), samples["value"])
     return {
         name: (value * math.exp(-missed[name]), samples["ensemble"][name]) for name, value in samples["value"].items()
     }
@@ -1060,25 +1039,27 @@ def _solved(simulations: Simulations, platform: Fitted, request: Request, nodes:
     return found
 
 
-def _missed(
-    platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str], ranks: int, factor: float
-) -> dict[str, float]:
-    """What the platform misses of the phase that it was fitted to, as a logarithm by quantity, also where it is edited:
-    what-ifs are compared with the system as it is. Of another phase or workload that is not known. What few rates are
-    missed by is left to the belief about storage: carried on, it made forecasts of published systems worse."""
-    if platform.rates_alone or not fitted_to_it:
+def _missed(platform: Fitted, question: Question, names: Iterable[str]) -> dict[str, float]:
+    """What the platform misses of the workload and phase that it was fitted to, as a logarithm by quantity, also where
+    it is edited: what-ifs are compared with the system as it is. Of another phase or workload that is not known. What
+    few rates are missed by is left to the belief about storage: carried on, it made forecasts of published systems
+    worse."""
+    if platform.rates_alone:
         return dict.fromkeys(names, 0.0)
-    residuals = Residuals.of_fitted(platform.fitted, settings)
-    return {name: residuals.at(name, ranks, factor) for name in names}
+    residuals = Residuals.of_fitted(platform.fitted, question)
+    return {name: residuals.at(name, question) for name in names}
 
 
-def _doubt(platform: Fitted, fitted_to_it: bool, settings: dict[str, str], names: Iterable[str]) -> dict[str, float]:
+def _doubt(platform: Fitted, question: Question, names: Iterable[str]) -> dict[str, float]:
     """How far what the platform misses may be something else here, as the standard deviation of a logarithm: nothing
     for the system, workload and phase that were measured; for an edited system or another workload as much as is missed
     at the largest scale."""
-    if not platform.fitted or platform.rates_alone or (not platform.edited and fitted_to_it):
+    if not platform.fitted or platform.rates_alone:
         return {}
-    residuals = Residuals.of_fitted(platform.fitted, settings)
+    known = speaks_of(platform.fitted, question)
+    if known and not platform.edited:
+        return {}
+    residuals = Residuals.of_fitted(platform.fitted, question if known else None)
     return {name: residuals.largest(name, kind_of(name)) for name in names}
 
 
@@ -1122,13 +1103,9 @@ def _intervals(
     return rules.rising(result)
 
 
-def _baselines(
-    fitted: dict[str, Any], settings: dict[str, str], ranks: int, factor: float, names: list[str]
-) -> dict[str, Any]:
-    points = [point for point, _ in rules.measured_points(fitted, settings)]
-    if len({p.concurrency for p in points}) < 2:
-        return {}  # there is no ruler to lay on one scale
-    printed = baselines.forecast(points, ranks, factor, rules.think_time(fitted, settings))
+def _baselines(line: Sequence[baselines.Point], question: Question, names: list[str]) -> dict[str, Any]:
+    """What simple rules say of a question from the measurements on its line."""
+    printed = baselines.forecast(line, question.placement.ranks, question.waiting_factor, question.think_time)
     return {
         model: {
             name: ({"low": value[0], "high": value[1]} if isinstance(value, tuple) else value)
@@ -1139,8 +1116,8 @@ def _baselines(
     }
 
 
-def _best_rule(fitted: dict[str, Any], settings: dict[str, str]) -> dict[str, Any] | None:
-    best = baselines.best_rule([point for point, _ in rules.measured_points(fitted, settings)])
+def _best_rule(line: Sequence[baselines.Point]) -> dict[str, Any] | None:
+    best = baselines.best_rule(line)
     return None if best is None else {"name": best.name, "error": best.error}
 
 
@@ -1205,6 +1182,12 @@ def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[
             "each has of its own was not measured apart. Measure on two nodes."
         ]
     each = sorted({p["ranks"] // p["nodes"] for p in points})
+    if len(each) > 1 and all(p["nodes"] > 1 for p in points) and len({p["nodes"] for p in points}) == len(each):
+        places = ", ".join(dict.fromkeys(f"{p['nodes']}x{p['ranks'] / p['nodes']:g}" for p in points))
+        return [
+            f"The measurements ({places}) differ in nodes and in ranks a node at once: what more nodes bring, and what "
+            f"more ranks on each, they don't tell apart. Measure two numbers of nodes with {ranks_per_node} ranks each."
+        ]
     if any(p["nodes"] > 1 for p in points) and not each[0] <= ranks_per_node <= each[-1]:
         return [
             f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node "
@@ -1216,8 +1199,8 @@ def _other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[
 
 def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str]) -> list[str]:
     """Which of these phases the platform was not fitted to, of the workload that it was fitted to."""
-    other = [name for name in phases if not _is_fitted(platform, workload, name)]
-    if not other or not _is_its_workload(platform, workload):
+    other = [name for name in phases if name != platform.phase]
+    if not other or not is_called(platform.fitted, workload):
         return []
     return [
         f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a "
@@ -1228,7 +1211,7 @@ def _other_phases(platform: Fitted, workload: str | None, phases: Iterable[str])
 def _one_of_several(platform: Fitted, workload: str | None, phase: str | None) -> list[str]:
     """Whether the forecast rests on one fitted phase where several were fitted, each with parameters of its own."""
     others = [name for name in platform.phases if name != platform.phase]
-    if not others or (_is_its_workload(platform, workload) and phase in (None, *platform.phases)):
+    if not others or (is_called(platform.fitted, workload) and phase in (None, *platform.phases)):
         return []
     return [one_of_several(platform.phase, others)]
 
@@ -1252,52 +1235,41 @@ def _falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Mapp
 
 
 def _outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
-    """Forecast rates outside the bounds that are printed beside them."""
+    """One sentence on the forecast rates outside the bounds that are printed beside them, or none."""
     entries = []
     for one in rows:
         bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
-        if isinstance(bounds, dict) and not bounds["low"] / BEYOND <= rate <= BEYOND * bounds["high"]:
+        if (
+            isinstance(bounds, dict)
+            and not bounds["low"] / baselines.BEYOND <= rate <= baselines.BEYOND * bounds["high"]
+        ):
             kind = rate_kind(one["quantities"]["rate"])
-            side = "below" if rate < bounds["low"] else "above"
-            why = (
-                "below the rate measured with as many or fewer ranks, or the rate per rank with more"
-                if rate < bounds["low"]
-                else "each rank does more than one of the smallest measurement"
-            )
             low, high = quantity(kind, bounds["low"]), quantity(kind, bounds["high"])
             value = "the middle of a wide interval" if too_wide(one["quantities"]["rate"]) else quantity(kind, rate)
             entries.append(
-                f"The forecast rate of {one['phase']}, {value}, is {side} the asymptotic "
-                f"{f'bound of {low}' if low == high else f'bounds of {low} to {high}'}: {why}, in the model."
+                f"{one['phase']} {value}, {'below' if rate < bounds['low'] else 'above'} "
+                f"{low if low == high else f'{low} to {high}'}"
             )
-    return entries
+    if not entries:
+        return []
+    return [
+        f"Forecast rates outside the asymptotic bounds of the measurements: {'; '.join(entries)}. In a "
+        "closed system more ranks do no less than fewer, and each does no more than one of the fewest."
+    ]
 
 
-def _measured_there(platform: Fitted, answer: dict[str, Any], given: Mapping[str, str]) -> list[str]:
-    """Rates that were measured at the very placement of a forecast, unless its system or a setting that the user gave
-    differs."""
-    if platform.edited:
+def _measured_there(platform: Fitted, answer: dict[str, Any], question: Question) -> list[str]:
+    """Rates that were measured at the very question of a forecast, unless its system differs."""
+    there = [one for one in measured(platform.fitted) if question.answers(one.question)]
+    if platform.edited or not there:
         return []
-    settings, placement = answer["workload"]["parameters"], answer["placement"]
-    factor, think_time = answer["waiting_factor"], rules.think_time(platform.fitted, settings)
-    common = (platform.fitted["campaign"].get("workload") or {}).get("parameters") or {}
-    rates, unstated = [], False
-    for point in points_like(platform.fitted, settings):
-        stated = {"think_time": think_time, **common, **point.get("switches", {}), "waiting_factor": factor}
-        place = (point["ranks"], point.get("nodes") or placement["nodes"], point["waiting_factor"])
-        if (
-            place == (placement["ranks"], placement["nodes"], factor)
-            and rules.seconds_of(point.get("think_time", common.get("think_time"))) == think_time
-            and all(name in stated and Setting.read(stated[name]) == Setting.read(given[name]) for name in given)
-        ):
-            rates.append(quantity(rate_kind(answer["quantities"]["rate"]), point["rate"]))
-            unstated = unstated or (point.get("nodes") is None and point["ranks"] > 1)  # of an imported run
-    if not rates:
-        return []
-    if unstated:
-        where, advice = f"with {placement['ranks']} ranks", "if it was on as many nodes, take the measurement"
+    rates = [quantity(rate_kind(answer["quantities"]["rate"]), one.entry["rate"]) for one in there]
+    if any(one.nodes == 0 and one.question.placement.ranks > 1 for one in there):  # of an imported run
+        where = f"with {question.placement.ranks} ranks"
+        advice = "if it was on as many nodes, take the measurement"
     else:
-        where, advice = f"at {placement['nodes']}x{placement['ranks_per_node']}", "take the measurement"
+        where, advice = f"at {answer['placement']['nodes']}x{answer['placement']['ranks_per_node']}", ""
+    advice = advice or "take the measurement"
     return [f"This scale was measured: {answer['phase']} did {' and '.join(rates)} {where}; {advice}."]
 
 
@@ -1342,7 +1314,7 @@ FAR_OFF = 0.25
 (docs/reading-a-forecast.md)."""
 
 
-def _far_off_where_checked(fitted: dict[str, Any], rule: dict[str, Any] | None) -> list[str]:
+def _far_off_where_checked(fitted: Mapping[str, Any], rule: dict[str, Any] | None) -> list[str]:
     errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
     if not errors or abs(errors[0]) <= FAR_OFF:
         return []

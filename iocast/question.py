@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,12 @@ from iocast.strict import NUMBER
 NO_PART = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
 """Parameters for the length of a run, its start in its data and its random numbers; they are no part of the
 question."""
+LENGTHS = (
+    "iterations", "objects", "items", "transactions", "operations",
+    "most_seconds", "stonewalling_time", "runtime", "ramp_time",
+)  # fmt: skip
+"""Parameters for how much a run does, or how long; of two runs that differ in these alone one is a longer one of the
+same."""
 SCALES = {
     "": 1.0,
     "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
@@ -88,7 +95,7 @@ class Placement:
     """`nodes` is None where an imported run doesn't say."""
 
     nodes: int | None
-    ranks_per_node: int | None
+    ranks_per_node: float | None
     ranks: int
 
     @classmethod
@@ -98,14 +105,42 @@ class Placement:
     def document(self) -> dict[str, Any]:
         return {"ranks": self.ranks, "nodes": self.nodes, "ranks_per_node": self.ranks_per_node}
 
+    def is_at(self, other: Placement) -> bool:
+        """Whether the two are one place; without a number of nodes the ranks decide."""
+        return self.ranks == other.ranks and (None in (self.nodes, other.nodes) or self.nodes == other.nodes)
+
+    def distance(self, other: Placement) -> float:
+        """Logarithm of the steps from one to the other, over nodes and over ranks on each; over ranks alone where the
+        nodes of either are not known."""
+        if self.nodes and other.nodes and self.ranks_per_node and other.ranks_per_node:
+            return abs(math.log(self.nodes / other.nodes)) + abs(math.log(self.ranks_per_node / other.ranks_per_node))
+        return abs(math.log(self.ranks / other.ranks))
+
+    def line(self, places: Sequence[Placement]) -> list[int]:
+        """Indices of the places from which this one is reached in one direction: those with as many ranks on each
+        node, or those on as many nodes, whichever have more different numbers of ranks, or as many and come nearer to
+        this one's. Places without a number of nodes are on each line; without one of this placement all are."""
+        if self.nodes is None:
+            return list(range(len(places)))
+        of_nodes, of_ranks = (
+            [i for i, one in enumerate(places) if one.nodes is None or getattr(one, which) == getattr(self, which)]
+            for which in ("ranks_per_node", "nodes")
+        )
+
+        def worth(line: list[int]) -> tuple[int, float]:
+            ranks = {places[i].ranks for i in line}
+            return len(ranks), -min((abs(math.log(n / self.ranks)) for n in ranks), default=math.inf)
+
+        return max(of_nodes, of_ranks, key=worth)
+
     def __str__(self) -> str:
         return f"{self.nodes} x {self.ranks_per_node}" if self.nodes is not None else f"{self.ranks} ranks"
 
 
 @dataclass(frozen=True)
 class Question:
-    """A workload with its settings, where it runs, and the phase that is looked at. Hashable: forecasts and
-    measurements are matched by it.
+    """A workload with its settings, where it runs, and the phase that is looked at. Whether a measurement speaks of a
+    forecast's system at all is `is_of_workload`, whether at its very place is `answers`; nothing else decides it.
 
     `definition` is a hash of a workload file without its parameters, such as the phases of an application; "" where
     that is nothing. `settings` is None for a platform that was fitted to rates alone, which knows nothing of them."""
@@ -117,6 +152,8 @@ class Question:
     waiting_factor: float
     phase: str
     name: str = field(default="", compare=False)
+    think_time: float = 0.0
+    """Seconds after each operation, beside the waiting factor's."""
 
     @classmethod
     def of(
@@ -134,6 +171,7 @@ class Question:
             Setting.read(parameters.get("waiting_factor") or 0).number or 0.0,
             phase,
             str(workload.get("name", "")),
+            Setting.read(parameters.get("think_time") or 0).number or 0.0,
         )
 
     @classmethod
@@ -141,16 +179,18 @@ class Question:
         """As document() writes it. @raises InputError when something is missing or is of another kind"""
         try:
             workload, settings = document["workload"], document["settings"]
+            think_time = document.get("think_time") or (settings or {}).get("think_time")  # of versions before
             return cls(
                 str(workload["pattern"]),
                 str(workload["definition"]),
                 None
                 if settings is None
-                else tuple(sorted((str(name), Setting.read(value)) for name, value in settings.items())),
+                else tuple(sorted((n, Setting.read(value)) for n, value in settings.items() if _is_part(n))),
                 Placement.read(document["placement"]),
                 float(document["waiting_factor"]),
                 str(document["phase"]),
                 str(workload.get("name", "")),
+                Setting.read(think_time or 0).number or 0.0,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"its question can't be read ({type(error).__name__}: {error})") from error
@@ -163,12 +203,28 @@ class Question:
             else {name: setting.document() for name, setting in self.settings},
             "placement": self.placement.document(),
             "waiting_factor": self.waiting_factor,
+            "think_time": self.think_time,
             "phase": self.phase,
         }
 
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        """Pattern, definition and phase: the question without its settings and place."""
+        return self.pattern, self.definition, self.phase
+
     def differences(self, other: Question) -> list[str]:
-        """What the two differ in, one phrase each, own value first; empty when they are one question. Settings count
-        only where both know them."""
+        """What the two differ in, one phrase each, own value first; empty when they are one question."""
+        found = self.differences_of_workload(other)
+        if not self.placement.is_at(other.placement):
+            found.append(f"placement {self.placement} (nodes x ranks a node), not {other.placement}")
+        if _rounded(self.waiting_factor) != _rounded(other.waiting_factor):
+            found.append(f"waiting factor {self.waiting_factor:g}, not {other.waiting_factor:g}")
+        if _rounded(self.think_time) != _rounded(other.think_time):
+            found.append(f"think_time {self.think_time:g} s, not {other.think_time:g} s")
+        return found
+
+    def differences_of_workload(self, other: Question) -> list[str]:
+        """In definition, phase, and settings but think times and LENGTHS; settings count only where both know them."""
         found = []
         if (self.pattern, self.definition) != (other.pattern, other.definition):
             own, theirs = self.name or self.pattern, other.name or other.pattern
@@ -177,22 +233,24 @@ class Question:
             )
         if self.phase != other.phase:
             found.append(f"phase {self.phase}, not {other.phase}")
-        if self.placement != other.placement:
-            found.append(f"placement {self.placement} (nodes x ranks a node), not {other.placement}")
-        if _rounded(self.waiting_factor) != _rounded(other.waiting_factor):
-            found.append(f"waiting factor {self.waiting_factor:g}, not {other.waiting_factor:g}")
         if self.settings is not None and other.settings is not None and self.pattern == other.pattern:
             own_settings, other_settings = dict(self.settings), dict(other.settings)
             for name in sorted(own_settings.keys() | other_settings.keys()):
                 own_value, other_value = own_settings.get(name), other_settings.get(name)
-                if own_value != other_value:
+                if own_value != other_value and not _is_length(name):
                     found.append(
                         f"{name} {'not set' if own_value is None else own_value}, not "
                         f"{'unset' if other_value is None else other_value}"
                     )
         return found
 
+    def is_of_workload(self, other: Question) -> bool:
+        """Whether what is measured of the one speaks of the other: one workload with the same settings but for its
+        length, wherever it runs and however long ranks think."""
+        return not self.differences_of_workload(other)
+
     def answers(self, other: Question) -> bool:
+        """Whether the two are one question, but for the length of the run."""
         return not self.differences(other)
 
 
@@ -215,4 +273,8 @@ def _flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, An
 
 
 def _is_part(name: str) -> bool:
-    return name != "waiting_factor" and name.rpartition(".")[2] not in NO_PART
+    return name not in ("waiting_factor", "think_time") and name.rpartition(".")[2] not in NO_PART
+
+
+def _is_length(name: str) -> bool:
+    return name.rpartition(".")[2] in LENGTHS

@@ -7,101 +7,117 @@ one what it was there."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mode
 from typing import Any
 
 import numpy as np
 
-from iocast.question import Setting
+from iocast.measured import measured
+from iocast.question import Question
 
-Line = tuple[list[float], list[float]]
-"""Logarithms of ranks, and of forecast over measured there."""
+
+@dataclass(frozen=True)
+class Residual:
+    """Of one quantity at a measured place: logarithm of forecast over measured."""
+
+    question: Question
+    log: float
 
 
 @dataclass(frozen=True)
 class Residuals:
-    lines: dict[str, dict[float, Line]]
-    """By quantity and waiting factor."""
+    known: dict[str, list[Residual]]
+    """By quantity, one for each question."""
 
     @classmethod
     def of(
-        cls, rows: Iterable[dict[str, Any]], places: dict[str, tuple[int, float]], noise: dict[str, float]
+        cls, rows: Iterable[dict[str, Any]], questions: Mapping[str, Question], noise: dict[str, float]
     ) -> Residuals:
         """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a
         measured mean of `runs` runs (1).
 
-        @param places ranks and waiting factor of each point, by name; rows of others are left out
+        @param questions that of each point, by name; rows of others are left out
         @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...)"""
-        known: dict[str, dict[float, dict[int, list[float]]]] = {}
+        logs: dict[str, dict[Question, list[float]]] = {}
         runs: dict[str, list[float]] = {}
         for row in rows:
-            if row["error"] > -1 and row["point"] in places:
-                ranks, factor = places[row["point"]]
-                known.setdefault(row["quantity"], {}).setdefault(factor, {}).setdefault(ranks, []).append(
-                    math.log1p(row["error"])
-                )
+            if row["error"] > -1 and row["point"] in questions:
+                own = logs.setdefault(row["quantity"], {}).setdefault(questions[row["point"]], [])
+                own.append(math.log1p(row["error"]))
                 runs.setdefault(kind_of(row["quantity"]), []).append(1 / row.get("runs", 1))
         squares: dict[str, list[float]] = {}
-        for quantity, by_factor in known.items():
-            squares.setdefault(kind_of(quantity), []).extend(
-                log**2 for by_ranks in by_factor.values() for logs in by_ranks.values() for log in logs
-            )
+        for quantity, by_question in logs.items():
+            squares.setdefault(kind_of(quantity), []).extend(log**2 for own in by_question.values() for log in own)
         # Of the mean of the measurement's runs, and of the one simulation beside it.
         chance = {kind: noise.get(kind, 0.0) ** 2 * (float(np.mean(shares)) + 1) for kind, shares in runs.items()}
-        kept = {kind: _beyond_noise(float(np.mean(logs)), chance[kind]) for kind, logs in squares.items()}
+        kept = {kind: _beyond_noise(float(np.mean(own)), chance[kind]) for kind, own in squares.items()}
         return cls(
             {
-                quantity: {
-                    factor: (
-                        [math.log(n) for n in sorted(by_ranks)],
-                        [kept[kind_of(quantity)] * float(np.mean(by_ranks[n])) for n in sorted(by_ranks)],
-                    )
-                    for factor, by_ranks in by_factor.items()
-                }
-                for quantity, by_factor in known.items()
+                quantity: [
+                    Residual(question, kept[kind_of(quantity)] * float(np.mean(own)))
+                    for question, own in by_question.items()
+                ]
+                for quantity, by_question in logs.items()
             }
         )
 
     @classmethod
-    def of_fitted(cls, fitted: dict[str, Any], settings: dict[str, str] | None = None) -> Residuals:
-        """Of the section `fitted` of a platform file (docs/answers.md), at the points that are like these settings;
-        none of a platform that was never calibrated."""
-        places = {p["name"]: (p["ranks"], p["waiting_factor"]) for p in points_like(fitted, settings or {})}
-        return cls.of(fitted.get("fit", []), places, fitted.get("noise", {}))
+    def of_fitted(cls, fitted: dict[str, Any], about: Question | None = None) -> Residuals:
+        """Of the section `fitted` of a platform file (docs/answers.md), at the points that speak of a question, or at
+        all; none of a platform that was never calibrated."""
+        questions = {one.name: one.question for one in measured(fitted, about)}
+        return cls.of(fitted.get("fit", []), questions, fitted.get("noise", {}))
 
-    def at(self, quantity: str, ranks: int, waiting_factor: float) -> float:
-        """The logarithm by which the platform is taken to be too high: that of the measured waiting factor nearest to
-        this one. A part of an operation ("create.open.q50") is off as the whole is."""
+    def at(self, quantity: str, question: Question) -> float:
+        """The logarithm by which the platform is taken to be too high: at the think time and waiting factor nearest to
+        the question's, along the line of its placement; where none was measured on that line, at the nearest
+        placements. A part of an operation ("create.open.q50") is off as the whole is."""
         op, _, which = quantity.rpartition(".")
-        lines = self.lines.get(quantity) or self.lines.get(f"{op.partition('.')[0]}.{which}")
-        if not lines:
+        known = self.known.get(quantity) or self.known.get(f"{op.partition('.')[0]}.{which}")
+        if not known:
             return 0.0
-        nearest = min(lines, key=lambda factor: (abs(math.log1p(factor) - math.log1p(waiting_factor)), factor))
-        return float(np.interp(math.log(ranks), *lines[nearest]))
+        place = question.placement
+        known = [known[i] for i in place.line([one.question.placement for one in known])] or _nearest(
+            known, lambda one: place.distance(one.question.placement)
+        )
+        known = _nearest(known, lambda one: _load_apart(one.question, question))
+        by_ranks: dict[int, list[float]] = {}
+        for one in known:
+            by_ranks.setdefault(one.question.placement.ranks, []).append(one.log)
+        ranks = sorted(by_ranks)
+        return float(np.interp(math.log(place.ranks), np.log(ranks), [np.mean(by_ranks[n]) for n in ranks]))
 
     def largest(self, quantity: str, kind: str) -> float:
-        """By how much the platform is off, either way, at the largest scale, as a logarithm: in the quantity, or if it
-        was not fitted in any of its kind."""
-        about = [quantity] if quantity in self.lines else [name for name in self.lines if kind_of(name) == kind]
-        return max((abs(logs[-1]) for name in about for _, logs in self.lines[name].values()), default=0.0)
+        """By how much the platform is off, either way, at the largest scale of each waiting factor, as a logarithm: in
+        the quantity, or if it was not fitted in any of its kind."""
+        about = [quantity] if quantity in self.known else [name for name in self.known if kind_of(name) == kind]
+        found = 0.0
+        for name in about:
+            most: dict[tuple[float, float], int] = {}
+            for one in self.known[name]:
+                load = (one.question.waiting_factor, one.question.think_time)
+                most[load] = max(most.get(load, 0), one.question.placement.ranks)
+            found = max(
+                found,
+                *(
+                    abs(one.log)
+                    for one in self.known[name]
+                    if one.question.placement.ranks == most[one.question.waiting_factor, one.question.think_time]
+                ),
+            )
+        return found
 
 
-def points_like(fitted: dict[str, Any], settings: dict[str, str]) -> list[dict[str, Any]]:
-    """The measured points; where they differ in switches of the workload (such as read-only runs) those that agree with
-    the settings, a switch that is not set being as it mostly was; all where none does."""
-    points: list[dict[str, Any]] = fitted.get("campaign", {}).get("points", [])
-    reported = {name for point in points for name in point.get("switches", {})}
-    wanted = {
-        name: Setting.read(
-            settings[name] if name in settings else mode(p["switches"][name] for p in points if name in p["switches"])
-        )
-        for name in reported
-    }
-    return [
-        p for p in points if {name: Setting.read(value) for name, value in p.get("switches", {}).items()} == wanted
-    ] or points
+def _load_apart(one: Question, other: Question) -> tuple[float, float, float]:
+    """How far apart two questions' think times and waiting factors are; of equally near ones the smaller first."""
+    apart = abs(math.log1p(one.waiting_factor) - math.log1p(other.waiting_factor))
+    return abs(one.think_time - other.think_time), apart, one.waiting_factor
+
+
+def _nearest(known: Sequence[Residual], apart: Callable[[Residual], Any]) -> list[Residual]:
+    least = min(map(apart, known))
+    return [one for one in known if apart(one) == least]
 
 
 def kind_of(quantity: str) -> str:

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from iocast import baselines, blend
-from iocast.question import Setting
-from iocast.residuals import points_like
+from iocast.measured import measured
+from iocast.question import Question
 from iocast.run_directory import QUANTITIES
 from iocast.text import quantity, too_wide
 
@@ -31,16 +31,13 @@ class Rules:
     ceiling: float
 
     @classmethod
-    def of(
-        cls, fitted: dict[str, Any], settings: dict[str, str], nodes: int, ranks: int, waiting_factor: float
-    ) -> Rules | None:
+    def of(cls, fitted: dict[str, Any], question: Question) -> Rules | None:
         """Of the section `fitted` of a platform file; None where neither rules nor a ceiling are known."""
-        points = measured_points(fitted, settings)
-        if len({point.concurrency for point, _ in points}) < 2:
+        points = [(one.point, one.nodes) for one in measured(fitted, question)]
+        requested = target(question)
+        if len({point.concurrency for point in blend.on_line(points, requested)}) < 2:
             return None
-        requested = blend.Question(ranks, nodes, waiting_factor, think_time(fitted, settings))
-        runs = min((p.get("repeats", 1) for p in fitted["campaign"]["points"]), default=1)
-        most = blend.ceiling(points, requested, fitted["noise"]["rate"] / math.sqrt(runs))
+        most = blend.ceiling(points, requested, fitted["noise"]["rate"])
         found = cls(fitted.get("blend") or {}, points, requested, fitted["noise"], most)
         return None if found.text is None and math.isinf(most) else found
 
@@ -54,7 +51,7 @@ class Rules:
         scale, and with a rate below the ceiling; changed ones keep the former value as `calibrated`. And the sentence
         that says that the ceiling holds the rate down, or None."""
         if self.text is not None:
-            largest = max(point.concurrency for point, _ in self.points)
+            largest = max(point.concurrency for point in blend.on_line(self.points, self.requested))
             candidates = blend.candidates(self.points, self.requested)
             mixed = blend.blended(self.weights, quantities, candidates, self.requested, largest, self.noise, level)
             quantities = rising(
@@ -113,31 +110,12 @@ def rising(quantities: dict[str, Any]) -> dict[str, Any]:
     return quantities
 
 
-def measured_points(fitted: dict[str, Any], settings: dict[str, str]) -> list[tuple[baselines.Point, int]]:
-    """The measured points that are like these settings, as simple rules take them, with their nodes (0: not known)."""
-    common = (fitted["campaign"].get("workload") or {}).get(
-        "parameters"
-    ) or {}  # of points that don't state it themselves
-    return [
-        (
-            baselines.Point(
-                p["ranks"],
-                p["waiting_factor"],
-                p["rate"],
-                p["latency"],
-                seconds_of(p.get("think_time", common.get("think_time"))),
-            ),
-            int(p.get("nodes") or 0),
-        )
-        for p in points_like(fitted, settings)
-    ]
+def target(question: Question) -> blend.Question:
+    """The scale of a question, as simple rules take it."""
+    place = question.placement
+    return blend.Question(place.ranks, place.nodes or 0, question.waiting_factor, question.think_time)
 
 
-def think_time(fitted: dict[str, Any], settings: dict[str, str]) -> float:
-    common = (fitted["campaign"].get("workload") or {}).get("parameters") or {}
-    return seconds_of(settings.get("think_time", common.get("think_time")))
-
-
-def seconds_of(setting: Any) -> float:
-    """0 for what is not set."""
-    return Setting.read(setting or 0).number or 0.0
+def line_of(fitted: dict[str, Any], question: Question) -> list[baselines.Point]:
+    """The measurements that simple rules extend to a question: of its workload and settings, on its line."""
+    return blend.on_line([(one.point, one.nodes) for one in measured(fitted, question)], target(question))

@@ -73,10 +73,10 @@ class Rule:
 
 
 def rule_of(made: dict[str, Any]) -> Rule | None:
-    """The rule with the smallest held-out error. Where none is held out, and in forecasts of before: the closed M/M/c
-    queue, or with one measured scale its value."""
+    """The rule with the smallest held-out error. Where none is held out, and in forecasts of before: the last value,
+    which is never below the largest measured scale."""
     best = made.get("rule") or {}
-    for name in (best.get("name"), "closed M/M/c", "last value"):
+    for name in (best.get("name"), "last value"):
         value = made.get("baselines", {}).get(name, {}).get("rate")
         if isinstance(value, int | float) and value > 0:
             return Rule(str(name), float(value), best["error"] if name == best.get("name") else None)

@@ -13,12 +13,12 @@ from scipy.special import ndtr, ndtri
 
 from iocast import blend
 from iocast import noise as noises
+from iocast.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
 from iocast.agreement import ASSUMED
 from iocast.calibrate.reading import noise_basis_of
 from iocast.calibrate.search import whole_settings
 from iocast.earlier import Earlier
 from iocast.errors import InputError
-from iocast.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
 from iocast.phases import unit_entry
@@ -185,6 +185,7 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
         "name": point.name,
         "phase": point.first.phase,
         "role": point.role,
+        "question": forecast["question"],
         "placement": {"ranks": point.ranks, "nodes": nodes, "ranks_per_node": ranks_per_node},
         "waiting_factor": point.waiting_factor,
         "runs": [run.path.name for run in point.runs],

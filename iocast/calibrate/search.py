@@ -25,6 +25,7 @@ from iocast.errors import InputError, RunError
 from iocast.platform import Document, dump
 from iocast.run_directory import Point, Run
 from iocast.scratch import scratch_directory
+from iocast.settings import parameters_of, settings_of, units_of
 from iocast.workers import Workers
 
 SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, "q99": 0.08, "max": 0.2}
@@ -65,25 +66,11 @@ MEMORY = ("caches", "buffers", "pools")
 """Sections of a platform by which what was done before a phase matters in it."""
 
 
-@lru_cache(maxsize=None)
-def _parameters_of(pattern: str) -> list[dict[str, str]]:
-    described = binaries.run_json([binaries.find("iocast-sim"), "--describe", pattern, "--json"])
-    return list(described["parameters"])
-
-
-MEMBERS = "MEMBER.PARAMETER"
-"""How a mix describes its parameters, which are those of its members."""
-
-
-def units_of(pattern: str) -> dict[str, str]:
-    return {p["name"]: p["unit"] for p in _parameters_of(pattern)}
-
-
 def only(phases: str | list[str], pattern: str, remembering: bool = False) -> dict[str, str]:
     """The setting by which a workload runs these phases alone, where it has a choice of them; on a platform that
     remembers with those before them."""
     wanted = [phases] if isinstance(phases, str) else phases
-    parts = next((p["default"].split(",") for p in _parameters_of(pattern) if p["name"] == "phases"), [])
+    parts = next((p["default"].split(",") for p in parameters_of(pattern) if p["name"] == "phases"), [])
     if not wanted or any(phase not in parts for phase in wanted):
         return {}  # the pattern's parts are not its phases: it runs them all
     last = max(parts.index(phase) for phase in wanted)
@@ -122,18 +109,11 @@ def hardly_anything_left(document: Document) -> bool:
 def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
     """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform that
     remembers of the phases before it as well, and of all phases when the pattern has no choice of them."""
-    units = units_of(run.json["workload"]["pattern"])
-    suffix = {"bytes": "B", "seconds": "s", "per second": "/s"}
-    settings = {
-        name: f"{value}{suffix.get(units.get(name, ''), '')}"
-        for name, value in run.parameters.items()
-        if name in units or (MEMBERS in units and "." in name)
-    }
-    settings = {k: ("true" if v == "True" else "false" if v == "False" else v) for k, v in settings.items()}
+    pattern = run.json["workload"]["pattern"]
     return (
-        settings
-        | ({"start_index": "0"} if "start_index" in units else {})
-        | only(run.phase, run.json["workload"]["pattern"], remembering)
+        settings_of(run.json["workload"] | {"parameters": run.parameters})
+        | ({"start_index": "0"} if "start_index" in units_of(pattern) else {})
+        | only(run.phase, pattern, remembering)
     )
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -48,15 +47,29 @@ def answered(sources: Sources) -> list[dict[str, Any]]:
 
 
 def names_of(forecasts: list[dict[str, Any]], sources: Sources) -> list[str]:
-    """The phase of each, with the platform where the sources have several, or with the forecast's label where another
-    has the same phase and placement."""
-    same = Counter((evidence.phase_of(f), _placement(f)) for f in forecasts)
+    """The phase of each, with the platform where the sources have several; where another has the same phase and
+    placement with the settings that tell them apart, or with the forecast's label."""
+    same: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for f in forecasts:
+        same.setdefault((evidence.phase_of(f), _placement(f)), []).append(f)
     names = []
     for one in forecasts:
         phase, system = evidence.phase_of(one), evidence.system_of(sources, one)
-        beside = system or (one.get("label") if same[phase, _placement(one)] > 1 else "")
+        others = same[phase, _placement(one)]
+        beside = system or (_settings_apart(one, others) or one.get("label") if len(others) > 1 else "")
         names.append(f"{phase} ({beside})" if beside else phase)
     return names
+
+
+def _settings_apart(forecast: dict[str, Any], others: list[dict[str, Any]]) -> str:
+    """Its settings that the others don't all have, as "read_only=true"; "" where they differ in none, or not all say
+    theirs."""
+    questions = [evidence.question_of(one) for one in others]
+    own = evidence.question_of(forecast)
+    known = [dict(one.settings) for one in questions if one is not None and one.settings is not None]
+    if own is None or own.settings is None or len(known) < len(others):
+        return ""
+    return ", ".join(f"{name}={value}" for name, value in own.settings if any(one.get(name) != value for one in known))
 
 
 def is_of_time(forecasts: list[dict[str, Any]]) -> bool:
@@ -120,11 +133,10 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
     that no phase has anything for are left out."""
     by_time = is_of_time(forecasts)
     checks = evidence.checks(sources)
-    held = {c.phase: c for c in reversed(checks) if c.row("rate")}
     heading = _between_heading(forecasts)
     cells = []
     for one, name in zip(forecasts[:MAX_ROWS], names_of(forecasts, sources), strict=False):
-        rate, check = one["quantities"]["rate"], held.get(evidence.phase_of(one))
+        rate, check = one["quantities"]["rate"], next((c for c in checks if c.row("rate") and c.speaks_of(one)), None)
         error = check.row("rate") if check else None
         ruled = evidence.with_best_rule(one, checks)
         cells.append(

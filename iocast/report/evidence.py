@@ -10,9 +10,12 @@ from statistics import median
 from typing import Any
 
 from iocast.accuracy import is_quantile, is_rate, median_error
+from iocast.files import moment
 from iocast.limits_of import share_if_pausing
+from iocast.measured import measured
 from iocast.names import as_file_name
 from iocast.phases import rate_of, unit_entry
+from iocast.question import Question
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 from iocast.text import Nearer, too_wide
 
@@ -83,6 +86,24 @@ class Comparison:
     fitted_up_to: int | None = (
         None  # ranks of the largest measurement that this forecast knew, where its source says so
     )
+    question: Question | None = None  # None in sources of before
+    beforehand: bool | None = None
+    """Whether the forecast was made before the measurement began; None where the sources don't say it."""
+
+    def speaks_of(self, forecast: dict[str, Any]) -> bool:
+        """Whether it is of the forecast's phase, workload and settings; of the phase where sources say no more."""
+        own, other = self.question, question_of(forecast)
+        return self.phase == phase_of(forecast) and (own is None or other is None or own.is_of_workload(other))
+
+    def is_of(self, forecast: dict[str, Any]) -> bool:
+        """Whether it is at the forecast's very question."""
+        own, other = self.question, question_of(forecast)
+        if own is not None and other is not None:
+            return own.answers(other)
+        place = (self.phase, self.ranks, self.waiting_factor)
+        nodes = forecast["placement"].get("nodes")
+        at = (phase_of(forecast), ranks_of(forecast["placement"]), waiting_factor(forecast))
+        return place == at and (None in (nodes, self.nodes) or nodes == self.nodes)
 
     @property
     def title(self) -> str:
@@ -115,7 +136,9 @@ def comparisons(sources: Sources) -> list[Comparison]:
     if not found:
         for platform in sources.fitted:
             held = platform["fitted"].get("holdout") or {}
-            found += _held_out(held, phases_of_platform(platform)[0], float(platform["fitted"].get("level", 0.9)))
+            level, phase = float(platform["fitted"].get("level", 0.9)), phases_of_platform(platform)[0]
+            questions = {one.name: one.question for one in measured(platform["fitted"])}
+            found += _held_out(held, phase, level, questions)
     if not found and sources.study is not None:
         found += _held_out(
             sources.study["platform"].get("holdout") or {}, sources.study["platform"].get("phase") or "benchmark", 0.9
@@ -139,7 +162,9 @@ def checks(sources: Sources) -> list[Comparison]:
     return [c for c in comparisons(sources) if c.role == "check"]
 
 
-def _held_out(held: dict[str, Any], phase: str, level: float) -> list[Comparison]:
+def _held_out(
+    held: dict[str, Any], phase: str, level: float, questions: Mapping[str, Question] | None = None
+) -> list[Comparison]:
     """The held-out scale of a calibration, one comparison for each phase and waiting factor; rows name the latter as in
     "N=4 T=1"."""
     by_setting: dict[tuple[str, float], list[dict[str, Any]]] = {}
@@ -149,7 +174,19 @@ def _held_out(held: dict[str, Any], phase: str, level: float) -> list[Comparison
         by_setting.setdefault((str(row.get("phase") or phase), factor), []).append(row)
     origin, known = HELD_OUT, held.get("fitted_up_to")
     return [
-        Comparison(name, ranks_of(held), held.get("nodes"), factor, "check", origin, None, level, _rows(rows), known)
+        Comparison(
+            name,
+            ranks_of(held),
+            held.get("nodes"),
+            factor,
+            "check",
+            origin,
+            None,
+            level,
+            _rows(rows),
+            known,
+            (questions or {}).get(str(rows[0].get("point"))),
+        )
         for (name, factor), rows in by_setting.items()
     ]
 
@@ -167,6 +204,8 @@ def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Compa
         len(runs) if isinstance(runs, list) else runs,
         float(validation.get("level", 0.9)),
         _rows(point["rows"]),
+        question=Question.read(point["question"]) if "question" in point else None,
+        beforehand=False if (made := point.get("made") or {}).get("when") == "now" else made.get("before_measurement"),
     )
 
 
@@ -182,10 +221,10 @@ def _matched(sources: Sources) -> list[Comparison]:
             continue
         phase = phase_of(forecast)
         runs = [r for r in sources.runs if not r.simulated and _same(forecast, r)]
-        measured = {name: _measured(runs, phase, name) for name in forecast["quantities"]}
+        seen_there = {name: _measured(runs, phase, name) for name in forecast["quantities"]}
         rows = []
         for name, requested in forecast["quantities"].items():
-            values = measured[name]
+            values = seen_there[name]
             if not values:
                 continue
             middle = median(values)
@@ -225,12 +264,32 @@ def _matched(sources: Sources) -> list[Comparison]:
                     len(runs),
                     float(forecast.get("level", 0.9)),
                     _rows(rows),
+                    question=question_of(forecast),
+                    beforehand=_was_before(forecast, runs),
                 )
             )
     return found
 
 
+def question_of(forecast: dict[str, Any]) -> Question | None:
+    """None of a forecast of before."""
+    return Question.read(forecast["question"]) if "question" in forecast else None
+
+
+def _was_before(forecast: dict[str, Any], runs: list[Run]) -> bool | None:
+    """Whether a forecast was made before all of these runs began; None where they don't say it."""
+    try:
+        made = moment(forecast["made_at"])
+        return made < min(moment(str(run.document["started"])) for run in runs)
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
 def _same(forecast: dict[str, Any], run: Run) -> bool:
+    """Whether the run is a measurement of the forecast's question."""
+    question = question_of(forecast)
+    if question is not None:
+        return phase_of(forecast) in run.phase_names and question.answers(run.question(phase_of(forecast)))
     placement, workload = forecast["placement"], forecast.get("workload") or {}
     if ranks_of(placement) != run.ranks or placement.get("nodes", run.nodes) != run.nodes:
         return False
@@ -341,15 +400,14 @@ def forecast_phases(sources: Sources) -> list[str]:
 def targets(sources: Sources) -> list[dict[str, Any]]:
     """Forecasts of the system as it is at scales that nothing was measured at, in the order of phases, the largest
     scale first."""
-    compared = {(c.phase, c.ranks, c.waiting_factor) for c in comparisons(sources)}
-    measured = {(phase, r.ranks, r.waiting_factor) for r in sources.runs if not r.simulated for phase in r.phase_names}
-    order = forecast_phases(sources)
-    found = [f for f in sources.forecasts if not is_alternative(f) and _place(f) not in compared | measured]
+    compared, order = comparisons(sources), forecast_phases(sources)
+    runs = [run for run in sources.runs if not run.simulated]
+
+    def is_measured(forecast: dict[str, Any]) -> bool:
+        return any(c.is_of(forecast) for c in compared) or any(_same(forecast, run) for run in runs)
+
+    found = [f for f in sources.forecasts if not is_alternative(f) and not is_measured(f)]
     return sorted(found, key=lambda f: (-ranks_of(f["placement"]), order.index(phase_of(f)), waiting_factor(f)))
-
-
-def _place(forecast: dict[str, Any]) -> tuple[str, int, float]:
-    return phase_of(forecast), ranks_of(forecast["placement"]), waiting_factor(forecast)
 
 
 def largest_common(labels: dict[str, list[dict[str, Any]]]) -> int | None:
@@ -383,7 +441,7 @@ def best_rule(compared: list[Comparison]) -> Ruled | None:
 
 def with_best_rule(forecast: dict[str, Any], compared: list[Comparison]) -> dict[str, Any]:
     """The forecast with the rule that was best in these comparisons of its phase, where they have rules."""
-    best = best_rule([c for c in compared if c.phase == phase_of(forecast)])
+    best = best_rule([c for c in compared if c.speaks_of(forecast)])
     known = best is not None and best.name in (forecast.get("baselines") or {})
     return forecast | {"rule": {"name": best.name, "error": best.error}} if best and known else forecast
 
@@ -392,9 +450,10 @@ def rules_nearer(forecasts: list[dict[str, Any]], compared: list[Comparison]) ->
     """Phases whose best simple rule was nearer to the held-out measurements than the forecast."""
     found = []
     for phase in dict.fromkeys(phase_of(f) for f in forecasts):
-        own = [c for c in compared if c.phase == phase and c.row("rate")]
+        these = [f for f in forecasts if phase_of(f) == phase]
+        own = [c for c in compared if c.row("rate") and any(c.speaks_of(f) for f in these)]
         best = best_rule(own)
-        rule = next((f["rule"] for f in forecasts if phase_of(f) == phase and f.get("rule")), None)
+        rule = next((f["rule"] for f in these if f.get("rule")), None)
         if best is not None:
             found.append(Nearer(phase, best.name, best.size, best.own))
         elif own and rule:

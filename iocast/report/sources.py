@@ -23,7 +23,9 @@ from iocast.errors import InputError
 from iocast.files import require_whole
 from iocast.importers.series import series_notes
 from iocast.phases import first_phase
+from iocast.question import Question
 from iocast.run_directory import read_log, runs_below, runs_in
+from iocast.settings import whole_workload
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -110,6 +112,12 @@ class Run:
     @property
     def phases(self) -> list[dict[str, Any]]:
         return list(self.document.get("phases") or [])
+
+    def question(self, phase: str) -> Question:
+        """What was measured; of another tool's result with the settings that it doesn't state."""
+        workload = {"pattern": self.workload, "parameters": {}} | (self.document.get("workload") or {})
+        whole = whole_workload(workload) if self.document.get("source") == "imported" else workload
+        return Question.of(whole, self.document["placement"], phase)
 
     @property
     def phase_names(self) -> list[str]:

@@ -344,11 +344,13 @@ def _scale(ranks: int, waiting_factor: float) -> str:
 
 def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     """ "For 64 ranks the forecast of benchmark was 27.8 k/s, 2 % above the 27.2 k/s that was then measured."; ""
-    without a comparison."""
+    without a comparison. "Then" only where the sources show that the forecast was made before."""
     rate = best.row("rate") if best else None
     if best is None or rate is None:
         return ""
-    what = "was then measured" if checked else "had been measured and fitted"
+    what = "was then measured" if best.beforehand else "was measured"
+    if not checked:
+        what = "had been measured and fitted"
     if best.fitted_up_to:
         what = "was measured and held back from the fit"
     forecast, measured = (units.rate(rate[key], rate.get("unit")) for key in ("forecast", "measured"))

@@ -12,6 +12,7 @@ import numpy as np
 from iocast import intervals
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION
+from iocast.measured import about
 from iocast.rules import times
 from iocast.run_directory import QUANTITIES
 from iocast.study import risk, worth
@@ -184,10 +185,20 @@ def _platform(search: Search) -> Json:
     if fitted:
         known |= {
             "fitted_ranks": fitted["campaign"]["ranks"],
-            "holdout": fitted.get("holdout") or {},
+            "holdout": _held_out(search),
             "discrepancy": fitted.get("discrepancy") or {},
         }
     return known
+
+
+def _held_out(search: Search) -> Json:
+    """What the platform's calibration held out, of the study's workloads: the rows that speak of one of them."""
+    fitted = search.desk.platforms[search.study.platform].fitted
+    for name in search.study.workloads:
+        found: Json = about(fitted, search.desk.question(name, search.study.largest))["holdout"]
+        if found["rows"]:
+            return found
+    return {}
 
 
 def _extrapolation(search: Search) -> float | None:

@@ -8,41 +8,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
 
+from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.run_directory import QUANTITIES
 from iocast.study.evaluate import Result
 from iocast.study.levels import kind_of
 
-Json = dict[str, Any]
 
-
-def is_measured(fitted: Json, names: tuple[str, str], phase: str, fitted_phase: str = "") -> bool:
-    """Whether a workload of one of these names (its reference, its pattern) and its phase are what the platform was
-    fitted to.
-
-    @param fitted_phase in place of the first of the phases that were fitted"""
-    campaign = fitted.get("campaign") or {}
-    workload = campaign.get("workload") or {}
-    return bool({workload.get("name"), workload.get("pattern")} & set(names)) and phase == (
-        fitted_phase or campaign.get("phase", "benchmark")
-    )
-
-
-def residual(residuals: Residuals, name: str, ranks: int, waiting_factor: float) -> float:
+def residual(residuals: Residuals, name: str, question: Question) -> float:
     """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it, 0 for what has
     none (utilisations)."""
     if name.endswith(".utilisation"):
         return 0.0
     if name == "seconds":
-        return -residuals.at("rate", ranks, waiting_factor)
-    return residuals.at(fitted_name(name), ranks, waiting_factor)
+        return -residuals.at("rate", question)
+    return residuals.at(fitted_name(name), question)
 
 
-def shifted(result: Result, residuals: Residuals, ranks: int, waiting_factor: float) -> Result:
+def shifted(result: Result, residuals: Residuals, question: Question) -> Result:
     """The result with its quantities, and its bounds of the rate, without what the platform misses."""
-    return _times(result, lambda name: math.exp(-residual(residuals, name, ranks, waiting_factor)))
+    return _times(result, lambda name: math.exp(-residual(residuals, name, question)))
 
 
 def changed(result: Result, changes: Mapping[str, float]) -> Result:

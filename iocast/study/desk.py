@@ -17,11 +17,13 @@ from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.family import FLOW_UPDATES_BESIDE
 from iocast.fitted import Fitted
+from iocast.measured import is_called, speaks_of
 from iocast.operations import READS, UNSOLVED, WRITES, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
 from iocast.predict import SEEDS, middle_of, tied_choices
+from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of
 from iocast.strict_yaml import allowed_sentence
@@ -231,12 +233,9 @@ class Desk:
         """By workload its phase, of those that the platform was fitted to."""
         found = {}
         for w in self.study.workloads.values():
-            profile = self.profiles[w.name]
-            if any(
-                carried.is_measured(platform.fitted, (w.reference, profile["pattern"]), profile["phase"], phase)
-                for phase in platform.phases
-            ):
-                found[w.name] = profile["phase"]
+            phase = self.profiles[w.name]["phase"]
+            if phase in platform.phases and is_called(platform.fitted, w.reference):
+                found[w.name] = phase
         return found
 
     def unmeasured(self, platform: Platform, workload: str = "") -> dict[str, list[str]]:
@@ -388,15 +387,20 @@ class Desk:
             self._compute(missing, result, label)
         return {a: self._shifted(a, result[a]) for a in wanted}  # in the requested order, whichever was ready first
 
+    def question(self, workload: str, scale: Scale) -> Question:
+        """What a workload asks at a scale."""
+        place = {"ranks": scale.ranks, "nodes": scale.nodes, "ranks_per_node": scale.ranks_per_node}
+        profile = self.profiles[workload]
+        return Question.of(profile["workload"], place, profile["phase"])
+
     def residuals(self, design: Design, workload: str) -> Residuals | None:
-        """What the design's platform misses of this workload; None where that is not known."""
-        platform, profile = self.variants.platform_of(design), self.profiles[workload]
+        """What the design's platform misses of this workload; None where nothing measured speaks of it."""
+        platform = self.variants.platform_of(design)
         key = (platform.reference, workload)
         if key not in self._residuals:
-            names = (self.study.workloads[workload].reference, profile["pattern"])
-            known = bool(platform.fitted) and carried.is_measured(platform.fitted, names, profile["phase"])
-            settings = {name: str(value) for name, value in profile["settings"].items()}
-            self._residuals[key] = Residuals.of_fitted(platform.fitted, settings) if known else None
+            question = self.question(workload, self.study.largest)
+            known = bool(platform.fitted) and speaks_of(platform.fitted, question)
+            self._residuals[key] = Residuals.of_fitted(platform.fitted, question) if known else None
         return self._residuals[key]
 
     def _shifted(self, ask: Ask, result: Result) -> Result:
@@ -405,8 +409,7 @@ class Desk:
         residuals = self.residuals(design, ask.point.workload)
         if residuals is None:
             return result
-        factor = float(self.profiles[ask.point.workload]["given"].get("waiting_factor", 0))
-        found = carried.shifted(result, residuals, scale.ranks, factor)
+        found = carried.shifted(result, residuals, self.question(ask.point.workload, scale))
         changes = self.changes(design, ask.point.workload, scale)
         return carried.changed(found, changes) if changes else found
 
@@ -416,9 +419,7 @@ class Desk:
         given = self.profiles[workload]["given"]
         if self.residuals(design, workload) is None or float(given.get("rate", 0)) > 0:
             return None  # rules know closed systems
-        settings = {name: str(value) for name, value in self.profiles[workload]["settings"].items()}
-        fitted = self.variants.platform_of(design).fitted
-        return Rules.of(fitted, settings, scale.nodes, scale.ranks, float(given.get("waiting_factor", 0)))
+        return Rules.of(self.variants.platform_of(design).fitted, self.question(workload, scale))
 
     def changes(self, design: Design, workload: str, scale: Scale) -> dict[str, float]:
         """By fitted quantity the factor that simple rules and the ceiling have for the measured system at this scale,
@@ -435,7 +436,7 @@ class Desk:
     def _measured_system(self, platform: Platform, workload: str, scale: Scale) -> Quantities:
         """What a forecast of the platform without an edit says before rules: values without intervals. Empty where its
         simulations fail, as when work of others piles up."""
-        profile, residuals = self.profiles[workload], self._residuals[platform.reference, workload]
+        residuals = self._residuals[platform.reference, workload]
         assert residuals is not None
         structures = platform.fitted.get("draw_structures") or []
         tied = platform.undecided or bool(tied_choices(structures))  # then draws may have the value
@@ -450,9 +451,9 @@ class Desk:
             )
         except (InputError, RunError):
             return {}
-        factor = float(profile["given"].get("waiting_factor", 0))
+        question = self.question(workload, scale)
         best, *draws = [
-            carried.shifted(one, residuals, scale.ranks, factor) for one in (pooled(results[:SEEDS]), *results[SEEDS:])
+            carried.shifted(one, residuals, question) for one in (pooled(results[:SEEDS]), *results[SEEDS:])
         ]
         names = [name for name in best["quantities"] if carried.fitted_name(name) == name]
         values = middle_of(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from iocast import text, unmeasured
 from iocast.fitted import one_of_several
+from iocast.measured import other_settings
 from iocast.operations import UNSOLVED
 from iocast.study.evaluate import OUTSIDE
 from iocast.study.risk import PLAUSIBLE
@@ -700,6 +701,8 @@ def warnings(search: Search, answer: Json) -> list[str]:
                     f"the {largest} that were measured: the answer rests on the model, and nothing new may happen in "
                     "between."
                 )
+            questions = [search.desk.question(name, study.largest) for name in study.workloads]
+            found += [text for one in questions if (text := other_settings(platform.fitted, one))]
             found += platform.fitted.get("notes", [])
             found += beside_the_platform(search, platform)
     found += _measured_systems(answer)

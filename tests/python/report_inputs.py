@@ -370,7 +370,7 @@ def _fitted(rows: list[dict[str, Any]]) -> str:
                 "campaign": {
                     "runs": [{"name": "n4-t0-0", "sha256": "0" * 64}],
                     "ranks": list(FITTED),
-                    "workload": "md-workbench",
+                    "workload": {"name": "md-workbench", "pattern": "md-workbench", "parameters": {}},
                     "environment": {"hosts": ["n1", "n2"]},
                 },
                 "structure": {"threads": 16, "lock": "none", "stall": "commit"},

@@ -5,6 +5,7 @@ true."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from schedule import mostly_long
@@ -21,7 +22,8 @@ from iocast.errors import RunError
 from iocast.fitted import Fitted
 from iocast.platform import dump, merge
 from iocast.predict import predict
-from iocast.residuals import points_like
+from iocast.measured import measured
+from iocast.question import Question
 from iocast.run_directory import Point, Run, group, switches
 
 SMALL = ["--set", "datasets=1", "--set", "objects=400", "--set", "iterations=400", "--set", "object_size=4KiB"]
@@ -228,6 +230,17 @@ def test_what_would_come_by_the_million_is_not_simulated() -> None:
             simulations.run([job])
 
 
+def like(points: list[Point], **settings: Any) -> list[str]:
+    """Names of the points that speak of the workload of the last one with these settings."""
+    workload = points[-1].first.json["workload"]
+    entries = [
+        {"name": point.name, "ranks": point.ranks, "switches": own}
+        for point, own in zip(points, switches(points), strict=True)
+    ]
+    question = Question.of(workload | {"parameters": workload["parameters"] | settings}, {"ranks": 1}, "benchmark")
+    return [one.name for one in measured({"campaign": {"workload": workload, "points": entries}}, question)]
+
+
 def test_points_of_one_place_have_names_of_their_own(family: Path, tmp_path: Path) -> None:
     runs = [
         simulated(family, ranks, 1, tmp_path / f"{ranks}-{mode}", "--set", f"read_only={mode}")
@@ -246,15 +259,8 @@ def test_points_of_one_place_have_names_of_their_own(family: Path, tmp_path: Pat
     ]
     reported = switches(points)
     assert [one["read_only"] for one in reported] == ["false", "true", "false", "true", "false"]
-    fitted = {
-        "campaign": {"points": [{"name": name, "switches": own} for name, own in zip(names, reported, strict=True)]}
-    }
-
-    def like(settings: dict[str, str]) -> list[str]:
-        return [str(point["name"]) for point in points_like(fitted, settings)]
-
-    assert like({"read_only": "true"}) == names[1:4:2]
-    assert like({}) == like({"read_only": "false"}) == [names[0], names[2], names[4]]
+    assert like(points, read_only=True) == names[1:4:2]
+    assert like(points) == like(points, read_only="false") == [names[0], names[2], names[4]]
     assert switches(group(runs[:1])) == [{}], "one alone differs from nothing"
 
 
@@ -265,14 +271,9 @@ def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, 
     reported = switches(points)
     assert [one["offset"] for one in reported] == ["1", "1", "0", "1"], "sizes of runs are none"
     assert all(one.keys() == {"offset"} for one in reported)
-    fitted = {
-        "campaign": {
-            "points": [{"name": point.name, "switches": own} for point, own in zip(points, reported, strict=True)]
-        }
-    }
-    assert [point["name"] for point in points_like(fitted, {"offset": "0"})] == ["N=4 T=0 offset=0"]
-    assert len(points_like(fitted, {})) == 3
-    assert len(points_like(fitted, {"offset": "7"})) == 4, "where none is like it all are taken"
+    assert like(points, offset="0") == ["N=4 T=0 offset=0"]
+    assert len(like(points)) == len(like(points, objects=7)) == 3
+    assert like(points, offset=7) == [], "where none is like it none speaks of it"
 
 
 @pytest.mark.parametrize(
@@ -280,9 +281,8 @@ def test_numbers_that_tell_points_of_one_place_apart_are_switches(family: Path, 
     [("65536", "64KiB"), ("0.01", "10ms"), ("65536.0", "65536"), ("md5", "md5"), ("true", "true")],
 )
 def test_settings_mean_the_same_however_they_are_written(kept: str, requested: str) -> None:
-    fitted = {
-        "campaign": {
-            "points": [{"name": "other", "switches": {"x": "none"}}, {"name": "this", "switches": {"x": kept}}]
-        }
-    }
-    assert [point["name"] for point in points_like(fitted, {"x": requested})] == ["this"]
+    points = [{"name": name, "ranks": 1, "switches": {"x": x}} for name, x in (("other", "none"), ("this", kept))]
+    workload = {"pattern": "none of iocast's", "parameters": {}}
+    fitted = {"campaign": {"workload": workload, "points": points}}
+    question = Question.of(workload | {"parameters": {"x": requested}}, {"ranks": 1}, "benchmark")
+    assert [one.name for one in measured(fitted, question)] == ["this"]

@@ -22,8 +22,10 @@ from iocast.calibrate.recipe import read_recipe
 from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted, discrepancy_at
 from iocast.predict import _baselines, _far_off_where_checked, _intervals, middle_of, predict
+from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.operations import pooled_quantity
+from iocast.rules import line_of
 from iocast.run_directory import Point, Run
 from iocast.study.desk import Ask, Desk
 from iocast.study.desk import Point as Point_
@@ -33,6 +35,10 @@ from iocast.text import forecast_text, rule_of
 from iocast.workers import Workers
 
 THINK = 5e-3
+
+
+def at(ranks: int) -> Question:
+    return Question.of({"pattern": "", "parameters": {}}, {"ranks": ranks}, "benchmark")
 
 
 def thinking(think: dict[str, float], common: float) -> dict[str, Any]:
@@ -56,16 +62,15 @@ def thinking(think: dict[str, float], common: float) -> dict[str, Any]:
 @pytest.mark.parametrize("fitted", [thinking({"think_time": THINK}, 0), thinking({}, THINK)])
 def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
     """As points state it, or, in files of before, their workload; and as the forecast asks for it."""
-    same = (
-        _baselines(fitted, {}, 64, 0.0, ["rate", "stat.q50"])
-        if "think_time" not in fitted["campaign"]["points"][0]
-        else None
-    )
-    requested = _baselines(fitted, {"think_time": "5ms"}, 64, 0.0, ["rate", "stat.q50"])
-    assert requested["last value"]["stat.q50"] == pytest.approx(64 / 1000 - THINK)
-    assert same is None or same == requested
-    longer = _baselines(fitted, {"think_time": "100ms"}, 64, 0.0, ["rate", "stat.q50"])
-    assert longer["last value"]["rate"] < 64 / 100e-3
+
+    def last_value(think_time: str) -> dict[str, float]:
+        parameters = {"think_time": think_time}
+        question = Question.of({"pattern": "", "parameters": parameters}, {"ranks": 64}, "benchmark")
+        answers = _baselines(line_of(fitted, question), question, ["rate", "stat.q50"])
+        return dict(answers["last value"])
+
+    assert last_value("5ms")["stat.q50"] == pytest.approx(64 / 1000 - THINK)
+    assert last_value("100ms")["rate"] < 64 / 100e-3
 
 
 def measured_at(rates: dict[int, float]) -> list[baselines.Point]:
@@ -94,7 +99,7 @@ def test_the_simple_rule_beside_a_forecast_is_the_best_at_the_largest_scale(name
     rule = rule_of(made)
     assert rule is not None and rule.rate == pytest.approx(curve[64], rel=0.03) and best.name in rule.text
     assert baselines.best_rule(points[:2]) is None
-    assert rule_of({"baselines": printed}).text == "closed M/M/c"  # type: ignore[union-attr]
+    assert rule_of({"baselines": printed}).text == "last value"  # type: ignore[union-attr]
 
 
 # Intervals
@@ -186,8 +191,8 @@ def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
     rows = [
         {"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x)} for i, x in enumerate(beside)
     ]
-    kept = Residuals.of(rows, {"N=8": (8, 0.0)}, {"q50": 0.1})
-    shares = [kept.at(f"op{i}.q50", 8, 0.0) / x for i, x in enumerate(beside[:20])]
+    kept = Residuals.of(rows, {"N=8": at(8)}, {"q50": 0.1})
+    shares = [kept.at(f"op{i}.q50", at(8)) / x for i, x in enumerate(beside[:20])]
     assert shares == pytest.approx([1 / (1 + 1 / runs + 1)] * 20, rel=0.1)
 
 

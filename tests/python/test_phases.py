@@ -28,6 +28,7 @@ from iocast.predict import (
     predict,
     ranks_per_node_of,
 )
+from iocast.question import Question
 from iocast.run_directory import Run
 from iocast.study import run_study
 from iocast.text import forecast_text
@@ -184,6 +185,7 @@ def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tupl
         ([(1, 16), (2, 16), (8, 16)], (32, 1), "1 rank a node was not measured; 16"), ([(1, 1), (1, 8)], (1, 64), ""),
         ([(1, 1), (1, 8)], (4, 8), "ran on one node"), ([(1, 1), (4, 8)], (64, 4), ""),
         ([(1, 1), (4, 8)], (64, 16), "16 ranks a node"), ([], (5, 5), ""),
+        ([(10, 60), (40, 26)], (48, 26), "differ in nodes and in ranks a node at once"),
     ],
 )  # fmt: skip
 def test_a_placement_of_a_kind_never_measured_is_warned_of(
@@ -201,7 +203,8 @@ def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str)
         "quantities": {"rate": {"value": rate}},
     }
     found = _outside_bounds([answer])
-    assert (f"is {says} the asymptotic bounds" in found[0]) if says else (found == [])
+    assert (f", {says} 40.0 /s to 80.0 /s" in found[0]) if says else (found == [])
+    assert len(_outside_bounds([answer] * 3)) == len(found), "one sentence for all phases"
     answer["quantities"]["rate"] |= {"low": rate / 6, "high": rate * 6}
     assert not any(f"{rate:.1f}" in sentence for sentence in _outside_bounds([answer])), "the tables withhold it"
 
@@ -229,16 +232,17 @@ def test_a_forecast_of_a_measured_scale_says_what_was_measured(
         for (nodes, each, waits), rate in rates.items()
     ]
     points.append({"nodes": None, "ranks": 80, "waiting_factor": 0.0, "rate": 40e3})
-    campaign = {"points": points, "workload": {"name": "mdtest", "parameters": {"file_size": 4096}}}
+    workload = {"name": "mdtest", "pattern": "none of iocast's", "parameters": {"file_size": 4096}}
+    campaign = {"points": points, "workload": workload, "phase": "file-create"}
     nodes, each = placement
     answer = {
         "phase": "file-create",
-        "workload": {"parameters": {"file_size": "4KiB"} | given},
         "placement": {"nodes": nodes, "ranks_per_node": each, "ranks": nodes * each},
-        "waiting_factor": factor,
         "quantities": {"rate": {"value": 36.5e3}},
     }
-    found = _measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, given)
+    parameters = {"file_size": "4KiB", "waiting_factor": factor} | given
+    question = Question.of(workload | {"parameters": parameters}, answer["placement"], "file-create")
+    found = _measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, question)
     assert says in found[0] if says else not found
 
 

@@ -89,10 +89,7 @@ def changed_questions() -> list[tuple[str, Question]]:
         (name, Question.of(WORKLOAD | {"parameters": PARAMETERS | {name: value}}, PLACE, "benchmark"))
         for name, value in (
             ("datasets", 11),
-            ("objects", 10),
-            ("iterations", 20),
             ("object_size", "4KiB"),
-            ("most_seconds", "6s"),
             ("read_only", True),
             ("think_time", "1s"),
             ("rate", "5/s"),
@@ -124,6 +121,12 @@ def test_whatever_changes_a_question_is_named(named: str, other: Question) -> No
     assert not other.answers(QUESTION)
     (difference,) = other.differences(QUESTION)
     assert named in difference
+
+
+@pytest.mark.parametrize(("name", "value"), [("objects", 10), ("iterations", 20), ("most_seconds", "6s")])
+def test_the_length_of_a_run_does_not_change_a_question(name: str, value: Any) -> None:
+    longer = Question.of(WORKLOAD | {"parameters": PARAMETERS | {name: value}}, PLACE, "benchmark")
+    assert longer.answers(QUESTION) and QUESTION.is_of_workload(longer)
 
 
 def test_a_platform_fitted_to_rates_alone_knows_no_settings() -> None:
@@ -206,10 +209,15 @@ def test_settings_that_another_tool_does_not_state_are_the_workloads_defaults(tm
     stated = {"datasets": 1, "objects": 40, "iterations": 20, "object_size": 3901, "waiting_factor": 0.0}
     points = group(find_runs([run_directory(tmp_path / "run", stated, source="imported")])[0])
     settings = {name: str(value) for name, value in stated.items()} | {"object_size": "3901B"}
-    for other, refused in (({}, False), ({"think_time": "1ms"}, True), ({"objects": "50"}, True)):
+    for other, refused in (
+        ({}, False),
+        ({"think_time": "1ms"}, True),
+        ({"objects": "50"}, False),
+        ({"datasets": "2"}, True),
+    ):
         made = predict(Fitted.open("lustre"), "md-workbench", settings | other, 1, 32, solver="analytic")
         if refused:
-            with pytest.raises(InputError, match=f"in: {next(iter(other))} .*, not [0-9s]+\\.$"):
+            with pytest.raises(InputError, match=f"in: {next(iter(other))} .*, not [0-9s ]+\\.$"):
                 Earlier.of_document(made).of(points)
         else:
             assert [point for point, _ in Earlier.of_document(made).of(points)] == points

@@ -10,9 +10,16 @@ import pytest
 
 from iocast.fitted import discrepancy_at
 from iocast.predict import _intervals, _shifted
+from iocast.question import Question
 from iocast.residuals import Residuals
 
-PLACES = {"N=1": (1, 0.0), "N=4": (4, 0.0), "N=16": (16, 0.0), "N=16 T=1": (16, 1.0)}
+
+def at(ranks: int, waiting_factor: float = 0.0, nodes: int = 1) -> Question:
+    place = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks // nodes}
+    return Question.of({"pattern": "", "parameters": {"waiting_factor": waiting_factor}}, place, "benchmark")
+
+
+PLACES = {"N=1": at(1), "N=4": at(4), "N=16": at(16), "N=16 T=1": at(16, 1.0)}
 NOISE = {"rate": 0.0, "q50": 0.05}
 
 
@@ -26,13 +33,24 @@ def test_beyond_the_largest_scale_it_stays_as_it_was() -> None:
         PLACES,
         NOISE,
     )
-    assert missed.at("rate", 256, 0.0) == pytest.approx(-0.3)
-    assert missed.at("rate", 4, 0.0) == pytest.approx(0.1)
-    assert missed.at("rate", 2, 0.0) == pytest.approx(0.05)
-    assert missed.at("rate", 64, 4.0) == pytest.approx(0.2), "the nearest waiting factor that was measured"
-    assert missed.at("create.q50", 64, 0.0) == 0
+    assert missed.at("rate", at(256)) == pytest.approx(-0.3)
+    assert missed.at("rate", at(4)) == pytest.approx(0.1)
+    assert missed.at("rate", at(2)) == pytest.approx(0.05)
+    assert missed.at("rate", at(64, 4.0)) == pytest.approx(0.2), "the nearest waiting factor that was measured"
+    assert missed.at("create.q50", at(64)) == 0
     known = Residuals.of([row("N=16", "create.q50", 0.4)], PLACES, {"q50": 0.0})
-    assert known.at("create.open.q50", 64, 0.0) == known.at("create.q50", 64, 0.0) == pytest.approx(0.4)
+    assert known.at("create.open.q50", at(64)) == known.at("create.q50", at(64)) == pytest.approx(0.4)
+
+
+def test_a_packed_placement_says_nothing_of_a_spread_one() -> None:
+    """Eight ranks on eight nodes, and on one: each is off by its own, and goes on along its own line."""
+    places = {"spread": at(8, nodes=8), "packed": at(8), "one": at(1)}
+    rows = [row("spread", "rate", 0.03), row("packed", "rate", -1.4), row("one", "rate", 0.0)]
+    missed = Residuals.of(rows, places, NOISE)
+    assert missed.at("rate", at(8, nodes=8)) == missed.at("rate", at(64, nodes=64)) == pytest.approx(0.03)
+    assert missed.at("rate", at(8)) == missed.at("rate", at(64)) == pytest.approx(-1.4)
+    assert missed.at("rate", at(40, nodes=5)) == pytest.approx(-1.4), "as many ranks on each node"
+    assert missed.at("rate", at(14, nodes=2)) == pytest.approx(-1.4), "the nearest placement, off all lines"
 
 
 def test_chance_is_not_carried_on() -> None:
@@ -41,7 +59,7 @@ def test_chance_is_not_carried_on() -> None:
 
     def shares(off: float) -> list[float]:
         found = Residuals.of([row("N=16", f"op{i}.q50", off + noise) for i, noise in enumerate(noises)], PLACES, NOISE)
-        return [found.at(f"op{i}.q50", 64, 0.0) / (off + noise) for i, noise in enumerate(noises)]
+        return [found.at(f"op{i}.q50", at(64)) / (off + noise) for i, noise in enumerate(noises)]
 
     # The mean square of 200 normal numbers is more than 1.43 times their variance once in 10,000 tries (chi-square).
     assert max(shares(0.0)) < 1 - 1 / 1.43
@@ -78,7 +96,7 @@ def test_a_distribution_is_shifted_as_its_quantiles() -> None:
     assert _shifted(distribution, {"rate": 1.0}, "create") == distribution
 
 
-@pytest.mark.parametrize(("degrees", "expected"), [({"q50": 12}, 12), ({"q99": 12}, 3), (None, 3), ({"q50": 1}, 2)])
+@pytest.mark.parametrize(("degrees", "expected"), [({"q50": 12}, 12), ({"q99": 12}, 3), (None, 3), ({"q50": 1}, 1)])
 def test_what_a_discrepancy_rests_on_is_what_is_written_or_else_what_was_held_out(
     degrees: dict[str, int] | None, expected: int
 ) -> None:
