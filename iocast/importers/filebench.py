@@ -16,7 +16,7 @@ from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
 
 VERSION = re.compile(r"^Filebench Version (\S+)")
-PERSONALITY = re.compile(r"([A-Za-z][\w-]*) Version [\d.]+ personality successfully loaded")
+PERSONALITY = re.compile(r"(?<![\w-])([A-Za-z][\w-]*) Version [\d.]+ personality successfully loaded")
 THREADS = re.compile(r"Starting (\d+) (\S+) threads")
 TOOK = re.compile(r"Run took (\d+) seconds")
 FLOWOP = re.compile(

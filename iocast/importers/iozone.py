@@ -76,7 +76,7 @@ def _read_one(source: Source) -> Record:
             record.command, record.origin["command"] = Source.words(found[1]), source.at(number)
         elif found := VERSION.search(line):
             record.version = found[1]
-    if not re.search(r"^\s*iozone test complete\.", source.text, re.MULTILINE):
+    if not re.search(r"^[ \t]*iozone test complete\.", source.text, re.MULTILINE):
         raise source.refuse_cut("'iozone test complete.'")
     source.require_last_line()
     if not record.phases:

@@ -20,7 +20,7 @@ from iocast.importers.source import Source
 SNAPSHOT = re.compile(r"^\s*snapshot_time:?\s+([\d.]+)(?: secs\.\S+)?\s*$")
 ELAPSED = re.compile(r"^\s*elapsed_time:?\s+([\d.]+)(?: secs\.\S+)?\s*$")
 STAT = re.compile(r"^(\w+)\s+(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+)(?: \d+)?)?\s*$")
-PARAMETER = re.compile(r"^([A-Za-z][\w@-]*(?:[.:][\w@:-]+)+)=(.*)$")
+PARAMETER = re.compile(r"^([A-Za-z][\w@:-]*(?:\.[\w@:-]+)+)=(.*)$")
 SERVICE = ("req_waittime", "req_qdepth", "req_active", "req_timeout", "reqbuf_avail")
 """What a service samples at each request beside counting it by its kind."""
 JOB = re.compile(r"^- job_id:\s+(\S.*?)\s*$")

@@ -46,8 +46,8 @@ def _read_one(source: Source) -> Record:
                 )
         raise source.refuse_cut(f"the number of {what}")
 
-    transactions = re.search(r"^\s*(\d+) seconds of transactions", source.text, re.MULTILINE)
-    total = re.search(r"^\s*(\d+) seconds total", source.text, re.MULTILINE)
+    transactions = re.search(r"^[ \t]*(\d+) seconds of transactions", source.text, re.MULTILINE)
+    total = re.search(r"^[ \t]*(\d+) seconds total", source.text, re.MULTILINE)
     if transactions is None or total is None:
         raise source.refuse_cut("'seconds of transactions'")
     made, making = count(r"Creation alone: (\d+) files", "files created before the transactions")

@@ -12,7 +12,7 @@ from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
 
 VERSION = re.compile(r"^sysbench (\d\S*)", re.MULTILINE)
-VALUE = re.compile(r"^\s+([\w ,/().]+?):\s+([\d.]+)s?\s*$")
+VALUE = re.compile(r"^\s+([\w,/().][\w ,/().]*?):\s+([\d.]+)s?\s*$")
 OPERATIONS = {"reads/s": "pread", "writes/s": "pwrite", "fsyncs/s": "fsync"}
 LATENCIES = {"min": "min", "avg": "mean", "max": "max", "95th percentile": "q95", "99th percentile": "q99"}
 MIB = 2**20
@@ -29,7 +29,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 def _read_one(source: Source) -> Record:
     values = source.values(VALUE)
     if (
-        not re.search(r"^\s+execution time \(avg/stddev\):\s+[\d.]+/[\d.]+$", source.text, re.MULTILINE)
+        not re.search(r"^[ \t]+execution time \(avg/stddev\):\s+[\d.]+/[\d.]+$", source.text, re.MULTILINE)
         or "total number of events" not in values
     ):
         raise source.refuse_cut("the end of its statistics ('execution time')")

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every importer must do with every sample of its format; a new importer needs a folder in tests/samples."""
 
+import contextlib
 import itertools
 import json
 import math
 import random
 import re
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from iocast.errors import InputError
+from iocast import importers
 from iocast.importers import all_importers, import_files, record
 from iocast.importers.series import import_series
 from iocast.importers.source import Source
@@ -291,3 +294,28 @@ def test_labels_of_a_launcher_and_the_encoding_change_nothing(name: str, sample:
         copy = tmp_path / str(number) / sample.name
         copy.write_bytes(content)
         assert results(copy, tmp_path / f"{number}-out") == whole, content[:60]
+
+
+HOSTILE = (" ", "a", "a:", "1.", "\n", " \n", "a b=1, ")
+
+
+@pytest.mark.parametrize(("name", "sample"), FILES, ids=lambda v: v.name if isinstance(v, Path) else v)
+def test_hostile_lines_take_time_in_proportion(name: str, sample: Path, tmp_path: Path) -> None:
+    """Twice the blanks, letters or empty lines take twice the processor time, not four times."""
+    text = sample.read_text()
+    copy = tmp_path / sample.name
+
+    def used(noise: str) -> float:
+        copy.write_text(f"{text}{noise}\n")
+        begin = time.process_time()
+        with contextlib.suppress(InputError):
+            source = Source(copy)
+            if IMPORTERS[name].recognises(source):
+                importers.read_sources(IMPORTERS[name], [source])
+        return time.process_time() - begin
+
+    for part in HOSTILE:
+        few = used(part * (10_000 // len(part)))
+        many = min(used(part * (40_000 // len(part))) for _ in range(2))
+        # Four times the input: a reader quadratic in it takes 16 times as long, one in proportion 4 times.
+        assert many < 8 * few + 0.2, (part, few, many)
