@@ -58,17 +58,16 @@ def race(root: Path, victim: Path, swaps: Synchronized[int]) -> None:
     if os.geteuid() == 0:
         os.setgid(OTHER)
         os.setuid(OTHER)
-    traps = root / "traps"
-    traps.mkdir()
-    (traps / "data").mkdir()
-    (traps / "out").symlink_to(victim)
+    data, out = root / "trap-data", root / "trap-out"  # who may not write to a directory can't move it to another one
+    data.mkdir()
+    out.symlink_to(victim)
     while True:
-        for name, trap in (("iocast-campaign", traps / "data"), ("out", traps / "out")):
+        for name, trap in (("iocast-campaign", data), ("out", out)):
             place = root / name
             with contextlib.suppress(OSError):
                 for one in place.iterdir():
-                    if one.is_dir() and not (traps / "data" / one.name).exists():
-                        (traps / "data" / one.name).symlink_to(victim)
+                    if one.is_dir() and not (data / one.name).exists():
+                        (data / one.name).symlink_to(victim)
             if exchange(place, trap):
                 swaps.value += 1
                 time.sleep(random.choice((0, 0.001, 0.02)))
