@@ -73,7 +73,10 @@ def test_the_held_out_forecast_is_that_of_a_calibration_without_that_scale(
     alone = {name: one.get("calibrated", one["value"]) for name, one in forecast.items()}
     assert {name: rows[name]["forecast"] for name in alone} == pytest.approx(alone)
     assert (whole["holdout"]["structure"], whole["structure"]["threads"]) == (smaller["fitted"]["structure"], "6")
-    assert rows["rate"]["error"] > 0.05, "four ranks don't show that there are six servers"
+    # Four ranks don't show that there are six servers. They leave it open, and eight settle it.
+    assert 0.05 < rows["rate"]["error"] < 2 * rows["rate"]["spread"]
+    assert not [note for note in whole["notes"] if note.startswith(("Alarm", "Misfit"))]
+    assert [whole["blend"][group]["because"] for group in ("rate", "latency")] == [None, None]
 
 
 def test_simulations_of_smaller_scales_are_made_once(
