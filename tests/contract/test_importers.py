@@ -306,7 +306,8 @@ def test_hostile_lines_take_time_in_proportion(name: str, sample: Path, tmp_path
     copy = tmp_path / sample.name
 
     def used(noise: str) -> float:
-        copy.write_text(f"{text}{noise}\n")
+        first, _, rest = text.partition("\n")
+        copy.write_text(f"{first}\n{noise}\n{rest}{noise}\n")
         begin = time.process_time()
         with contextlib.suppress(InputError):
             source = Source(copy)
