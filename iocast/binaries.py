@@ -113,14 +113,11 @@ def simulate(
     nodes: int,
     ranks_per_node: int,
     seed: int,
-    flow_updates: float | None = None,
     *,
     brief: bool = True,
 ) -> Any:
     """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief
-    (docs/run-directory.md).
-
-    @param flow_updates a limit of its work on flows that share the network, beyond which it fails"""
+    (docs/run-directory.md)."""
     arguments = [
         find("iocast-sim"),
         "--json",
@@ -133,8 +130,6 @@ def simulate(
         str(seed),
     ]
     arguments += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
-    if flow_updates is not None:
-        arguments += ["--flow-updates", f"{flow_updates:g}"]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return run_json(arguments)

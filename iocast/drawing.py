@@ -22,7 +22,7 @@ MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "pools": ("pool", {"at_once": 1}),
 }
 """Sections: the word for a member, and the values that are left out in its description."""
-SIZES = ("capacity", "unit", "page", "ahead", "extent", "grow", "stripe_size", "flow_threshold")
+SIZES = ("capacity", "unit", "page", "ahead", "extent", "grow", "stripe_size", "never_limited")
 TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency")
 STEPS = ("drain", "refill", "fetch")
 
@@ -49,7 +49,7 @@ def platform_text(platform: dict[str, Any]) -> str:
     network = {
         key: value
         for key, value in platform["network"].items()
-        if value and (key != "flow_threshold" or platform["network"].get("latency"))
+        if value and (key != "never_limited" or platform["network"].get("latency"))
     }
     if network:
         lines += [f"network: {', '.join(_described(key, value) for key, value in network.items())}"]

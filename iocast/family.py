@@ -17,9 +17,6 @@ from iocast.platform import PLATFORMS, Document
 
 LABEL = "range, not an interval"
 """Of the ends that stand beside a forecast without measurements: they have no probability."""
-FLOW_UPDATES_BESIDE = 5e7
-"""Limit of a measured system's simulation: a quarter of a minute or so. Some share a network among all transfers, which
-takes time that grows with the square of their number; the answer to the question itself must not wait for them."""
 Values = dict[tuple[str, str], float]
 """Quantities by phase and name."""
 

@@ -23,7 +23,7 @@ from iocast import analytic, arrivals, baselines, binaries, draws, growth, limit
 from iocast.accuracy import QUANTILES
 from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers
 from iocast.errors import InputError, RunError
-from iocast.family import FLOW_UPDATES_BESIDE, Beside, set_by_hand_to
+from iocast.family import Beside, set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted, discrepancy_at, one_of_several
 from iocast.intervals import interval
@@ -664,7 +664,7 @@ def _simulated(
         """One simulation, which may be shorter."""
         settings = draws.shorter(request.settings, first) or request.settings
         file = simulations.write(system)
-        (run,) = simulations.run([(file, request.pattern, settings, nodes, ranks_per_node, seed, FLOW_UPDATES_BESIDE)])
+        (run,) = simulations.run([(file, request.pattern, settings, nodes, ranks_per_node, seed)])
         return draws.known_quantities(run, [(p, n) for p, n in every if not _is_part(n)])
 
     beside = Beside.of(platform, ask) if not platform.fitted else None

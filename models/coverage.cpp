@@ -10,7 +10,6 @@
 namespace iocast {
 
 namespace {
-constexpr double tolerance     = 1.01; // rounding, and what is under way when a phase ends
 constexpr double in_memory     = 0.1; // a share of a phase's bytes above which what is still in buffers shapes its rate
 constexpr uint64_t large_bytes = 1 << 16; // of an operation: what moves them takes time on any system
 
@@ -48,7 +47,6 @@ public:
 
   Reach result()
   {
-    reach_.ends    = transfer_ends_ > 0 ? transfer_ends_ : data_ends_ > 0 ? data_ends_ : visit_ends_;
     auto& stations = reach_.data_stations;
     std::sort(stations.begin(), stations.end());
     stations.erase(std::unique(stations.begin(), stations.end()), stations.end());
@@ -75,7 +73,6 @@ private:
         reach_.timed    = reach_.timed || limited || network.latency > 0;
         reach_.by_bytes = reach_.by_bytes || limited;
         reach_.server   = true;
-        transfer_ends_  = std::max(transfer_ends_, platform_.stations[step.target].count);
         reach_.data_stations.push_back(step.target);
         break;
       }
@@ -104,7 +101,6 @@ private:
         const auto& cache = platform_.caches[step.target];
         if (step.forgets)
           break;
-        reach_.cached   = reach_.cached || cache.of_nodes();
         reach_.by_bytes = reach_.by_bytes || cache.page > 0;
         beside(cache.fetch);
         break;
@@ -124,11 +120,8 @@ private:
     if (station.per == Per::node || !works)
       return;
     reach_.server = true;
-    visit_ends_   = std::max(visit_ends_, station.count);
-    if (step.bandwidth > 0) {
-      data_ends_ = std::max(data_ends_, station.count);
+    if (step.bandwidth > 0)
       reach_.data_stations.push_back(step.target);
-    }
   }
 
   /// Where bytes go that nobody waits for.
@@ -142,9 +135,6 @@ private:
 
   const Platform& platform_;
   Reach reach_;
-  uint32_t transfer_ends_ = 0;
-  uint32_t data_ends_     = 0;
-  uint32_t visit_ends_    = 0;
 };
 } // namespace
 
@@ -210,7 +200,6 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
       note("no-server", phase, kind, {{"rate", count / seconds}}, {});
     if (bytes == 0)
       continue;
-    check_links(phase, kind, bytes / seconds);
     if (!reach.by_bytes && bytes / count >= static_cast<double>(large_bytes))
       note("no-bytes", phase, kind, {{"bytes_per_second", bytes / seconds}},
            fmt::format("In the phase '{{}}' {} takes as long for any number of bytes: no step of its route on the "
@@ -238,41 +227,6 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
       }
     }
   }
-}
-
-/// What a node's cache or buffer spares the network is nobody's excess.
-void Coverage::check_links(const FinishedPhase& phase, OpKind kind, double bytes_per_second)
-{
-  const auto& network = platform_.network;
-  const auto& reach   = reach_[static_cast<size_t>(kind)];
-  if (reach.buffered || reach.cached)
-    return;
-  struct Bound {
-    double bytes_per_second;
-    std::string of;
-  };
-  std::vector<Bound> bounds;
-  if (network.node_bandwidth > 0)
-    bounds.push_back({network.node_bandwidth * placement_.nodes(),
-                      fmt::format("the network cards of {} client nodes", placement_.nodes())});
-  if (network.server_bandwidth > 0 && reach.ends > 0)
-    bounds.push_back({network.server_bandwidth * reach.ends,
-                      reach.ends == 1 ? "the network card of one server"
-                                      : fmt::format("the network cards of {} servers", reach.ends)});
-  if (network.backbone_bandwidth > 0)
-    bounds.push_back({network.backbone_bandwidth, "the backbone"});
-  const auto tightest = std::min_element(bounds.begin(), bounds.end(), [](const Bound& a, const Bound& b) {
-    return a.bytes_per_second < b.bytes_per_second;
-  });
-  if (tightest == bounds.end() || bytes_per_second <= tolerance * tightest->bytes_per_second)
-    return;
-  note("beyond-links", phase, kind,
-       {{"bytes_per_second", bytes_per_second}, {"limit", tightest->bytes_per_second}, {"of", tightest->of}},
-       fmt::format("In the phase '{{}}' {} moves {}/s, more than {} can carry on the platform '{}', {}/s: its bytes "
-                   "don't compete for the links (transfers below the flow_threshold do not, nor do "
-                   "routes without a transfer).",
-                   name_of(kind), bytes_text(bytes_per_second), tightest->of, platform_.name,
-                   bytes_text(tightest->bytes_per_second)));
 }
 
 void Coverage::note(const std::string& kind, const FinishedPhase& phase, OpKind operation,

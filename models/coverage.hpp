@@ -16,11 +16,8 @@ struct Reach {
   bool timed  = false; ///< some step takes time
   bool server = false; ///< something that client nodes share: a station, slots or a buffer of the system, the other end
                        ///< of a transfer
-  bool buffered = false; ///< bytes go into a buffer of the node's
-  bool cached   = false; ///< a cache of the node's may spare the rest
-  bool by_bytes = false; ///< some step takes longer for more bytes
-  uint32_t ends =
-      0; ///< most instances at the other end: of transfers, else of visits with a bandwidth, else of any visits
+  bool buffered = false;               ///< bytes go into a buffer of the node's
+  bool by_bytes = false;               ///< some step takes longer for more bytes
   std::vector<uint32_t> data_stations; ///< ascending; where its bytes go: ends of transfers, and visits with a
                                        ///< bandwidth at stations of the system
 };
@@ -45,7 +42,6 @@ public:
 private:
   void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, const nlohmann::ordered_json& more,
             const std::string& sentence);
-  void check_links(const FinishedPhase& phase, OpKind kind, double bytes_per_second);
 
   const Platform& platform_;
   const Pattern& pattern_;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace iocast {
@@ -33,6 +34,18 @@ struct StationTimes {
 /// By station; index 0 (OpKind::phase) is work of others and waking up, the last one (`draining`) that of buffers.
 using StationSums = std::vector<std::array<VisitSums, work_count>>;
 
+/// What the links of the platform's network carried in one phase.
+struct NetworkUse {
+  struct Link {
+    std::string name;
+    double bytes;
+    double busy; ///< share of the phase that it would take at the link's whole bandwidth
+  };
+  std::vector<Link> busiest; ///< at most three, busiest first
+  uint64_t flows     = 0;    ///< that began since the start
+  uint64_t fallbacks = 0;    ///< since the start: how often all rates were worked out from nothing
+};
+
 struct FinishedPhase {
   size_t number;
   double start;                     ///< simulated seconds
@@ -51,6 +64,7 @@ struct FinishedPhase {
   const std::vector<CacheSums>& caches;        ///< likewise
   const std::vector<PoolSums>& pools;          ///< likewise
   const std::vector<ExtentSums>& extents;      ///< likewise; of locks on ranges
+  NetworkUse network{};                        ///< empty where no transfer could wait for a link
 };
 
 } // namespace iocast

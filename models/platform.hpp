@@ -110,7 +110,7 @@ struct NetworkSpec {
   double node_bandwidth     = 0; ///< bytes a second; 0: unlimited
   double server_bandwidth   = 0;
   double backbone_bandwidth = 0;
-  double flow_threshold     = 1 << 20;
+  double never_limited      = 1 << 14; ///< bytes; smaller transfers are flows only where links are busy
 };
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.

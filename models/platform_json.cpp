@@ -120,7 +120,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                         {"node_bandwidth", network.node_bandwidth},
                         {"server_bandwidth", network.server_bandwidth},
                         {"backbone_bandwidth", network.backbone_bandwidth},
-                        {"flow_threshold", network.flow_threshold}};
+                        {"never_limited", network.never_limited}};
   json["operations"] = routes_json;
   auto settle        = [&](auto&& self, nlohmann::ordered_json& node) -> void {
     if (!node.is_structured())

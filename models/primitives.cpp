@@ -157,7 +157,7 @@ const std::vector<PrimitiveEntry>& primitives()
                "buffer of that name; elsewhere: in every other one, as when a lock is revoked"}}},
       {"delay", "a step that takes time without a server", {{"delay", "a law or the name of a demand"}}},
       {"transfer",
-       "a step that moves the operation's bytes; from flow_threshold on as a flow that shares the network fairly",
+       "a step that moves the operation's bytes, as a flow that shares the network's links fairly",
        {{"transfer", "write (to the server) or read (from it)"},
         {"station", "station of the other end"},
         {"stripes", "spanned: one part for each instance with bytes of it, at the same time; default: all with the "

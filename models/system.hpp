@@ -4,6 +4,7 @@
 #include "models/cache.hpp"
 #include "models/calendar.hpp"
 #include "models/extent.hpp"
+#include "models/fabric.hpp"
 #include "models/failure.hpp"
 #include "models/finished_phase.hpp"
 #include "models/huge.hpp"
@@ -30,27 +31,14 @@
 
 namespace iocast {
 
-/// A large transfer that someone else must time (SimGrid's network): the system goes on with the job when it is
-/// reported done.
-struct Transfer {
-  JobId job;
-  uint32_t node;     ///< client node, unless it comes from a server
-  uint32_t station;  ///< other end
-  uint32_t instance; ///< of that station
-  double bytes;
-  bool to_server;
-  uint32_t from_station  = UINT32_MAX; ///< where it comes from when it is no node
-  uint32_t from_instance = 0;
-};
-
 /// Ranks that pull operations from a pattern, and a platform that serves them: a closed queueing network on one event
-/// calendar. It knows no SimGrid; sim/ runs it as a SimGrid model and times its transfers. Its parts are the files of
-/// models/system/.
+/// calendar, with the flows of its transfers beside. It knows no SimGrid; sim/ runs it as a SimGrid model. Its parts
+/// are the files of models/system/.
 class System {
 public:
   struct Options {
-    uint64_t seed = 0;
-    bool flows    = false;               ///< transfers above the threshold are handed out; otherwise they are delays
+    uint64_t seed        = 0;
+    bool hands_out_flows = false;        ///< transfers that are flows are for the caller to time: new_transfers()
     std::string op_stream_directory;     ///< empty: none
     bool time_limits          = true;    ///< phases end after Phase::most_seconds
     OpTrace* trace            = nullptr; ///< keeps what happens
@@ -66,18 +54,13 @@ public:
   /// Every rank takes its first operation, at time 0.
   void start();
   /// Works off all events up to and including time `horizon`, but at most `most_events`; stops early, with all events
-  /// of that time done, when there are transfers to start, and when all ranks have ended.
+  /// of that time done, when there are transfers to hand out, and when all ranks have ended.
   /// @return false when it stopped only because of `most_events`
   bool run(double horizon = std::numeric_limits<double>::infinity(), uint64_t most_events = UINT64_MAX);
   bool finished() const { return finished_; }
   double now() const { return now_; }
-  /// Time of the next event; infinity when there is none.
-  double next_time() const
-  {
-    return calendar_.empty() ? std::numeric_limits<double>::infinity() : calendar_.next_time();
-  }
 
-  /// Transfers that begin now; the caller takes them.
+  /// Transfers that begin now, with Options::hands_out_flows; the caller takes them.
   std::vector<Transfer>& new_transfers() { return new_transfers_; }
   /// The transfer of this job ended at time `now`, which is not before now().
   void transfer_done(JobId job, double now);
@@ -280,9 +263,15 @@ private:
   void check_extents();
 
   // transfers.cpp
-  bool is_flow(JobId id) const;
-  double transfer_seconds(JobId id) const;
+  void make_fabric(const Footprint& footprint);
+  double alone(double bytes) const { return platform_.network.latency + bytes / slowest_link_; }
+  Transfer transfer_of(JobId id, JobId whole, const Step& step, uint32_t instance, double bytes) const;
+  bool passes(const Transfer& transfer, double time);
+  bool passes(JobId id, const Step& step, double time);
   bool begin_transfer(JobId id, const Step& step);
+  void begin_flow(const Transfer& transfer);
+  double next_flow();
+  void go_on_with_flows(double flow);
 
   // stripes.cpp: requests in parts
   void split_visit(JobId id, const Step& step);
@@ -290,7 +279,6 @@ private:
                             const StripePart& part);
   JobId fork(JobId id, uint32_t instance);
   bool join_part(JobId part);
-  double spanned_transfer_seconds(JobId id, const Step& step);
   void split_transfer(JobId id, const Step& step);
   void begin_part(JobId part);
   void resume_part(JobId part);
@@ -390,8 +378,10 @@ private:
                                   ///< more does not get over them
   std::vector<JobId> free_jobs_;
   StripeCutter stripes_;
-  size_t parts_ = 0;           ///< of requests, under way
-  std::vector<JobId> granted_; ///< jobs that got a slot and go on at the current time, in this order
+  size_t parts_ = 0;               ///< of requests, under way
+  std::vector<JobId> granted_;     ///< jobs that got a slot and go on at the current time, in this order
+  std::unique_ptr<Fabric> fabric_; ///< none: no transfer could wait for a link
+  std::vector<JobId> arrived_;
   std::vector<Transfer> new_transfers_;
   std::vector<OpStreamWriter> op_streams_;
 
@@ -399,6 +389,7 @@ private:
   double slowest_link_         = std::numeric_limits<double>::infinity(); ///< bytes a second
   double now_                  = 0;
   bool finished_               = false;
+  bool flowing_                = false; ///< flows of `fabric_` are on their way
   uint64_t requests_           = 0;
   uint64_t events_             = 0;
   uint32_t waiting_at_barrier_ = 0;

@@ -44,6 +44,17 @@ std::string until_text(const nlohmann::ordered_json& until)
     text += "    the phase ended before its results were so exact; give it more operations\n";
   return text;
 }
+
+/// Of links; nothing where none of them was busy for a tenth of the phase.
+std::string busiest_text(const nlohmann::ordered_json& links)
+{
+  std::string text;
+  for (const auto& link : links)
+    if (const auto busy = link["busy"].get<double>(); busy >= 0.1)
+      text += fmt::format("{} {} {:.0f} %", text.empty() ? "  busiest links:" : ",", link["name"].get<std::string>(),
+                          100 * busy);
+  return text.empty() ? text : text + "\n";
+}
 } // namespace
 
 std::string duration_text(double seconds)
@@ -100,6 +111,8 @@ std::string summary_text(const nlohmann::ordered_json& run)
                           duration_text(steady["end"].get<double>()),
                           rate_with_interval(steady["rate"].get<double>(), steady["rate_half_width"].get<double>()));
     }
+    if (phase.contains("network"))
+      text += busiest_text(phase["network"]["busiest"]);
     if (phase.contains("until"))
       text += until_text(phase["until"]);
     if (phase.contains("swept"))

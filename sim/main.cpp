@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <exception>
 #include <fmt/format.h>
-#include <limits>
 
 namespace iocast {
 namespace {
@@ -48,7 +47,7 @@ struct Arguments {
   std::string list;
   std::string describe;
   bool no_time_limits       = false;
-  double most_flow_updates  = std::numeric_limits<double>::infinity();
+  std::string flows         = "own";
   bool print_platform       = false;
   bool print_workload       = false;
   uint64_t count_operations = 0;
@@ -200,7 +199,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
                             given.brief,
                             {},
                             given.phase,
-                            given.most_flow_updates};
+                            given.flows == "simgrid"};
   if (!given.until.empty())
     request.until = parse_precision(given.until);
   if (given.print_platform) {
@@ -266,9 +265,10 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");
   app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
-  app.add_option("--flow-updates", given.most_flow_updates,
-                 "end with a refusal beyond these updates; each flow that begins or ends updates all in progress")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--flows", given.flows,
+                 "who shares the links among large transfers: own, or simgrid, a much slower reference for comparisons")
+      ->check(CLI::IsMember({"own", "simgrid"}))
+      ->capture_default_str();
   auto* until = app.add_option(
       "--until", given.until,
       "end the simulation when its results are so exact, such as q99:5%,rate:1% (half of the 95 % confidence interval, "

@@ -14,9 +14,8 @@ namespace {
 constexpr double unlimited = 1e15; // bytes a second, for links whose bandwidth the platform leaves open
 } // namespace
 
-Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement, uint32_t hosts,
-                 double most_updates)
-    : node_bandwidth_(platform.network.node_bandwidth), most_updates_(most_updates), servers_(platform.stations.size())
+Network::Network(s4u::Engine&, const Platform& platform, const Placement& placement)
+    : servers_(platform.stations.size())
 {
   const auto& spec = platform.network;
   auto* zone       = simgrid_compat::add_star_zone("cluster");
@@ -42,13 +41,9 @@ Network::Network(s4u::Engine&, const Platform& platform, const Placement& placem
     zone->add_route(nullptr, host->get_netpoint(), nullptr, nullptr, down, false);
   };
 
-  nodes_per_host_ = (placement.nodes() + hosts - 1) / hosts;
-  if (nodes_per_host_ > 1)
-    busy_links_.resize(2 * size_t{placement.nodes()});
-  for (uint32_t first = 0; first < placement.nodes(); first += nodes_per_host_) {
-    const auto together = std::min(nodes_per_host_, placement.nodes() - first);
-    nodes_.push_back(simgrid_compat::add_host(zone, fmt::format("node-{}", first), 1e9));
-    attach(nodes_.back(), bandwidth(spec.node_bandwidth) * together);
+  for (uint32_t node = 0; node < placement.nodes(); ++node) {
+    nodes_.push_back(simgrid_compat::add_host(zone, fmt::format("node-{}", node), 1e9));
+    attach(nodes_.back(), bandwidth(spec.node_bandwidth));
   }
   const auto add_servers = [&](uint32_t station) {
     if (servers_[station].empty())
@@ -76,24 +71,13 @@ void Network::connect(System& system)
 
 void Network::start(const Transfer& transfer)
 {
-  updates_ += 2 * static_cast<double>(flows_.size());
-  if (updates_ > most_updates_)
-    throw RunError(fmt::format("The simulation takes more than {:g} updates of flows that share the network: {} are in "
-                               "progress at {:.3g} s.",
-                               most_updates_, flows_.size(), s4u::Engine::get_clock()));
   const bool of_node = transfer.from_station == UINT32_MAX;
-  s4u::Host* node =
-      of_node ? nodes_[transfer.node / nodes_per_host_] : servers_[transfer.from_station][transfer.from_instance];
-  s4u::Host* server = servers_[transfer.station][transfer.instance];
-  auto comm         = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
+  s4u::Host* node    = of_node ? nodes_[transfer.node] : servers_[transfer.from_station][transfer.from_instance];
+  s4u::Host* server  = servers_[transfer.station][transfer.instance];
+  auto comm          = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
   comm->set_payload_size(static_cast<uint64_t>(transfer.bytes));
-  if (of_node && nodes_per_host_ > 1) {
-    crowded_ += flows_of(transfer.node, transfer.to_server)++ > 0;
-    if (node_bandwidth_ > 0)
-      comm->set_rate(node_bandwidth_);
-  }
   begun_bytes_ += transfer.bytes;
-  flows_[comm.get()] = {comm, transfer.job, transfer.bytes, of_node ? transfer.node : UINT32_MAX, transfer.to_server};
+  flows_[comm.get()] = {comm, transfer.job, transfer.bytes};
   comm->start();
 }
 
@@ -105,26 +89,9 @@ void Network::finished(const s4u::Comm& comm)
   const Flow& flow = found->second;
   const JobId job  = flow.job;
   ended_bytes_ += flow.bytes;
-  if (flow.node != UINT32_MAX && nodes_per_host_ > 1)
-    --flows_of(flow.node, flow.to_server);
   ended_ = flow.comm;
   flows_.erase(found);
   system_->transfer_done(job, s4u::Engine::get_clock());
-}
-
-bool needs_network(const Platform& platform, const Pattern& pattern)
-{
-  uint64_t largest = pattern.footprint().largest_size;
-  for (const auto& buffer : platform.buffers)
-    largest = std::max(largest, buffer.unit); // small writes drain together
-  for (const auto& cache : platform.caches)
-    largest = std::max(largest, cache.unit); // and more is fetched than small reads ask for
-  if (static_cast<double>(largest) < platform.network.flow_threshold)
-    return false;
-  bool transfers = false;
-  platform.for_each_step(
-      [&](const Step& step, const BufferSpec*) { transfers = transfers || step.kind == Step::Kind::transfer; });
-  return transfers;
 }
 
 } // namespace iocast

@@ -129,6 +129,15 @@ nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<Ex
   return json;
 }
 
+/// Of the phase, the three busiest links; flows are counted since the start.
+nlohmann::ordered_json network_json(const NetworkUse& use)
+{
+  auto links = nlohmann::ordered_json::array();
+  for (const auto& link : use.busiest)
+    links.push_back({{"name", link.name}, {"bytes", link.bytes}, {"busy", link.busy}});
+  return {{"busiest", links}, {"flows", use.flows}, {"fallbacks", use.fallbacks}};
+}
+
 nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)
 {
   auto estimates = nlohmann::ordered_json::object();
@@ -155,7 +164,7 @@ void check_phase(const Pattern& pattern, const std::string& name)
 
 /// Bounds of the implementation that the run met, and that changed its answer.
 void note_bounds(Coverage& coverage, const Platform& platform, const std::vector<CacheSums>& caches,
-                 const std::vector<ExtentSums>& extents, const Network* network)
+                 const std::vector<ExtentSums>& extents)
 {
   size_t i = 0;
   for (const auto& lock : platform.locks)
@@ -173,14 +182,9 @@ void note_bounds(Coverage& coverage, const Platform& platform, const std::vector
                                    "than it can tell apart: {} for each reader.",
                                    caches[which].interrupted, platform.caches[which].name,
                                    ReadAhead::streams_of_reader));
-  if (network != nullptr)
-    coverage.add_bound("shared-network-cards", "network", network->crowded(),
-                       fmt::format("{} transfers began beside others of the same client node, of more than {} nodes: "
-                                   "these got up to a whole network card each.",
-                                   network->crowded(), Network::most_hosts));
 }
 
-/// Asks SimGrid to time flows only; everything else is ours.
+/// Links that share as ours do, for SimGrid's flows to be compared with them.
 void configure_simgrid()
 {
   using simgrid_compat::s4u::Engine;
@@ -197,9 +201,9 @@ void configure_simgrid()
 
 nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost& cost)
 {
-  const auto started = std::chrono::steady_clock::now();
-  const auto pattern = request.workload.make(request.placement);
-  const auto flows   = needs_network(request.platform, *pattern);
+  const auto started  = std::chrono::steady_clock::now();
+  const auto pattern  = request.workload.make(request.placement);
+  const bool compares = request.simgrid_flows && Fabric::limits(request.platform);
   Coverage coverage(request.platform, *pattern, request.placement);
 
   std::optional<PrecisionWatch> precision;
@@ -251,6 +255,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     if (!phase.extents.empty())
       more["locks"] = locks_json(request.platform, extents, phase.extents);
     extents = phase.extents;
+    if (!phase.network.busiest.empty())
+      more["network"] = network_json(phase.network);
     if (phase.watched)
       more["until"] = precision_json(precision->achieved());
     open->add_phase(std::move(result), phase.recorder, more);
@@ -261,7 +267,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
                     request.op_stream_directory));
   System::Options options;
   options.seed                = request.seed;
-  options.flows               = flows;
+  options.hands_out_flows     = compares;
   options.op_stream_directory = request.op_stream_directory;
   options.time_limits         = request.time_limits;
   options.precision           = precision ? &*precision : nullptr;
@@ -298,9 +304,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   simgrid_compat::s4u::Engine engine(&argc, arguments);
   configure_simgrid();
   std::unique_ptr<Network> network;
-  if (flows)
-    network = std::make_unique<Network>(engine, request.platform, request.placement, Network::most_hosts,
-                                        request.most_flow_updates);
+  if (compares)
+    network = std::make_unique<Network>(engine, request.platform, request.placement);
   else
     simgrid_compat::add_star_zone("cluster")->seal(); // SimGrid wants a platform, be it empty
   if (network)
@@ -317,7 +322,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   if (network && network->is_idle() && network->begun_bytes() != network->ended_bytes())
     throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.",
                                network->begun_bytes(), network->ended_bytes()));
-  note_bounds(coverage, request.platform, caches, extents, network.get());
+  note_bounds(coverage, request.platform, caches, extents);
   if (trace)
     write_trace(*trace, *pattern, request.out + "/ops.h5",
                 about_trace("simulated", request.workload.to_json(), request.placement, *pattern, request.seed));

@@ -5,7 +5,6 @@
 #include "profile/run_directory.hpp"
 #include "workload/workload.hpp"
 
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,7 @@ struct SimulationRequest {
   std::vector<PrecisionTarget>
       until; ///< when all are met in the phase `until_phase`, the simulation is over; empty: it is whole
   std::string until_phase;
-  double most_flow_updates = std::numeric_limits<double>::infinity(); ///< see Network
+  bool simgrid_flows = false; ///< SimGrid times the flows, see Network
 };
 
 /// What the simulator itself took; not part of the run directory, which is the same on every machine.

@@ -36,7 +36,7 @@ NETWORK = {
     "node_bandwidth": "each client node's link",
     "server_bandwidth": "each server's link",
     "backbone_bandwidth": "all links together",
-    "flow_threshold": "transfers of at least this size share the network as flows; smaller ones take their time alone",
+    "never_limited": "transfers below this size wait for no link, unless others use it or they come to half of it",
 }
 """Keys of `network`, which is no primitive."""
 ELSEWHERE = {

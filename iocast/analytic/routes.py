@@ -191,7 +191,7 @@ def _read_steps(
         elif "transfer" in step:
             if not transfers:
                 continue
-            if size >= float(network.get("flow_threshold", 0)):
+            if size >= float(network.get("never_limited", 0)):
                 route.steps.append(Flow(step["station"], step["transfer"], size, limits))
                 continue
             rates = [float(network.get(k, 0)) for k in ("node_bandwidth", "server_bandwidth", "backbone_bandwidth")]

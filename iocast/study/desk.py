@@ -15,7 +15,6 @@ from iocast.calibrate.search import MEMORY, only
 from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
-from iocast.family import FLOW_UPDATES_BESIDE
 from iocast.fitted import Fitted
 from iocast.measured import is_called, speaks_of
 from iocast.operations import READS, UNSOLVED, WRITES, is_solved
@@ -564,7 +563,7 @@ class Desk:
         """One simulation of a measured system of the catalogue. @raises InputError, RunError where it has no answer"""
         document, key = Platform(system, Fitted.open(system), []).best
         ask = self._simulation(workload, scale, key, self.seed)
-        return self._one(ask | {"platform": document, "flow_updates": FLOW_UPDATES_BESIDE})
+        return self._one(ask | {"platform": document})
 
     def settings(self, workload: str, scale: Scale) -> dict[str, str]:
         """The workload's settings, with a shorter run where it would simulate more operations than the study allows."""

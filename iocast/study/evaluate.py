@@ -86,13 +86,7 @@ def _profile(request: dict[str, Any], _: Path) -> Result:
 
 def _simulate(request: dict[str, Any], file: Path) -> Result:
     run = binaries.simulate(
-        file,
-        request["workload"],
-        request["settings"],
-        request["nodes"],
-        request["ranks_per_node"],
-        request["seed"],
-        request.get("flow_updates"),
+        file, request["workload"], request["settings"], request["nodes"], request["ranks_per_node"], request["seed"]
     )
     repeats = [p for p in run["phases"] if p["name"] == request["phase"]]
     phase, total = repeats[-1], sum(p["seconds"] for p in repeats)

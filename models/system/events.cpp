@@ -18,7 +18,14 @@ void System::start()
 bool System::run(double horizon, uint64_t most_events)
 {
   const uint64_t stop = most_events == UINT64_MAX ? UINT64_MAX : events_ + most_events;
-  while (!finished_ && !calendar_.empty()) {
+  while (!finished_ && (!calendar_.empty() || flowing_)) {
+    if (flowing_) [[unlikely]]
+      if (const double flow = next_flow(); flow < std::numeric_limits<double>::infinity()) {
+        if (flow > horizon)
+          return true;
+        go_on_with_flows(flow);
+        continue;
+      }
     const double time = calendar_.next_time();
     if (time > horizon || (time > now_ && !new_transfers_.empty()))
       return true;
@@ -179,6 +186,8 @@ void System::prefetch(JobId id) const
   __builtin_prefetch(&clients_[id]);
   __builtin_prefetch(reinterpret_cast<const char*>(&clients_[id]) + 64);
   const uint32_t node = placement_.node_of(id); // not from the job, which is still on its way
+  if (fabric_)
+    fabric_->prefetch(node);
   for (const auto& limit : limits_)
     if (limit.size() > 1)
       __builtin_prefetch(&limit[node]);

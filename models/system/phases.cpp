@@ -88,9 +88,14 @@ void System::end_phase()
   check_extents();
   check_stations();
   const auto times = times_of_stations();
+  NetworkUse network;
+  if (fabric_) {
+    fabric_->check(now_);
+    network = fabric_->use_since(phase_start_, now_);
+  }
   on_phase_({static_cast<size_t>(phase_), phase_start_, end, now_, std::move(rank_seconds), think_asked_, think_actual_,
              cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, pool_sums_,
-             extent_sums_});
+             extent_sums_, std::move(network)});
 }
 
 /// Since the last call, which was at the end of the phase before.

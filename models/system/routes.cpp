@@ -40,8 +40,8 @@ void System::advance(JobId id)
         }
         break;
       case Step::Kind::transfer:
-        if (!is_flow(id) && !stations_[step.target].outages.any()) {
-          ahead += step.stripes == Step::spanned ? spanned_transfer_seconds(id, step) : transfer_seconds(id);
+        if (!stations_[step.target].outages.any() && passes(id, step, now_ + ahead)) {
+          ahead += alone(static_cast<double>(op_of(id).bytes()));
           ++job.at;
           continue;
         }

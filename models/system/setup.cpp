@@ -54,10 +54,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   if (placement.ranks >= Calendar::owners / 2) // the rest is for the work of others
     throw InputError(fmt::format("{} clients are more than the simulator can tell apart; the most is {}.",
                                  placement.ranks, Calendar::owners / 2 - 1));
-  for (const double bandwidth :
-       {platform.network.node_bandwidth, platform.network.server_bandwidth, platform.network.backbone_bandwidth})
-    if (bandwidth > 0)
-      slowest_link_ = std::min(slowest_link_, bandwidth);
+  make_fabric(footprint);
   make_stations();
   make_failures();
   make_background();

@@ -67,22 +67,6 @@ bool System::join_part(JobId part)
   return --jobs_[whole].instance == 0;
 }
 
-/// Of a transfer too small to compete for bandwidth: its parts share the client's end, and each has a server's for
-/// itself.
-double System::spanned_transfer_seconds(JobId id, const Step& step)
-{
-  const NetworkSpec& network = platform_.network;
-  uint64_t largest           = 0;
-  for (const auto& part : stripes_.cut(op_of(id), platform_.stations[step.target]))
-    largest = std::max(largest, part.bytes);
-  const auto seconds = [](uint64_t bytes, double bandwidth) {
-    return bandwidth > 0 ? static_cast<double>(bytes) / bandwidth : 0;
-  };
-  const uint64_t all = op_of(id).bytes();
-  return network.latency + std::max({seconds(all, network.node_bandwidth), seconds(all, network.backbone_bandwidth),
-                                     seconds(largest, network.server_bandwidth)});
-}
-
 void System::split_transfer(JobId id, const Step& step)
 {
   const StationSpec& spec = platform_.stations[step.target];
@@ -104,15 +88,13 @@ void System::begin_part(JobId part)
   uint32_t instance = jobs_[part].instance;
   if (stations_[step.target].outages.any() && !find_end(part, step, instance))
     return;
-  Job& job       = jobs_[part];
-  job.parts_done = 1; // it is on its way
-  if (is_flow(whole)) {
-    new_transfers_.push_back({part, jobs_[whole].owner, step.target, instance, job.work, step.to_server});
-    if (jobs_[whole].piece)
-      send_from_buffer(whole, new_transfers_.back());
-  } else {
-    push(now_ + platform_.network.latency + job.work / slowest_link_, EventKind::resume, part);
-  }
+  Job& job                = jobs_[part];
+  job.parts_done          = 1; // it is on its way
+  const Transfer transfer = transfer_of(part, whole, step, instance, job.work);
+  if (!fabric_ || transfer.bytes == 0)
+    push(now_ + alone(transfer.bytes), EventKind::resume, part);
+  else
+    begin_flow(transfer);
 }
 
 /// A part of a transfer has arrived, or is to begin now that someone is there again.

@@ -1,44 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transfers over the network: large ones are handed out, the others are delays.
+// Transfers over the network: those that no link could hold up are delays, the others flows.
 #include "models/system.hpp"
 
 #include <algorithm>
 
 namespace iocast {
 
-bool System::is_flow(JobId id) const
+/// Unless nothing moves bytes over links that have a bandwidth: no transfer can then wait for another.
+void System::make_fabric(const Footprint& footprint)
 {
-  return options_.flows && static_cast<double>(op_of(id).bytes()) >= platform_.network.flow_threshold;
+  for (const double bandwidth :
+       {platform_.network.node_bandwidth, platform_.network.server_bandwidth, platform_.network.backbone_bandwidth})
+    if (bandwidth > 0)
+      slowest_link_ = std::min(slowest_link_, bandwidth);
+  if (footprint.largest_size > 0 && Fabric::limits(platform_))
+    fabric_ = std::make_unique<Fabric>(platform_, placement_.nodes());
 }
 
-/// A transfer that is too small to compete for bandwidth.
-double System::transfer_seconds(JobId id) const
+/// @param id whose bytes they are, all or those of a part of `whole`
+Transfer System::transfer_of(JobId id, JobId whole, const Step& step, uint32_t instance, double bytes) const
 {
-  return platform_.network.latency + static_cast<double>(op_of(id).bytes()) / slowest_link_;
+  Transfer transfer{id, jobs_[whole].owner, step.target, instance, bytes, step.to_server};
+  if (jobs_[whole].piece)
+    send_from_buffer(whole, transfer);
+  return transfer;
+}
+
+/// Whether the transfer takes as long as it would alone, at this time.
+inline bool System::passes(const Transfer& transfer, double time)
+{
+  return options_.hands_out_flows ? transfer.bytes < platform_.network.never_limited : fabric_->passes(transfer, time);
+}
+
+/// Likewise, of all bytes of a job's operation at once. Apart from advance(), whose loop is to stay small.
+[[gnu::noinline]] bool System::passes(JobId id, const Step& step, double time)
+{
+  const Op& op = op_of(id);
+  if (!fabric_ || op.bytes() == 0)
+    return true;
+  const StationSpec& spec = platform_.stations[step.target];
+  const auto bytes        = static_cast<double>(op.bytes());
+  if (bytes >= platform_.network.never_limited ||
+      (step.stripes == Step::spanned && stripes_.cut(op, spec).size() > 1)) // to several servers
+    return false;
+  return passes(transfer_of(id, id, step, instance_for(id, spec), bytes), time);
 }
 
 bool System::begin_transfer(JobId id, const Step& step)
 {
   uint32_t instance = instance_for(id, platform_.stations[step.target]);
-  if (stations_[step.target].outages.any()) [[unlikely]] {
-    if (!find_end(id, step, instance))
-      return false;
-    if (!is_flow(id)) {
-      push(now_ + transfer_seconds(id), EventKind::resume, id);
-      return true;
-    }
-  }
-  new_transfers_.push_back(
-      {id, jobs_[id].owner, step.target, instance, static_cast<double>(op_of(id).bytes()), step.to_server});
-  if (jobs_[id].piece)
-    send_from_buffer(id, new_transfers_.back());
+  if (stations_[step.target].outages.any() && !find_end(id, step, instance)) [[unlikely]]
+    return false;
+  const Transfer transfer = transfer_of(id, id, step, instance, static_cast<double>(op_of(id).bytes()));
+  if (!fabric_ || transfer.bytes == 0 || passes(transfer, now_))
+    push(now_ + alone(transfer.bytes), EventKind::resume, id);
+  else
+    begin_flow(transfer);
   return true;
+}
+
+void System::begin_flow(const Transfer& transfer)
+{
+  if (options_.hands_out_flows)
+    new_transfers_.push_back(transfer);
+  else
+    fabric_->begin(transfer, now_);
+  flowing_ = !options_.hands_out_flows;
 }
 
 void System::transfer_done(JobId job, double now)
 {
   push(std::max(now, now_), EventKind::resume, job);
+}
+
+/// When a flow begins or ends, unless other events come first; infinity then.
+[[gnu::noinline]] double System::next_flow()
+{
+  constexpr double never = std::numeric_limits<double>::infinity();
+  const double event     = calendar_.empty() ? never : calendar_.next_time();
+  if (event <= now_) // which may begin further flows
+    return never;
+  const double flow = fabric_->next_time();
+  return flow < event ? flow : never;
+}
+
+[[gnu::noinline]] void System::go_on_with_flows(double flow)
+{
+  now_ = std::max(now_, flow);
+  fabric_->go_on(now_, arrived_);
+  for (const JobId job : arrived_)
+    push(now_, EventKind::resume, job);
+  arrived_.clear();
+  flowing_ = !fabric_->is_idle();
 }
 
 } // namespace iocast

@@ -16,7 +16,7 @@ stations:
   server: {{count: {servers}, spread: object}}
   disk: {{count: 4, spread: object}}
   far: {{count: 4, spread: stripe, stripe_size: 256KiB}}
-network: {{node_bandwidth: 100MiB/s, server_bandwidth: {server}, latency: 0s, flow_threshold: 64KiB}}
+network: {{node_bandwidth: 100MiB/s, server_bandwidth: {server}, latency: 0s, never_limited: 64KiB}}
 buffers:
   {buffers}
 operations:

@@ -29,7 +29,7 @@ def cards(tmp_path: Path) -> Path:
     return platform(
         tmp_path,
         "stations: {oss: {servers: 64, count: 64, spread: object}}\n"
-        "network: {latency: 1us, node_bandwidth: 100MB/s, server_bandwidth: 100GB/s, flow_threshold: 1MiB}\n",
+        "network: {latency: 1us, node_bandwidth: 100MB/s, server_bandwidth: 100GB/s, never_limited: 1MiB}\n",
         "  pwrite: [{transfer: write, station: oss}]\n  pread: [{transfer: read, station: oss}]\n",
     )
 

@@ -134,7 +134,7 @@ def a_platform(seed: int) -> dict[str, Any]:
             "latency": "20us",
             "node_bandwidth": "1GB/s",
             "server_bandwidth": "500MB/s",
-            "flow_threshold": r.choice(["16KiB", "1MiB", "1GiB"]),
+            "never_limited": r.choice(["16KiB", "1MiB", "1GiB"]),
         },
         "caches": {
             "pages": {"per": "node", "capacity": r.choice(["64KiB", "1MiB"]), "page": "4KiB"}

@@ -19,7 +19,7 @@ stations:
 locks: {directory: {per: dataset}}
 limits: {slots: {slots: 1, per: node}}
 stalls: {pause: {station: server, every: 10ms, length: 9ms, operations: [stat]}}
-network: {latency: 1us, node_bandwidth: 1GB/s, server_bandwidth: 10GB/s, flow_threshold: 4KiB}
+network: {latency: 1us, node_bandwidth: 1GB/s, server_bandwidth: 10GB/s, never_limited: 4KiB}
 operations:
   create: {open: [{station: server, demand: 100us, lock: directory, lock_share: 0.9}], write: [], close: []}
   mkdir: []

@@ -54,15 +54,6 @@ def test_operations_that_visit_no_server_are_reported(simulator):
     assert any("unlink" in sentence and "without bound" in sentence for sentence in cell.warnings)
 
 
-def test_bytes_beyond_the_network_cards_are_reported(simulator):
-    """Records below the flow_threshold don't compete for links, and one machine's accesses move no bytes at all."""
-    cell = run(simulator, "datawarp-8", "ior-hard", 1000, ("segments=100",), 60)
-    found = next(finding for finding in cell.findings if finding["kind"] == "beyond-links")
-    assert found["bytes_per_second"] > found["limit"]
-    cell = run(simulator, "multisocket", "ior-easy", 1000, WORKLOADS["ior-easy"], 60)
-    assert ("beyond-links", "pwrite") in kinds(cell) or ("no-bytes", "pwrite") in kinds(cell)
-
-
 def test_accesses_that_bypass_where_whole_objects_go_are_reported(simulator):
     cell = run(simulator, "ime", "ior-easy", 1, WORKLOADS["ior-easy"], 60)
     found = next(finding for finding in cell.findings if finding["kind"] == "other-servers")

@@ -2,7 +2,6 @@
 """`iocast simulate`: the answer of the simulator with measured systems and the analytic solver beside it."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -50,23 +49,6 @@ def test_the_text_has_every_operation_with_the_measured_systems(answer: dict[str
     assert set(answer["operations"]) == {"create", "stat", "read", "unlink"} <= set(rows)
     moving = {name for name in answer["operations"] if rows[name].count("B/s")}
     assert moving == {"create", "read"}
-
-
-def test_the_answer_does_not_wait_for_measured_systems(monkeypatch: pytest.MonkeyPatch, simulator: Path) -> None:
-    """mistral shares its network among all transfers, which takes time that grows with the square of their number."""
-    monkeypatch.setattr("iocast.predict.FLOW_UPDATES_BESIDE", 10)
-    found = simulate(Fitted.open("lustre"), "ior-easy", {"per_process": "16MiB"}, 4, 4, report=lambda *_: None)
-    assert found["family"]["systems"] == [] and "catalogue has no measured system" not in " ".join(found["basis"])
-    assert any("mistral has no answer" in one and "more than 10 updates of flows" in one for one in found["basis"])
-    command = [str(simulator), "--platform", "mistral", "--workload", "ior-easy", "--set", "per_process=16MiB"]
-    command += ["--nodes", "4", "--ppn", "4", "--json", "--brief"]
-    alone, within, beyond = (
-        subprocess.run([*command, *more], capture_output=True, text=True, check=False)
-        for more in ([], ["--flow-updates", "1e9"], ["--flow-updates", "10"])
-    )
-    phases = [json.loads(one.stdout)["phases"] for one in (alone, within)]
-    assert phases[0] == phases[1]
-    assert beyond.returncode == 1 and "more than 10 updates of flows" in beyond.stderr
 
 
 @pytest.mark.parametrize(("rate", "behind"), [("20/s", False), ("100000/s", True)])

@@ -25,7 +25,7 @@ METADATA = [1 << k for k in (10, 12, 14, 16, 17, 18, 19)] + [1_000_000]
 BULK = [1 << k for k in (10, 12, 14, 15, 16)] + [100_000]
 CARDS = """schema_version: 1
 stations: {oss: {servers: 64, count: 64, spread: object}}
-network: {latency: 1us, node_bandwidth: 100MB/s, server_bandwidth: 100GB/s, flow_threshold: 1MiB}
+network: {latency: 1us, node_bandwidth: 100MB/s, server_bandwidth: 100GB/s, never_limited: 1MiB}
 operations:
   mkdir: [{delay: 1us}]
   rmdir: [{delay: 1us}]

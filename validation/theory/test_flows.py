@@ -18,7 +18,7 @@ LATENCY, NODE_BANDWIDTH, SERVER_BANDWIDTH = 40e-6, 9.8e6, 6.5e6
 PLATFORM = f"""
 schema_version: 1
 stations: {{s: {{count: {SERVERS}, servers: 1, spread: stripe, stripe_size: {STRIPE}B}}}}
-network: {{latency: 40us, node_bandwidth: 9.8MB/s, server_bandwidth: 6.5MB/s, flow_threshold: 1B}}
+network: {{latency: 40us, node_bandwidth: 9.8MB/s, server_bandwidth: 6.5MB/s, never_limited: 1B}}
 operations:
   create: {{write: []}}
   read: {{}}
