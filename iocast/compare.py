@@ -31,7 +31,8 @@ from scipy.special import stdtr, stdtrit
 from iocast.calibrate.reading import UNREPEATED
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json, SCHEMA_VERSION
-from iocast.phases import first_phase, operations_by_phase, rate_of, unit_entry
+from iocast.phases import first_phase, operations_by_phase, unit_entry
+from iocast.records.run import Phase
 from iocast.run_directory import LENGTHS, UNTOLD, Run, runs_in
 from iocast.strict_yaml import allowed_sentence
 
@@ -62,12 +63,12 @@ class Side:
     runs: list[Run]
 
     @property
-    def phases(self) -> list[dict[str, Any]]:
+    def phases(self) -> list[Phase]:
         return [phase for run in self.runs for phase in run.phases]
 
     @property
     def simulated(self) -> bool:
-        return all(run.json.get("source") == "simulated" for run in self.runs)
+        return all(run.record.source == "simulated" for run in self.runs)
 
     def values(self, quantity: str) -> np.ndarray | None:
         """The quantity in every run: the geometric mean over its repeats that tell it; None when a run has none."""
@@ -87,22 +88,18 @@ class Side:
     def repeated(self) -> bool:
         """Whether its only run repeats one and the same phase often enough: phases of one name that did other
         operations, or more of them, are turns of an application and no repeats."""
-        work = [
-            {op: reported.get("count") for op, reported in phase["latency"].items() if "." not in op}
-            for phase in self.phases
-        ]
+        work = [{op: phase.latency[op].count for op in phase.operation_names} for phase in self.phases]
         return len(self.runs) == 1 and len(work) >= LEAST_REPEATS and all(one == work[0] for one in work)
 
 
-def _logs(phases: list[dict[str, Any]], quantity: str) -> np.ndarray:
+def _logs(phases: list[Phase], quantity: str) -> np.ndarray:
     """Logarithms of the quantity in those of the phases that tell it."""
     return np.log([v for phase in phases if (v := _value_of(phase, quantity)) is not None and v > 0])
 
 
-def _value_of(phase: dict[str, Any], quantity: str) -> float | None:
+def _value_of(phase: Phase, quantity: str) -> float | None:
     op, _, which = quantity.rpartition(".")
-    value = rate_of(phase) if not op else phase["latency"].get(op, {}).get(which)
-    return None if value is None else float(value)
+    return phase.latencies(op).value(which) if op else phase.own_rate
 
 
 @dataclass
@@ -238,7 +235,7 @@ def compare(
         rows = [change.as_json(alpha, thresholds.get(change.quantity)) for change in method.changes]
         for row in rows:
             if row["quantity"] == "rate":
-                row |= unit_entry(left.phases[0].get("rate_unit"))
+                row |= unit_entry(left.phases[0].rate_unit)
         first = left.runs[0]
         points.append(
             {
@@ -324,7 +321,7 @@ def _main_phase(paths: Sequence[Path]) -> str:
     operations: dict[str, float] = {}
     for path in paths:
         if (path / "run.json").is_file():  # otherwise Run has the sentence for it
-            for name, count in operations_by_phase(Run.read(path)["phases"]).items():
+            for name, count in operations_by_phase(Run.read(path)[0]["phases"]).items():
                 operations[name] = operations.get(name, 0) + count
     return first_phase(operations) if operations else "benchmark"
 
@@ -398,7 +395,7 @@ def _differences(a: Run, b: Run) -> list[str]:
         one, other = a.json["placement"][key], b.json["placement"][key]
         if one != other:
             notes.append(f"The number of {key} differs: {one} and {other}.")
-    units = {str(phase.get("rate_unit") or "operations") for phase in (*a.phases, *b.phases)}
+    units = {phase.rate_unit or "operations" for phase in (*a.phases, *b.phases)}
     if len(units) > 1:
         notes.append(f"The rates count {' and '.join(sorted(units))}; they are not compared.")
     if a.errors or b.errors:
@@ -454,10 +451,9 @@ def _choose(a: Side, b: Side, alpha: float, seed: int, thresholds: Collection[st
 
 
 def _quantities(a: Side, b: Side) -> list[str]:
-    operations = [tag for tag in a.phases[0]["latency"] if "." not in tag]
-    operations += [tag for phase in a.phases[1:] for tag in phase["latency"] if "." not in tag]
+    operations = [tag for phase in a.phases for tag in phase.operation_names]
     names = ["rate", *(f"{op}.{which}" for op in dict.fromkeys(operations) for which in QUANTITIES)]
-    if len({phase.get("rate_unit") for phase in (*a.phases, *b.phases)}) > 1:
+    if len({phase.rate_unit for phase in (*a.phases, *b.phases)}) > 1:
         names.remove("rate")  # operations of one side, bytes of the other (`_differences`)
     return [n for n in names if a.values(n) is not None and b.values(n) is not None]
 
@@ -627,15 +623,14 @@ def _welch_spread(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 # Intervals
 
 
-def _intervals(side: Side) -> list[tuple[dict[str, Any], int]]:
+def _intervals(side: Side) -> list[tuple[Phase, int]]:
     """(phase, number of interval) of all intervals before the first rank ended; later ones see fewer ranks."""
     found = []
     for phase in side.phases:
-        timeline = phase.get("timeline")
-        if not timeline or phase["seconds"] is None:
+        if phase.bin_seconds is None or phase.seconds is None:
             continue
-        until = phase["seconds"] * (phase["balance"] if phase["balance"] is not None else 1.0)
-        found += [(phase, i) for i in range(int(until / timeline["bin_seconds"]))]
+        until = phase.seconds * (phase.balance if phase.balance is not None else 1.0)
+        found += [(phase, i) for i in range(int(until / phase.bin_seconds))]
     return found
 
 
@@ -691,9 +686,7 @@ class _Series:
 
     def __init__(self, side: Side, generator: np.random.Generator) -> None:
         intervals = _intervals(side)
-        self.operations = list(
-            dict.fromkeys(op for phase, _ in intervals for op in phase["timeline"] if op != "bin_seconds")
-        )
+        self.operations = list(dict.fromkeys(op for phase, _ in intervals for op in phase.series))
         self.counts = {
             op: np.array([_at(phase, op, "count", i) for phase, i in intervals], float) for op in self.operations
         }
@@ -701,7 +694,7 @@ class _Series:
             op: self.counts[op] * np.array([_at(phase, op, "mean", i) for phase, i in intervals])
             for op in self.operations
         }
-        self.widths = np.array([phase["timeline"]["bin_seconds"] for phase, _ in intervals])
+        self.widths = np.array([phase.bin_seconds for phase, _ in intervals])
         all_counts = np.sum([self.counts[op] for op in self.operations], axis=0) / self.widths
         self.block = _block_length(all_counts)
         self.blocks = len(intervals) // self.block
@@ -750,9 +743,9 @@ class _Series:
         return self.histograms[op]
 
 
-def _at(phase: dict[str, Any], op: str, key: str, i: int) -> float:
-    series = phase["timeline"].get(op, {}).get(key, [])
-    return float(series[i]) if i < len(series) else 0.0
+def _at(phase: Phase, op: str, key: str, i: int) -> float:
+    series = phase.series.get(op, {}).get(key, [])
+    return (series[i] or 0.0) if i < len(series) else 0.0
 
 
 def _block_length(series: np.ndarray) -> int:

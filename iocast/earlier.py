@@ -110,7 +110,7 @@ class Earlier:
     def made(self, point: Point) -> dict[str, Any]:
         """Where it comes from, and whether it was made before the point's measurements began: None where these don't
         say when that was."""
-        starts = [run.json.get("started") for run in point.runs]
+        starts = [run.record.started for run in point.runs]
         before = None
         if all(starts):
             try:

@@ -296,7 +296,7 @@ def _import_warnings(written: Sequence[Path], most: int = 3) -> list[str]:
 def without_nodes(runs: Sequence[Run]) -> list[Path]:
     """Directories of runs that don't say on how many nodes they ran; none where no run says it, since there is nothing
     to forecast from without them."""
-    unknown = [run.path for run in runs if run.json["placement"]["nodes"] is None]
+    unknown = [run.path for run in runs if run.record.placement.nodes is None]
     return unknown if len(unknown) < len(runs) else []
 
 
@@ -461,7 +461,7 @@ def _can_be_simulated(points: Sequence[Point]) -> bool:
         return False
     try:
         check_enough([point for point in points if point.role == "fit"])
-        binaries.resolve_workload(run.json["workload"]["pattern"], whole_settings(run), 1, 1)
+        binaries.resolve_workload(run.record.workload.pattern, whole_settings(run), 1, 1)
     except InputError:
         return False
     return True

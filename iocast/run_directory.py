@@ -20,12 +20,13 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from iocast import strict
+from iocast.records import run as records
 from iocast.accuracy import QUANTILES
 from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_campaign, read_json
 from iocast.names import is_file_name
-from iocast.phases import BYTES, main_phases, operations_in, phase_sentences, rate_of
+from iocast.phases import BYTES, main_phases, operations_in, phase_sentences
 from iocast.question import Question
 
 QUANTITIES = (*QUANTILES, "max")
@@ -107,9 +108,9 @@ class Run:
     def __init__(self, path: Path, phase: str = "benchmark", role: str = "fit") -> None:
         self.path = path
         self.role = role
-        self.json = self.read(path)
+        self.json, self.record = self.read(path)
         self.phase = phase
-        self.phases = [p for p in self.json["phases"] if p["name"] == phase]
+        self.phases = [p for p in self.record.phases if p.name == phase]
         if not self.phases:
             raise InputError(
                 f"The run '{path}' has no phase '{phase}'; name one with --phase. "
@@ -117,18 +118,19 @@ class Run:
             )
 
     @staticmethod
-    def read(path: Path) -> dict[str, Any]:
-        """The run.json of a complete run. @raises InputError for anything else"""
+    def read(path: Path) -> tuple[dict[str, Any], records.Run]:
+        """The run.json of a complete run, and its record. @raises InputError for anything else"""
         require_run_directory(path)
         content: dict[str, Any] = read_json(path / "run.json", "run")
-        if content["status"] != "complete":
+        record = records.read_run(content)
+        if record.status != "complete":
             raise InputError(
                 f"The run '{path}' is "
-                f"{'interrupted' if content['status'] == 'interrupted' else 'unfinished (still running, or killed)'}; "
+                f"{'interrupted' if record.status == 'interrupted' else 'unfinished (still running, or killed)'}; "
                 "only complete runs can be used. Measure it again."
             )
         check_agreement(content, path)
-        return content
+        return content, record
 
     @cached_property
     def question(self) -> Question:
@@ -138,16 +140,16 @@ class Run:
     @cached_property
     def content(self) -> tuple[int, str]:
         """An order of runs that doesn't hang on their names: seed, and hash of run.json."""
-        return int(self.json.get("seed") or 0), hashlib.sha256((self.path / "run.json").read_bytes()).hexdigest()
+        return self.record.seed or 0, hashlib.sha256((self.path / "run.json").read_bytes()).hexdigest()
 
     @property
     def ranks(self) -> int:
-        return int(self.json["placement"]["ranks"])
+        return self.record.placement.ranks
 
     @property
     def max_rate(self) -> float:
         """Limit of --max-rate, in operations a second of all clients; 0 for none."""
-        return float((self.json.get("brake") or {}).get("max_rate") or 0)
+        return (self.record.brake.max_rate if self.record.brake else None) or 0.0
 
     def require_no_max_rate(self, remedy: str) -> None:
         """@raises InputError for a run that --max-rate held back: its rate and its concurrency are not the storage's"""
@@ -160,24 +162,24 @@ class Run:
     @property
     def placement(self) -> tuple[int, int]:
         """Nodes, ranks per node; of an imported run with unlike nodes their mean, which is no whole number."""
-        where = self.json["placement"]
-        if where["nodes"] is None or where["ranks_per_node"] is None:
+        where = self.record.placement
+        if where.nodes is None or where.ranks_per_node is None:
             raise InputError(
                 f"The imported run '{self.path}' does not say on how many nodes it ran; import it again with --nodes."
             )
-        each = float(where["ranks_per_node"])
-        return int(where["nodes"]), int(each) if each.is_integer() else each  # type: ignore[return-value]
+        each = float(where.ranks_per_node)
+        return where.nodes, int(each) if each.is_integer() else each  # type: ignore[return-value]
 
     @property
     def imported(self) -> bool:
-        return bool(self.json.get("source") == "imported")
+        return self.record.source == "imported"
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Those of the workload; of an imported run that has phases with several transfer sizes also the phase's
         own."""
-        own = {"transfer_size": self.phases[0]["transfer_size"]} if self.phases[0].get("transfer_size") else {}
-        return own | dict(self.json["workload"]["parameters"])
+        own = {"transfer_size": self.phases[0].transfer_size} if self.phases[0].transfer_size else {}
+        return own | self.record.workload.parameters
 
     @property
     def waiting_factor(self) -> float:
@@ -190,17 +192,16 @@ class Run:
 
     @property
     def operations(self) -> list[str]:
-        return [tag for tag in self.phases[0]["latency"] if "." not in tag]
+        return self.phases[0].operation_names
 
     @property
     def rate(self) -> float:
         """Operations a second over all repeats of the phase; bytes a second where an imported run has that
         `rate_unit`."""
-        if not all(p.get("rate_unit") == BYTES for p in self.phases) and all(
-            p["operations"] is not None and p["seconds"] for p in self.phases
-        ):
-            return float(sum(p["operations"] for p in self.phases) / sum(p["seconds"] for p in self.phases))
-        rates = [rate for p in self.phases if (rate := rate_of(p)) is not None]
+        counted = [(p.operations, p.seconds) for p in self.phases if p.operations is not None and p.seconds]
+        if len(counted) == len(self.phases) and not all(p.rate_unit == BYTES for p in self.phases):
+            return sum(operations for operations, _ in counted) / sum(seconds for _, seconds in counted)
+        rates = [rate for p in self.phases if (rate := p.own_rate) is not None]
         if not rates:
             raise InputError(f"The imported run '{self.path}' has no rate of operations in the phase '{self.phase}'.")
         return float(sum(rates) / len(rates))
@@ -208,7 +209,7 @@ class Run:
     @property
     def errors(self) -> int:
         """Failed operations; those that a tool did not count are none."""
-        return sum(p["errors"] or 0 for p in self.phases)
+        return sum(p.errors or 0 for p in self.phases)
 
     def mean(self, tag: str) -> float:
         value = self.quantity(tag, "mean")
@@ -220,8 +221,10 @@ class Run:
         """ "q50", "q99", "max", "mean" ... of an operation over all repeats, in seconds: from the histogram, or for an
         imported run that has none from the summaries of its repeats; the maximum always from these (QUANTITIES). None
         when neither says it."""
-        if which == "max" and all(p["latency"].get(tag, {}).get("max") for p in self.phases):
-            return math.exp(sum(math.log(p["latency"][tag]["max"]) for p in self.phases) / len(self.phases))
+        known = [p.latencies(tag) for p in self.phases]
+        values = [value for one in known if (value := one.value(which)) is not None]
+        if which == "max" and len(values) == len(known) and all(values):
+            return math.exp(sum(map(math.log, values)) / len(values))
         if which != "mean" and f"{self.phase}.{tag}" in self._latencies:
             found = self.latencies(tag)
             return (
@@ -231,20 +234,18 @@ class Run:
                 if which in QUANTITIES
                 else found.quantile(float(f"0.{which[1:]}"))
             )
-        known = [p["latency"].get(tag, {}) for p in self.phases]
-        values = [k.get(which) for k in known]
-        if not values or any(v is None for v in values):
+        if len(values) < len(known):
             return None
         if which == "min":
-            return float(min(values))
+            return min(values)
         if which == "mean":
-            counts = [k["count"] or 1 for k in known]
-            return float(sum(n * v for n, v in zip(counts, values, strict=True)) / sum(counts))
+            counts = [one.count or 1 for one in known]
+            return sum(n * v for n, v in zip(counts, values, strict=True)) / sum(counts)
         return math.exp(sum(math.log(max(v, NS)) for v in values) / len(values))
 
     def count(self, tag: str) -> int:
         """Operations whose latencies are known, or that were counted."""
-        return sum(p["latency"].get(tag, {}).get("count") or 0 for p in self.phases)
+        return sum(p.latencies(tag).count or 0 for p in self.phases)
 
     def latencies(self, tag: str, phase: str | None = None) -> Latencies:
         """The pooled distribution of an operation ("create") or part ("create.open")."""
@@ -393,7 +394,7 @@ class Point:
 
 def is_table(run: Run) -> bool:
     """Whether the run is a line of a CSV table, which has the latencies of one operation at most."""
-    return bool((run.json.get("imported") or {}).get("format") == "table")
+    return run.record.imported is not None and run.record.imported.format == "table"
 
 
 def group(runs: list[Run]) -> list[Point]:
@@ -412,7 +413,7 @@ def group(runs: list[Run]) -> list[Point]:
             run.role != "fit",
         )
         points.setdefault(key, Point(role=run.role)).runs.append(run)
-    kinds = {run.json["workload"]["pattern"] for run in runs}
+    kinds = {run.record.workload.pattern for run in runs}
     if len(kinds) > 1:
         raise InputError(f"These runs mix the workloads {', '.join(sorted(kinds))}; calibrate each by itself.")
     systems = {system for run in runs if (system := _system(run))}
@@ -464,7 +465,7 @@ def as_setting(value: Any) -> str:
 
 def _system(run: Run) -> str:
     """The type of the file system or service, where the run says it."""
-    environment = run.json.get("environment") or {}
+    environment = run.record.environment or {}
     return str((environment.get("filesystem") or environment.get("service") or {}).get("type", ""))
 
 
@@ -511,11 +512,11 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
     by_run: list[dict[str, float]] = []
     found = run_directories(paths)
     for path, _, _ in found:
-        phases = Run.read(path)["phases"]
-        did = [p for p in phases if p["operations"] or p["rate"]]
+        _, run = Run.read(path)
+        did = [p for p in run.phases if p.operations or p.rate]
         by_run.append({})
-        for phase in did or phases:
-            by_run[-1][phase["name"]] = by_run[-1].get(phase["name"], 0) + (phase["operations"] or 1)
+        for phase in did or run.phases:
+            by_run[-1][phase.name] = by_run[-1].get(phase.name, 0) + (phase.operations or 1)
     common = [name for name in by_run[0] if all(name in one for one in by_run)]
     if not common and all(series is not None for _, _, series in found):
         common = list(dict.fromkeys(name for one in by_run for name in one))

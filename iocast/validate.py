@@ -121,7 +121,7 @@ def forecast_for(
     run = point.first
     nodes, ranks_per_node = run.placement
     settings = {k: v for k, v in _settings_of(platform, run).items() if k != "phases"}
-    pattern = run.json["workload"]["pattern"]
+    pattern = run.record.workload.pattern
     return predict(
         platform,
         pattern,

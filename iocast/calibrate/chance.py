@@ -41,7 +41,7 @@ def largest_misfit(
         for number, target in enumerate(beyond):
             run = target.point.first
             settings = whole_settings(run, remembers(document))
-            pattern = run.json["workload"]["pattern"]
+            pattern = run.record.workload.pattern
             for repeat in range(len(target.point.runs)):
                 own = seed + 1 + (draw * len(beyond) + number) * 100 + repeat
                 jobs.append((true, pattern, settings, *run.placement, own))

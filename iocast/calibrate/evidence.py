@@ -69,7 +69,7 @@ def _slower_than_alone(points: list[Point], which: tuple[str, ...]) -> bool:
 
 
 def _fills(run: Run) -> bool:
-    timeline = run.phases[0].get("timeline") or {}
+    timeline = run.phases[0].series
     return _stands_out({op: _slowing(line) for op, line in timeline.items() if isinstance(line, dict)}, WRITES)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import fdtrc, gammaincinv, stdtrit
 
+from iocast.records.run import Phase
 from iocast.run_directory import NS, Latencies, Point, Run
 from iocast.text import quantity
 
@@ -108,9 +109,7 @@ def drift(points: list[Point]) -> Finding | None:
     logs = []
     for point in points:
         visits = sorted(
-            (str(run.json.get("started")), run.rate)
-            for run in point.runs
-            if run.json.get("started") and not run.imported
+            (str(run.record.started), run.rate) for run in point.runs if run.record.started and not run.imported
         )
         if len(visits) > 1:
             logs.append(math.log(visits[-1][1] / visits[0][1]))
@@ -199,7 +198,7 @@ def lone_ranks(points: list[Point]) -> Finding | None:
             }
             tested.append((_chance_of_columns(rows), point, off))
         elif len(point.runs) == 1:
-            balance = [float(p["balance"]) for p in point.first.phases if p.get("balance") is not None]
+            balance = [p.balance for p in point.first.phases if p.balance is not None]
             once += [(float(np.mean(balance)), point)] if balance else []
     for chance, point, means in sorted(tested, key=lambda one: one[0]):
         name = max(means, key=lambda one: abs(means[one]))
@@ -234,7 +233,7 @@ def outside(points: list[Point]) -> Finding | None:
     share, worst = max(shares, key=lambda one: one[0], default=(0.0, points[0]))
     if share < MATTERS:
         return None
-    cpus = (worst.first.json.get("environment") or {}).get("cpus_per_node")
+    cpus = (worst.first.record.environment or {}).get("cpus_per_node")
     crowded = cpus and worst.first.placement[1] > cpus
     return Finding(
         "outside",
@@ -252,10 +251,10 @@ def ramps(points: list[Point]) -> Finding | None:
     losses = []
     for point in points:
         logs = [
-            math.log(_rate(p) / p["steady_state"]["rate"])
+            math.log(_rate(p) / p.steady_state.rate)
             for run in point.runs
             for p in run.phases
-            if p.get("steady_state") and _rate(p) > 0
+            if p.steady_state and _rate(p) > 0
         ]
         if logs:
             losses.append((float(np.mean(logs)), point))
@@ -263,8 +262,8 @@ def ramps(points: list[Point]) -> Finding | None:
     if loss > math.log(1 - MATTERS):
         return None
     phases = [p for run in worst.runs for p in run.phases]
-    balance = [p["balance"] for p in phases if p.get("balance") is not None]
-    begin = [p["steady_state"]["begin"] / p["seconds"] for p in phases if p.get("steady_state")]
+    balance = [p.balance for p in phases if p.balance is not None]
+    begin = [p.steady_state.begin / p.seconds for p in phases if p.steady_state and p.seconds]
     return Finding(
         "ramps",
         f"At {worst.name} the throughput of the whole phase is {_share(loss)} below that of its steady part: it starts "
@@ -282,8 +281,8 @@ def others(points: list[Point]) -> Finding | None:
         known = []
         for run in point.runs:
             for phase in run.phases:
-                lines = [line["count"] for line in (phase.get("timeline") or {}).values() if isinstance(line, dict)]
-                counts = np.array([sum(bins) for bins in zip_longest(*lines, fillvalue=0)])[
+                lines = [line["count"] for line in phase.series.values()]
+                counts = np.array([sum(n or 0.0 for n in bins) for bins in zip_longest(*lines, fillvalue=0)])[
                     1:-1
                 ]  # the first and the last are cut
                 together = (
@@ -336,7 +335,7 @@ def bands(points: list[Point]) -> list[Finding]:
 def clock(points: list[Point]) -> Finding | None:
     """A clock too coarse for what it measures."""
     for run in (run for point in points for run in point.runs):
-        resolution = (run.json.get("environment") or {}).get("clock_resolution_ns")
+        resolution = (run.record.environment or {}).get("clock_resolution_ns")
         medians = {op: m for op in run.operations if (m := run.quantity(op, "q50")) is not None}
         if resolution and medians and resolution * NS > MATTERS * min(medians.values()):
             op = min(medians, key=lambda name: medians[name])
@@ -402,8 +401,8 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
     return result
 
 
-def _rate(phase: dict[str, Any]) -> float:
-    return float(phase["rate"] or 0)
+def _rate(phase: Phase) -> float:
+    return phase.rate or 0.0
 
 
 def _rates_known(run: Run) -> bool:
@@ -416,7 +415,7 @@ def _share(log_ratio: float) -> str:
 
 def _times_of_lone_ranks(run: Run, count: int) -> dict[str, float] | None:
     """The mean logarithm of each rank's time over the run's phases, by its number."""
-    seconds = [phase.get("rank_seconds") for phase in run.phases]
+    seconds = [phase.rank_seconds for phase in run.phases]
     if any(not s or len(s) != count or min(s) <= 0 for s in seconds):
         return None
     means = np.log(np.asarray(seconds, dtype=float)).mean(axis=0)
@@ -425,8 +424,8 @@ def _times_of_lone_ranks(run: Run, count: int) -> dict[str, float] | None:
 
 def _times_by_node(run: Run) -> list[Any] | None:
     """Logarithms of the ranks' times by node; None without several nodes of several ranks each."""
-    count, per_node = run.json["placement"].get("nodes") or 1, run.json["placement"].get("ranks_per_node") or 1
-    seconds = [phase.get("rank_seconds") for phase in run.phases]
+    count, per_node = run.record.placement.nodes or 1, run.record.placement.ranks_per_node or 1
+    seconds = [phase.rank_seconds for phase in run.phases]
     if count < 2 or per_node < 2 or any(not s or len(s) != count * per_node or min(s) <= 0 for s in seconds):
         return None
     mean = np.log(np.asarray(seconds, dtype=float)).mean(axis=0).reshape(count, per_node)
@@ -434,7 +433,7 @@ def _times_by_node(run: Run) -> list[Any] | None:
 
 
 def _hosts(run: Run, count: int) -> list[str]:
-    named = [str(host) for host in (run.json.get("environment") or {}).get("hosts") or []]
+    named = [str(host) for host in (run.record.environment or {}).get("hosts") or []]
     return named if len(named) == count else [f"node {n}" for n in range(count)]
 
 
@@ -442,14 +441,14 @@ def _outside(run: Run) -> float | None:
     """Share of the ranks' time that was neither in an operation nor in a think time."""
     total = spent = 0.0
     for phase in run.phases:
-        seconds = phase.get("rank_seconds")
-        if not seconds or phase.get("responding_seconds") is None:
+        seconds = phase.rank_seconds
+        if not seconds or phase.responding_seconds is None:
             return None
-        thought = phase.get("think_actual_seconds")
+        thought = phase.think_actual_seconds
         if thought is None and _may_have_thought(run):
             return None
         total += float(np.sum(seconds))
-        spent += float(phase["responding_seconds"]) + float(thought or 0)
+        spent += phase.responding_seconds + (thought or 0.0)
     return max(0.0, 1 - spent / total) if total > 0 else None
 
 

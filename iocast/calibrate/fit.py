@@ -152,7 +152,7 @@ def calibrate(
 
 def shown_by(run: Run, recipe: Recipe) -> dict[str, Any]:
     """What a run's environment says of the platform, as the platform's values by path; it is not fitted then."""
-    environment = run.json.get("environment") or {}
+    environment = run.record.environment or {}
     known = {
         path: (fact, environment[fact]) for path, fact in recipe.measured.items() if environment.get(fact) is not None
     }
@@ -544,7 +544,7 @@ class _Search:
         jobs = [
             (
                 platform,
-                p.first.json["workload"]["pattern"],
+                p.first.record.workload.pattern,
                 whole_settings(p.first, remembers(document)),
                 *p.first.placement,
                 self.seed + 1,
@@ -736,7 +736,7 @@ def _fitted(
             # part beyond.
             "workload": max(search.points, key=lambda p: (p.ranks, -p.waiting_factor)).first.json["workload"],
             "phase": search.points[0].first.phase,
-            "environment": search.points[0].first.json.get("environment") or {},
+            "environment": search.points[0].first.record.environment or {},
             "points": [
                 _measured(point) | ({"switches": reported} if reported else {})
                 for point, reported in zip(search.points, switches(search.points), strict=True)
@@ -855,7 +855,7 @@ def _measured(point: Point) -> Document:
         "rate": point.value("rate"),
         "latency": latency,
     }
-    objects = [known for run in point.runs if (known := run.json.get("peak_objects")) is not None]
+    objects = [known for run in point.runs if (known := run.record.peak_objects) is not None]
     return measured | ({"peak_objects": max(objects)} if objects else {})
 
 

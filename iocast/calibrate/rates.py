@@ -235,7 +235,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
             "waiting_factors": sorted({point.waiting_factor for point in points}),
             "workload": points[0].first.json["workload"],
             "phase": points[0].first.phase,
-            "environment": points[0].first.json.get("environment") or {},
+            "environment": points[0].first.record.environment or {},
             "unit": unit,
             "points": [
                 {
@@ -373,7 +373,7 @@ def unit_of(points: Sequence[Point]) -> str:
     """OPERATIONS, or BYTES where the imported rates count bytes.
 
     @raises InputError when the points disagree"""
-    units = {str(phase.get("rate_unit", OPERATIONS)) for point in points for run in point.runs for phase in run.phases}
+    units = {phase.rate_unit or OPERATIONS for point in points for run in point.runs for phase in run.phases}
     if len(units) > 1:
         raise InputError(
             f"These rates have the units {' and '.join(sorted(units))} a second; calibrate each by itself."

@@ -124,7 +124,7 @@ def quantile_law(run: Run, tag: str) -> dict[str, Any] | None:
     }
     points = [(q, value) for name, q in answer.items() if (value := run.quantity(tag, name)) is not None]
     if points and points[-1][0] == 1:  # no operation took longer in any of its repeats
-        points[-1] = 1.0, max(float(phase["latency"].get(tag, {}).get("max") or points[-1][1]) for phase in run.phases)
+        points[-1] = 1.0, max(phase.latencies(tag).max or points[-1][1] for phase in run.phases)
     if len(points) < 3 or points[0][0] > 0 or points[-1][0] < 1:
         return None
     values = np.maximum.accumulate([max(value, NS) for _, value in points])
@@ -165,7 +165,7 @@ def single_rank_law(point: Point, tag: str, below: float = math.inf) -> dict[str
     measured. What took `below` seconds or longer is left out where the whole distribution is known."""
     run = point.first
     phase, _, rest = tag.partition(".")
-    if rest and phase in {p["name"] for p in run.json["phases"]}:
+    if rest and phase in {p.name for p in run.record.phases}:
         return empirical_law(_shorter(run.latencies(rest, phase), below)) if rest in run.tags(phase) else None
     if any(tag not in run.tags() for run in point.runs):
         return quantile_law(run, tag)
@@ -206,10 +206,8 @@ def find_stall(runs: list[Run]) -> Stall | None:
         if run.waiting_factor > 0:
             continue
         for phase in run.phases:
-            if not phase["slowest"]:
-                continue
-            slow = [s for s in phase["slowest"] if s["seconds"] > max(0.04, 20 * phase["latency"][s["op"]]["q50"])]
-            ends = sorted((s["start"] + s["seconds"], s["seconds"], s["op"]) for s in slow)
+            slow = [s for s in phase.slowest or [] if s.seconds > max(0.04, 20 * (phase.latencies(s.op).q50 or 0.0))]
+            ends = sorted((s.start + s.seconds, s.seconds, s.op) for s in slow)
             bursts: list[list[tuple[float, float, str]]] = []
             for one in ends:
                 if bursts and one[0] - bursts[-1][-1][0] < 0.25:
@@ -313,16 +311,12 @@ def _rate_within(run: Run) -> tuple[float, int] | None:
     states neither."""
     if not run.imported:
         return None
-    rates = [phase["rate"] for phase in run.phases if phase.get("rate")]
+    rates = [phase.rate for phase in run.phases if phase.rate]
     if len(rates) > 1:
         return float(np.var(np.log(rates), ddof=1)), len(rates) - 1
-    reported = run.phases[0].get("rate_over_repeats") or {}
-    if (
-        int(reported.get("repeats") or 0) > 1
-        and reported.get("standard_deviation") is not None
-        and reported.get("mean")
-    ):
-        return (float(reported["standard_deviation"]) / float(reported["mean"])) ** 2, int(reported["repeats"]) - 1
+    reported = run.phases[0].rate_over_repeats
+    if reported and (reported.repeats or 0) > 1 and reported.standard_deviation is not None and reported.mean:
+        return (reported.standard_deviation / reported.mean) ** 2, int(reported.repeats or 0) - 1
     return None
 
 
@@ -335,7 +329,7 @@ def observed_demands(points: list[Point]) -> dict[str, Any]:
         if point.waiting_factor > 0:
             continue
         for run in point.runs:
-            hosts = [str(host) for host in (run.json.get("environment") or {}).get("hosts") or []]
+            hosts = [str(host) for host in (run.record.environment or {}).get("hosts") or []]
             for name, known in bounds(run.path, run.phase).items():
                 if known["kind"] == "process":
                     continue  # a process may use all of a machine's cores: they are the resource

@@ -121,13 +121,13 @@ def for_the_search(run: Run) -> dict[str, str]:
     """The same for the search: not too many operations, and of short runs several, whose logarithms' mean is less
     random than one's."""
     settings = whole_settings(run)
-    operations = run.phases[0]["operations"]
+    operations = run.phases[0].operations
     if operations is None:
         raise InputError(
             f"The run '{run.path}' has no number of operations, which a fit to latencies needs; let the rates alone "
             "speak: --platform queue."
         )
-    if "repeats" in units_of(run.json["workload"]["pattern"]):
+    if "repeats" in units_of(run.record.workload.pattern):
         settings["repeats"] = str(min(MAX_REPEATS, max(1, ENOUGH_OPERATIONS // operations)))
     if operations <= MAX_OPERATIONS or "iterations" not in settings:
         return settings
@@ -162,7 +162,7 @@ class Target:
 
     def simulation(self, remembering: bool = False) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""
-        pattern = self.point.first.json["workload"]["pattern"]
+        pattern = self.point.first.record.workload.pattern
         return pattern, self.settings | only(self.point.first.phase, pattern, remembering), *self.point.first.placement
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from iocast.arrivals import is_open, number
 from iocast.errors import InputError
+from iocast.records.run import Phase
 from iocast.run_directory import Run
 from iocast.strict_yaml import allowed_sentence
 from iocast.study.levels import ANY, STATISTICS, Level
@@ -102,7 +102,7 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
     return Seen(
         rate=run.rate, response=response, service=service, busy=busy, kept_up=kept_up, values=values,
         met=kept_up and all(level.margin(values[level.text]) > 0 for level in levels),
-        seconds=sum(p["seconds"] for p in run.phases), few=tuple(few),
+        seconds=sum(p.seconds or 0.0 for p in run.phases), few=tuple(few),
         rates={op: run.rate * n / max(1, sum(counts)) for op, n in zip(operations, counts, strict=True)},
     )  # fmt: skip
 
@@ -111,10 +111,11 @@ def _weighted(values: list[float], counts: list[int]) -> float:
     return sum(v * n for v, n in zip(values, counts, strict=True)) / max(1, sum(counts))
 
 
-def _kept_up(phase: dict[str, Any], rate: float, ranks: int, service: float, poisson: bool) -> bool:
+def _kept_up(phase: Phase, rate: float, ranks: int, service: float, poisson: bool) -> bool:
     """n gaps of a Poisson process last n / rate, with a standard deviation of 1 / sqrt(n) of that; a rank that kept up
     has answered soon after the last."""
-    each = phase["operations"] / ranks
-    ends = phase.get("rank_seconds") or phase["rank_seconds_quantiles"]
+    operations = phase.operations or 0
+    each = operations / ranks
+    ends = phase.rank_seconds or phase.rank_seconds_quantiles or []
     longer = (sum(ends) / len(ends) - service) * rate / each
-    return bool(longer <= 1 + SLACK + (SIGMAS / math.sqrt(phase["operations"]) if poisson else 0.0))
+    return bool(longer <= 1 + SLACK + (SIGMAS / math.sqrt(operations) if poisson else 0.0))

@@ -45,6 +45,8 @@ def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
         if value is None and of.includes_none:
             return
         choices = [one for one in of.types if not isinstance(one, inspect.NoneType)]
+        if any(_is_allowed(value, _bare(one)) for one in choices):
+            return
         of = next((one for one in choices if isinstance(value, dict) == isinstance(_bare(one), _MAPS)), choices[0])
         if isinstance(of, inspect.Metadata):
             wanted, of = (of.extra_json_schema or {}).get("description", "") or wanted, of.type

@@ -19,7 +19,7 @@ Origin = Annotated[str, Meta(description="a word such as bench")]
 Name = Annotated[str, Meta(description="a name")]
 FileName = Annotated[str, Meta(pattern=PATTERN, description=f"a name, which has {ALLOWED}")]
 Whole = Annotated[int, Meta(ge=1, le=2**53 - 1, description="a number from 1 on")]
-Mean = Annotated[float, Meta(ge=1, le=2**53 - 1, description="a number from 1 on")]
+Mean = Whole | Annotated[float, Meta(ge=1, le=2**53 - 1, description="a number from 1 on")]
 
 
 class Workload(Struct, frozen=True):
@@ -55,6 +55,14 @@ class Summary(Struct, frozen=True):
     max: Amount | None = None
     beyond_a_day: Count | None = None
 
+    def value(self, name: str) -> float | None:
+        """The field of this name; None for a quantile that no tool prints."""
+        found: float | None = getattr(self, name, None)
+        return found
+
+
+NOTHING = Summary()
+
 
 class Slow(Struct, frozen=True):
     """One of the slowest operations; `start` since the start of the phase."""
@@ -77,6 +85,23 @@ class StationUse(Struct, frozen=True):
     lost: float | None = None
     replays: float | None = None
     operations: dict[str, dict[str, float | None]] = {}
+
+
+class SteadyState(Struct, frozen=True):
+    """The part of a phase between its ramps."""
+
+    begin: Amount
+    rate: Amount
+
+
+class OverRepeats(Struct, frozen=True):
+    """Rates of several repeats of which a tool prints only these."""
+
+    repeats: Amount | None = None
+    mean: Amount | None = None
+    min: Amount | None = None
+    max: Amount | None = None
+    standard_deviation: Amount | None = None
 
 
 Timeline = dict[str, Amount | dict[str, list[Amount | None]]]
@@ -111,10 +136,36 @@ class Phase(Struct, frozen=True):
     bytes: Amount | None = None
     bytes_per_second: Amount | None = None
     rate_unit: Literal["bytes"] | None = None
-    transfer_size: Amount | None = None
+    transfer_size: Count | Amount | None = None
     most_seconds: Amount | None = None
     cut_ranks: Count | None = None
     interrupted: bool | None = None
+    steady_state: SteadyState | None = None
+    rate_over_repeats: OverRepeats | None = None
+
+    @property
+    def own_rate(self) -> float | None:
+        """What the phase is judged by: bytes a second where its `rate_unit` is that, else operations a second."""
+        return self.bytes_per_second if self.rate_unit and self.bytes_per_second is not None else self.rate
+
+    def latencies(self, tag: str) -> Summary:
+        """Of an operation ("create") or a part ("create.open"); without any value where it has none."""
+        return self.latency.get(tag, NOTHING)
+
+    @property
+    def bin_seconds(self) -> float | None:
+        """Width of a bin of the time line."""
+        width = (self.timeline or {}).get("bin_seconds")
+        return width if isinstance(width, float) else None
+
+    @property
+    def series(self) -> dict[str, dict[str, list[float | None]]]:
+        """The time line by operation: `count`, `mean` and `max` of each bin."""
+        return {op: line for op, line in (self.timeline or {}).items() if isinstance(line, dict)}
+
+    @property
+    def operation_names(self) -> list[str]:
+        return [tag for tag in self.latency if "." not in tag]
 
 
 class Imported(Struct, frozen=True):
@@ -148,7 +199,7 @@ class Run(Struct, frozen=True):
     environment: dict[str, Any] | None = None
     imported: Imported | None = None
     brake: Brake | None = None
-    peak_objects: Amount | None = None
+    peak_objects: Count | Amount | None = None
 
 
 NUMBERS = ("waiting_factor", "think_time")

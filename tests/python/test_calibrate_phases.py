@@ -249,4 +249,4 @@ def test_a_mix_is_simulated_with_its_members(simulator: Path, tmp_path: Path, mo
     settings = whole_settings(run)
     assert members.items() <= settings.items()
     again = binaries.simulate("local", "mix", settings, 1, 3, 0)
-    assert [p["operations"] for p in again["phases"] if p["name"] == "benchmark"] == [run.phases[0]["operations"]]
+    assert [p["operations"] for p in again["phases"] if p["name"] == "benchmark"] == [run.phases[0].operations]

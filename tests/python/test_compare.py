@@ -18,6 +18,7 @@ from programs import REPOSITORY
 from scipy.stats import binom
 
 from iocast.compare import Side, Threshold, _choose, compare
+from iocast.records.run import Phase, Summary
 from iocast.errors import InputError
 from iocast.importers import import_files
 
@@ -243,14 +244,18 @@ def test_false_alarms_are_as_rare_as_stated_whatever_runs_differ_by(runs: int, r
             )
             quantities = ("mean", "q50", "q75", "q95", "q99")
             phases = [
-                {
-                    "rate": v[0],
-                    "latency": {"stat": {"count": 9} | dict(zip(quantities, v[1:], strict=True))},
-                    "seconds": None,
-                }
+                Phase(
+                    "benchmark",
+                    0,
+                    None,
+                    None,
+                    None,
+                    v[0],
+                    {"stat": Summary(count=9, **dict(zip(quantities, v[1:], strict=True)))},
+                )  # fmt: skip
                 for v in values.tolist()
             ]
-            made.append(SimpleNamespace(phases=phases, json={"source": "bench"}))
+            made.append(SimpleNamespace(phases=phases, record=SimpleNamespace(source="bench")))
         return Side(name, made)  # type: ignore[arg-type]
 
     for _ in range(tries):

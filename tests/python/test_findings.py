@@ -5,9 +5,11 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from subprocess import CompletedProcess
 
 import numpy as np
+from msgspec.structs import replace
 import pytest
 import sharpness
 import yaml
@@ -29,6 +31,7 @@ from iocast.calibrate.findings import (
     ramps,
 )
 from iocast.importers.record import Phase, Record, write_runs
+from iocast.records.run import SteadyState
 from iocast.run_directory import Point, Run, group
 
 SECONDS, MEAN = 2.0, 1e-3
@@ -71,16 +74,14 @@ def measured(
     record.parameters = {"waiting_factor": 0}
     write_runs([("", record)], out)
     run = Run(out)
-    run.json |= {
-        "source": "bench",
-        "started": started,
-        "environment": {"clock_resolution_ns": 1.0, "hosts": [f"n{k}" for k in range(record.nodes or 1)]},
-    }
-    for phase_json in run.phases:
-        phase_json["rank_seconds"] = ends
-        phase_json["responding_seconds"] = float(np.sum(seconds))
-        phase_json["think_actual_seconds"] = 0.0
+    environment = {"clock_resolution_ns": 1.0, "hosts": [f"n{k}" for k in range(record.nodes or 1)]}
+    run.record = replace(run.record, source="bench", started=started, environment=environment)
+    change_phases(run, rank_seconds=ends, responding_seconds=float(np.sum(seconds)), think_actual_seconds=0.0)
     return run
+
+
+def change_phases(run: Run, **changes: Any) -> None:
+    run.phases = [replace(phase, **changes) for phase in run.phases]
 
 
 def points(*runs: Run) -> list[Point]:
@@ -167,7 +168,7 @@ def test_what_nodes_differ_by_from_run_to_run_is_noise(from_run_to_run: float) -
 
 def test_time_between_operations_is_reported(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 2, np.random.default_rng(4), idle=0.3)
-    run.json["environment"]["cpus_per_node"] = 1
+    run.record.environment["cpus_per_node"] = 1
     found = outside(points(run))
     assert found is not None and "30 %" in found.text and "waiting for one of 1 processors" in found.text
 
@@ -186,7 +187,7 @@ def test_a_slow_rank_that_is_alone_on_its_node_is_reported_and_not_explained(tmp
     assert lone_ranks(points(*alike)) is None
     once = measured(tmp_path / "once", 4, generator, per_node=1)
     for balance, printed in ((0.45, True), (0.95, False)):
-        once.phases[0]["balance"] = balance
+        change_phases(once, balance=balance)
         assert (lone_ranks(points(once)) is not None) is printed
 
 
@@ -195,24 +196,19 @@ def test_think_times_that_nobody_recorded_are_not_idle_time(tmp_path: Path) -> N
     didn't does, and so does one of iocast."""
     run = measured(tmp_path / "1", 2, np.random.default_rng(4), idle=0.5)
     assert outside(points(run)) is not None
-    run.json["source"] = "imported"
-    for phase in run.phases:
-        phase["think_actual_seconds"] = None
+    run.record = replace(run.record, source="imported")
+    change_phases(run, think_actual_seconds=None)
     assert outside(points(run)) is not None, "waiting_factor is 0, it says"
     for parameters in ({}, {"waiting_factor": 1.0}, {"waiting_factor": 0, "think_time": 0.001}):
-        run.json["workload"]["parameters"] = parameters
+        run.record = replace(run.record, workload=replace(run.record.workload, parameters=parameters))
         assert outside([Point([run])]) is None, parameters
 
 
 def test_ramps_are_reported(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 2, np.random.default_rng(5))
-    for phase in run.phases:
-        phase["balance"] = 0.5
-        phase["steady_state"] = {
-            "begin": 0.2 * phase["seconds"],
-            "end": 0.5 * phase["seconds"],
-            "rate": 1.5 * phase["rate"],
-        }
+    (phase,) = run.phases
+    steady = SteadyState(begin=0.2 * phase.seconds, rate=1.5 * phase.rate)
+    change_phases(run, balance=0.5, steady_state=steady)
     found = ramps(points(run))
     assert (
         found is not None
@@ -239,7 +235,7 @@ def test_bands_of_latencies_have_their_middles_and_shares(tmp_path: Path) -> Non
 
 def test_a_coarse_clock_is_reported(tmp_path: Path) -> None:
     run = measured(tmp_path / "1", 1, np.random.default_rng(9))
-    run.json["environment"]["clock_resolution_ns"] = 1e6
+    run.record.environment["clock_resolution_ns"] = 1e6
     found = clock(points(run))
     assert found is not None and "create" in found.text
 

@@ -479,7 +479,7 @@ def test_the_largest_latency_is_one_quantity_for_all_who_tell_it(simulate: Calla
             )
             simulate("lustre", "--ppn", "4", *reported, "--out", place)
             made.append(Run(place))
-        logs = [math.log(phase["latency"]["stat"]["max"]) for run in made for phase in run.phases]
+        logs = [math.log(phase.latency["stat"].max) for run in made for phase in run.phases]
         point = Point(made)
         assert point.value("stat.max") == pytest.approx(
             math.exp(np.mean([math.log(pooled_quantity(run.json, "stat.max")) for run in made]))

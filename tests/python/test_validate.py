@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from iocast.calibrate import reading
@@ -18,6 +19,7 @@ from iocast.files import sha256
 from iocast.fitted import Fitted
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
+from iocast.records.run import Brake
 from iocast.run_directory import Point, Run
 from iocast.text import validation_text
 from iocast.validate import validate
@@ -93,7 +95,7 @@ def test_with_nothing_held_out_nothing_passes(judge: Any) -> None:
 def test_runs_that_a_limit_held_back_are_refused(tmp_path: Path) -> None:
     """Their rate is the limit's, whether a point has one of them or all."""
     runs = [run_of(tmp_path / f"n1-r{repeat}", 100.0) for repeat in (1, 2)]
-    runs[1].json["brake"] = {"max_rate": 200.0}
+    runs[1].record = msgspec.structs.replace(runs[1].record, brake=Brake(max_rate=200.0))
     with pytest.raises(InputError, match=r"n1-r2' was held back by --max-rate \(200/s\)"):
         validate(fitted_to(runs[0]), [Point(runs)])
 
@@ -191,8 +193,9 @@ def test_stated_repeats_are_the_noise_and_an_assumption_is_called_one(tmp_path: 
 
 def test_single_iterations_of_an_imported_run_are_its_noise(tmp_path: Path) -> None:
     run = run_of(tmp_path / "a", 100.0, phases=3)
-    for phase, rate in zip(run.phases, (98.0, 100.0, 102.0), strict=True):
-        phase["rate"] = rate
+    run.phases = [
+        msgspec.structs.replace(phase, rate=rate) for phase, rate in zip(run.phases, (98.0, 100.0, 102.0), strict=True)
+    ]
     assert reading.noise([Point([run])])["rate"] == pytest.approx(0.02, rel=0.01)
 
 

@@ -22,6 +22,7 @@ from scipy.special import stdtrit
 
 from iocast.calibrate import fit
 from iocast.compare import Side, _choose
+from iocast.records.run import Phase, Summary
 
 LEVEL, ALPHA = 0.9, 0.05
 NOISE = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max"), 0.03)
@@ -89,14 +90,18 @@ def false_alarms(runs: int, repeats: int, between: float, within: float, tries: 
             )
             quantities = ("mean", "q50", "q75", "q95", "q99")
             phases = [
-                {
-                    "rate": v[0],
-                    "latency": {"stat": {"count": 9} | dict(zip(quantities, v[1:], strict=True))},
-                    "seconds": None,
-                }
+                Phase(
+                    "benchmark",
+                    0,
+                    None,
+                    None,
+                    None,
+                    v[0],
+                    {"stat": Summary(count=9, **dict(zip(quantities, v[1:], strict=True)))},
+                )  # fmt: skip
                 for v in values.tolist()
             ]
-            made.append(SimpleNamespace(phases=phases, json={"source": "bench"}))
+            made.append(SimpleNamespace(phases=phases, record=SimpleNamespace(source="bench")))
         return Side(name, made)
 
     for _ in range(tries):
