@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import declared
 import msgspec
 import pytest
 from programs import REPOSITORY
@@ -102,4 +103,11 @@ def test_the_page_and_the_schema_have_each_declared_key() -> None:
         "the declaration changed; write the schema again: .venv/bin/python -c 'import json; from iocast.records.run "
         "import *; from iocast.records.declared import *; print(json.dumps(schema_of(Run), indent=1))' > "
         "docs/run.schema.json"
+    )
+
+
+def test_no_more_is_untyped_and_no_more_sentences_decide() -> None:
+    assert declared.share_of_any() <= declared.ANY, "give what is new a record, or its values a type"
+    assert len(found := declared.sentences_that_decide()) <= declared.SENTENCES, (
+        f"decide by a code, not by a sentence: {', '.join(found)}"
     )
