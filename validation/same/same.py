@@ -42,7 +42,7 @@ PATTERNS = (
     (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?( UTC)?", "TIME"),
     (r"iocast-scratch-[\w-]+", "SCRATCH"),
     (r"(?m)^ *\[\d+/\d+\].*\n", ""),  # a long step prints how far it is
-    (r"\b\d+(\.\d+)? (s|min) of (processor|wall) time", "SECONDS"),
+    (r"requests simulated in .*", "requests simulated"),
 )
 """Regular expressions that are masked in every text."""
 NUMBER = r"(?<![A-Za-z_])\d[\d.,]*(e[+-]?\d+)?( ?[numkMG]?(s|B|/s)\b)?"
