@@ -35,7 +35,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 MASKED = {
     *("ended", "made_at", "started", "wall_seconds", "requests_per_second", "peak_rss_bytes"),  # this machine, now
-    *("iocast", "program", "program_hash", "programs", "version", "versions"),
+    *("content_hash", "iocast", "program", "program_hash", "programs", "version", "versions"),
 }
 """Keys of JSON and YAML whose values are not compared."""
 PATTERNS = (
@@ -169,7 +169,7 @@ def differences(before: Path, after: Path, cases: dict[str, list[Command]], most
             yield from (f"{file}: written before only" for file in sorted(files[0] - files[1]))
             yield from (f"{file}: written after only" for file in sorted(files[1] - files[0]))
         for file in sorted(files[0] & files[1]):
-            if file.suffix == ".sqlite" or not (numbers or file.suffix in (".json", ".printed")):
+            if file.suffix in (".sqlite", ".jsonl") or not (numbers or file.suffix in (".json", ".printed")):
                 continue
             one, other = (lines_of(side / file, of, numbers) for side, of in zip((before, after), paths, strict=True))
             if one == other:
