@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from unittest.mock import ANY
 
+import msgspec
 import pytest
 import yaml
 from iocast import binaries
@@ -64,7 +65,8 @@ def test_accesses_are_fitted(tmp_path: Path, phase: str, laws: set[str]) -> None
     )
     runs = measured(truth, tmp_path, phase, {"objects": "1", "accesses": "2000", "blocks": "1", "access_size": "4KiB"})
     for run in runs:
-        run.json["environment"] = {"cpus_per_node": 2, "timeslice_seconds": 0.003}
+        environment = {"cpus_per_node": 2, "timeslice_seconds": 0.003}
+        run.record = msgspec.structs.replace(run.record, environment=environment)
     document = calibrate(group(runs), "local", 0, lambda *_: None)
     # What the runs' node tells of itself is not fitted.
     assert document["stations"]["cpu"] | {"servers": 2, "quantum": "0.003s"} == document["stations"]["cpu"]
