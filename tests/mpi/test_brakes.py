@@ -54,7 +54,7 @@ def test_rates_that_hardly_move_are_kept(bench: Path, mpi_environment: dict[str,
     )
     time.sleep(1)
     process.terminate()
-    answer = json.loads(process.communicate(timeout=60)[0])
+    answer = json.loads(process.communicate(timeout=120)[0])
     assert sum(phase["operations"] for phase in answer["phases"]) <= 1, answer
 
 
