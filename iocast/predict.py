@@ -19,7 +19,7 @@ import numpy as np
 import yaml
 from scipy.special import ndtri
 
-from iocast import analytic, arrivals, baselines, binaries, draws, growth, limits_of, rules
+from iocast import unmeasured, analytic, arrivals, baselines, binaries, draws, growth, limits_of, rules
 from iocast.accuracy import QUANTILES
 from iocast.calibrate.search import OVERLOADED, Simulations, only, remembers
 from iocast.errors import InputError, RunError
@@ -175,10 +175,13 @@ def predict(
         questions[name] = question
         missed = _missed(platform, question, samples["value"])
         doubt = _doubt(platform, question, samples["value"])
-        quantities = samples.get("quantities") or _intervals(platform.fitted, samples, missed, ranks, level, doubt)
+        shares = shown.pop("shares")
+        rests = unmeasured.unmeasured(platform, shares.share, question)
+        known = {} if rests else platform.fitted
+        quantities = samples.get("quantities") or _intervals(known, samples, missed, ranks, level, doubt)
         blend_sentence = bounded = None
         applied = None
-        if closed and not platform.rates_alone:
+        if closed and not rests and not platform.rates_alone:
             applied = rules.Rules.of(platform.fitted, question)
         if applied is not None and platform.edited:
             plain = predict(
@@ -200,7 +203,7 @@ def predict(
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not _is_part(key)}
         one["parts"] = {key: printed for key, printed in quantities.items() if _is_part(key)}
-        shares = shown.pop("shares")
+        one["rests_on"] = rests
         one["operations"] = _operations(shares, quantities["rate"])
         one["seconds"] = _phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
         one["repeats"] = shares.repeats
@@ -228,9 +231,13 @@ def predict(
         for a in platform.fitted.get("alternatives", [])
         if a["weight"] > 0.01
     ]
-    answer["parting"] = _parting(samples, platform.fitted)
+    rests = {op: paths for one in (answer, *answer["further_phases"]) for op, paths in one["rests_on"].items()}
+    answer["parting"] = [] if answer["rests_on"] else _parting(samples, platform.fitted)
+    if answer["rests_on"]:
+        answer["draws"] |= {"used": 0}
     unsettled = _falls_behind(requested.settings, ranks, [answer, *answer["further_phases"]])
     unsettled += answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
+    unsettled += [unmeasured.sentence(rests)] if rests else []
     unsettled += [_parted(one) for one in answer["parting"]]
     if answer["parting"]:
         from iocast.plan import Place, next_runs, telling  # which asks forecasts, too

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,30 @@ def test_a_study_is_as_sure_as_its_numbers(workload: str, known: bool, iocast: I
     assert ("how surely is not known" in headline and "nothing measured its demands." in headline) is not known
     assert ("calibrate with that" in done.stdout) is not known
     assert ("without having seen it" in done.stdout) is known
+
+
+def test_a_forecast_is_as_sure_as_its_numbers(iocast: Iocast, tmp_path: Path) -> None:
+    """The measured workload has intervals. Bulk data, which nothing measured, have none and the sentence, until all
+    numbers that it names are set."""
+
+    def forecast(*options: str) -> dict[str, Any]:
+        done = iocast("predict", TUTORIAL, "--nodes", "1", "--ppn", "4", "--json", *options)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    own = forecast("--set", "objects=20", "--set", "iterations=20")
+    assert (
+        not own["rests_on"]
+        and own["quantities"]["rate"]["low"]
+        and not any("family's own" in w for w in own["warnings"])
+    )
+    bulk = ("--workload", "ior-easy", "--phase", "write", "--set", "per_process=2MiB", "--set", "transfer_size=1MiB")
+    guess = forecast(*bulk)
+    assert guess["quantities"]["rate"]["value"] > 0 and guess["draws"]["used"] == 0
+    assert all(one["low"] is None for one in (guess["quantities"] | guess["parts"]).values())
+    (printed,) = [w for w in guess["warnings"] if "family's own" in w]
+    assert "demands.pwrite" in printed and "pwrite" in guess["rests_on"]
+    paths = {path for named in guess["rests_on"].values() for path in named}
+    edits = [f"--edit={path}={'1GB/s' if path.endswith('bandwidth') else '10us'}" for path in sorted(paths)]
+    assert not forecast(*bulk, *edits)["rests_on"]
