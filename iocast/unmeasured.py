@@ -10,6 +10,7 @@ from typing import Any
 from iocast.analytic.routes import FALLBACKS
 from iocast.content import whole
 from iocast.fitted import Fitted
+from iocast.measured import speaks_of
 from iocast.question import Question, Setting
 
 REST = (
@@ -24,9 +25,9 @@ def unmeasured(platform: Fitted, operations: Iterable[str], question: Question |
     """Of each of these operations that rests on numbers which nothing measured, their paths in the platform, such as
     `demands.ost_pwrite`; empty for a platform that was never calibrated, where that is so of all.
 
-    An operation that was measured rests on what was measured, but for the bandwidths that its bytes meet where the
-    question has larger objects than the measurements."""
-    if not platform.fitted or platform.rates_alone:
+    What the measurements speak of rests on them. In another workload an operation that was measured does, too, but for
+    the bandwidths that its bytes meet where the question has larger objects than the measurements."""
+    if not platform.fitted or platform.rates_alone or (question and speaks_of(platform.fitted, question)):
         return {}
     document = whole(platform.best())
     own = _own_paths(platform)

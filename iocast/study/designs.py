@@ -16,10 +16,11 @@ import numpy as np
 from iocast.content import content_hash, whole
 from iocast.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
 from iocast.fitted import Fitted
-from iocast.unmeasured import unmeasured
 from iocast.platform import Document, get_path, merge
+from iocast.question import Question
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
+from iocast.unmeasured import unmeasured
 
 HOURS_A_YEAR = 8766
 STRATA = 4
@@ -134,9 +135,9 @@ class Platform:
         """Its family, and the catalogue's measured systems of it but itself; none beside a calibrated platform."""
         return family_of(self._source), [] if self.fitted else others_of_family(self._source)
 
-    def unmeasured(self, operations: Iterable[str]) -> dict[str, list[str]]:
-        """Of operations the numbers that nothing measured (iocast/unmeasured.py)."""
-        return unmeasured(self._source, operations)
+    def unmeasured(self, operations: Iterable[str], question: Question) -> dict[str, list[str]]:
+        """Of a question's operations the numbers that nothing measured (iocast/unmeasured.py)."""
+        return unmeasured(self._source, operations, question)
 
     @cached_property
     def draws(self) -> list[tuple[Document, str]]:

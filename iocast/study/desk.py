@@ -240,9 +240,11 @@ class Desk:
     def unmeasured(self, platform: Platform, workload: str = "") -> dict[str, list[str]]:
         """By operation of the workload, or of all, the platform's numbers that nothing measured."""
         if (platform.reference, workload) not in self._unmeasured:
-            named = [workload] if workload else list(self.study.workloads)
-            operations = [op for name in named for op, count in self.profiles[name]["operations"].items() if count]
-            self._unmeasured[platform.reference, workload] = platform.unmeasured(operations)
+            found: dict[str, list[str]] = {}
+            for name in [workload] if workload else self.study.workloads:
+                operations = [op for op, count in self.profiles[name]["operations"].items() if count]
+                found |= platform.unmeasured(operations, self.question(name, self.study.largest))
+            self._unmeasured[platform.reference, workload] = found
         return self._unmeasured[platform.reference, workload]
 
     def _take_phases(self) -> None:

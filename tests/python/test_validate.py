@@ -20,6 +20,7 @@ from iocast.fitted import Fitted
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.records.run import Brake
+from iocast.question import Question
 from iocast.run_directory import Point, Run
 from iocast.text import validation_text
 from iocast.validate import validate
@@ -72,6 +73,11 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             "level": 0.9,
             "baselines": {"last value": {"rate": 50.0}},
             "distributions": {},
+            "question": Question.of(
+                {"pattern": "md-workbench", "parameters": {}},
+                {"ranks": 1, "nodes": 1, "ranks_per_node": 1},
+                "benchmark",
+            ).document(),
         }
         monkeypatch.setattr(judging, "forecast_for", lambda *_, **__: forecast)
         monkeypatch.setattr(judging, "_earlier", lambda *_: None, raising=False)
