@@ -20,6 +20,7 @@ struct CacheSums {
   uint64_t hits        = 0;
   uint64_t held        = 0; ///< bytes or objects at this moment; an estimate once `rate` is below 1
   double rate          = 1; ///< smallest share of the keys that an instance keeps track of
+  uint64_t guessed     = 0; ///< lookups of keys that are not kept track of
   uint64_t fetched     = 0; ///< bytes, ahead of readers
   uint64_t waited      = 0; ///< lookups that waited for such
   uint64_t unused      = 0; ///< bytes of them that went before anybody read them
@@ -254,9 +255,9 @@ static_assert(sizeof(Cache) <= 144); // one a node, perhaps
 
 /// All instances of a cache of the platform.
 struct Caches {
-  /// Of all instances of a name together, unless there are very many: 28 to 32 MiB. Who fetches ahead must know of all
-  /// pages.
-  static constexpr uint32_t most_entries = 1 << 20;
+  /// Of all instances of a name together, unless there are very many: 2 to 4 GiB, taken as entries come. Who fetches
+  /// ahead must know of all pages.
+  static constexpr uint32_t most_entries = 1 << 26;
 
   const CacheSpec* spec;
   std::vector<Cache> instances;

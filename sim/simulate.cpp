@@ -176,12 +176,19 @@ void note_bounds(Coverage& coverage, const Platform& platform, const std::vector
                       "them here, so that there were fewer call-backs than on the real system.",
                       forgotten, lock.name, ExtentLock::most_ranges));
     }
-  for (size_t which = 0; which < caches.size(); ++which)
+  for (size_t which = 0; which < caches.size(); ++which) {
+    coverage.add_bound(
+        "sampled-cache", platform.caches[which].name, caches[which].guessed,
+        fmt::format("{} look-ups in the cache '{}' hit as often as others of their kind did lately, which "
+                    "lags behind changes of the load: with more than {} entries in all instances, only "
+                    "a share of the keys, down to {:.3g}, is kept track of.",
+                    caches[which].guessed, platform.caches[which].name, Caches::most_entries, caches[which].rate));
     coverage.add_bound("interrupted-readers", platform.caches[which].name, caches[which].interrupted,
                        fmt::format("{} times the cache '{}' had forgotten a reader who read on, as there were more "
                                    "than it can tell apart: {} for each reader.",
                                    caches[which].interrupted, platform.caches[which].name,
                                    ReadAhead::streams_of_reader));
+  }
 }
 
 /// Links that share as ours do, for SimGrid's flows to be compared with them.

@@ -131,6 +131,7 @@ bool System::look_up(JobId id, const Step& step)
       recent.add(hit);
     else
       hit = uniform(id) < recent.share;
+    caches.sums.guessed += !known;
   }
   ++caches.sums.lookups;
   caches.sums.hits += hit;

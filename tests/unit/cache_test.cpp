@@ -135,6 +135,22 @@ TEST(Cache, WithTooManyEntriesItKnowsAShareOfTheKeysAndTheSameHits)
       }
 }
 
+TEST(Caches, OfManyInstancesForgetNothingThatFits)
+{
+  // 1.6 million entries; what one instance holds does not depend on how many there are.
+  for (const uint32_t count : {1U, 16384U}) {
+    CacheSpec spec;
+    spec.capacity = 100;
+    Caches caches(spec, count);
+    for (const bool again : {false, true})
+      for (uint32_t instance = 0; instance < count; ++instance)
+        for (uint64_t object = 0; object < 100; ++object)
+          ASSERT_EQ(caches.touch(instance, mix(object), object, 1), again) << instance << " of " << count;
+    EXPECT_EQ(caches.checked().rate, 1);
+    EXPECT_EQ(caches.checked().held % (100 * uint64_t{count}), 0U);
+  }
+}
+
 // ---- in whole systems
 // -------------------------------------------------------------------------------------------------
 
