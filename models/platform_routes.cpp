@@ -372,13 +372,18 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
   const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) {
     return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled;
   });
-  for (const auto& step : model.steps)
+  for (const auto& step : model.steps) {
+    if (step.kind == Step::Kind::end_part) { // a directory has a name, as a file that is opened, and no content
+      add_marker(route, Step::Kind::end);
+      return;
+    }
     if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush &&
-        step.kind != Step::Kind::take && step.kind != Step::Kind::end_part &&
+        step.kind != Step::Kind::take &&
         !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
       route.steps.push_back(step);
     else if (jumps) // to the next step, so that others lead where they did
       add_marker(route, Step::Kind::jump);
+  }
 }
 
 } // namespace iocast
