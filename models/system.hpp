@@ -222,6 +222,7 @@ private:
   /// A moment of a visit that nobody waits for may lie in the phase before; what was before this phase is not this
   /// one's.
   double in_phase(const Job& job, double moment) const { return job.beside ? std::max(moment, phase_start_) : moment; }
+  void book(JobId id, double VisitSums::*part);
   void visit_at_once(JobId id, Station& station, double begin, double work);
   void visit_ahead(Station& station, double begin, double work);
   void stall_over(JobId id);

@@ -99,8 +99,7 @@ void System::handle(const Calendar::Event& event)
 /// Apart from handle(), which every event passes.
 [[gnu::noinline]] void System::stall_over(JobId id)
 {
-  sums_of(id).stall += now_ - in_phase(jobs_[id], jobs_[id].since);
-  jobs_[id].since = now_;
+  book(id, &VisitSums::stall);
   if (const double end = end_of_stall(jobs_[id], step_of(id).target); end > now_) // another one has begun meanwhile
     await(end, EventKind::stall_over, id);
   else if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)

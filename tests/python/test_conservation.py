@@ -282,6 +282,28 @@ def test_time_and_bytes_add_up_on_platforms_at_random(simulator, tmp_path, first
         check(run(simulator, tmp_path / "platform.yaml", seed), seed)
 
 
+CROWDED = """\
+schema_version: 1
+stations: {dev: {servers: 1, crowding: 0.2}}
+background: {o: {station: dev, share: 0.5, demand: {law: exponential, mean: 5ms}}}
+operations:
+  mkdir: []
+  rmdir: []
+  unlink: []
+  create: {}
+  stat: [{station: dev, demand: 1ms}]
+  read: {open: [{station: dev, demand: 1ms}]}
+"""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_visits_of_others_that_outlast_a_phase_have_no_negative_times(simulate, tmp_path, seed):
+    file = tmp_path / "crowded.yaml"
+    file.write_text(CROWDED)
+    settings = "--workload md-workbench --set datasets=1 --set objects=4 --set iterations=2 --set repeats=8".split()
+    check(simulate(file, *settings, "--nodes", "4", "--seed", str(seed)), seed)
+
+
 def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp_path):
     """Machine repair: N clients that think for Z at a server of mean S; by the response time law X = N / (R + Z),
     utilisation X S, and X R requests are there."""
