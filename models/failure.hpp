@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-#include "models/law.hpp"
 #include "models/platform.hpp"
+#include "models/stall.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -27,16 +26,20 @@ public:
            : every_ > 0 ? at_ + static_cast<double>(times_) * every_
                         : std::numeric_limits<double>::infinity();
   }
-  /// The next failure happens: its length.
+  /// The next failure happens: how long the instance is away. A failure that outlasts the interval delays the next,
+  /// which follows at once, so that length / every of all time is lost whatever sigma is.
   double happen()
   {
-    const auto words = random_words(seed_, Stream::failure, number_, times_++);
-    const double length =
-        sigma_ > 0 ? length_ * std::exp(sigma_ * normal_quantile(to_uniform(words[0])) - sigma_ * sigma_ / 2) : length_;
-    return every_ > 0 ? std::min(length, every_) : length; // it is back before it fails again
+    const double begin = next();
+    double length      = draw();
+    while (every_ > 0 && next() <= begin + length)
+      length += draw();
+    return length;
   }
 
 private:
+  double draw() { return absence_length(length_, sigma_, random_words(seed_, Stream::failure, number_, times_++)); }
+
   double at_;
   double every_;
   double length_;
@@ -74,7 +77,7 @@ public:
   }
 
   /// When a request for `home` that the instance `lost_by` loses now is sent again: as soon as its client has noticed
-  /// and an instance /// serves. By then that one may be away too, and it is lost once more.
+  /// and an instance serves. By then that one may be away too, and it is lost once more.
   double sent_again_at(uint32_t home, uint32_t lost_by, double now) const
   {
     const Outage& outage = of_[home];
@@ -101,6 +104,10 @@ struct Exposed {
   uint32_t kind = 0;  ///< of that event
   uint32_t home = 0;  ///< the instance that it asks, whoever serves it
   double work   = 0;  ///< what it asks for, however many ask at the same time
+  uint32_t lost = 0;  ///< times that this visit was
+
+  /// A visit that is lost more often never ends: it begins anew with the same service each time.
+  static constexpr uint32_t most_lost = 1000;
 
   /// False for an event of a service that was lost since.
   bool takes(double time, uint32_t event_kind)

@@ -4,20 +4,30 @@
 #include "models/platform.hpp"
 #include "workload/random.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 namespace iocast {
 
-/// When a stall's windows lie: one in every period, from the period's (randomly shifted) start on, each with its own
-/// length.
+/// How long an absence lasts: lognormal about its mean `length`; `sigma` is the standard deviation of its logarithm.
+inline double absence_length(double length, double sigma, const std::array<uint32_t, 4>& words)
+{
+  return sigma > 0 ? length * std::exp(sigma * normal_quantile(to_uniform(words[0])) - sigma * sigma / 2) : length;
+}
+
+/// When a stall's windows lie: one begins in every period, at the period's (randomly shifted) start, each with its own
+/// length. One that outlasts its period delays the next, so that the share of time stalled is length / every whatever
+/// sigma is.
 class StallClock {
 public:
   StallClock(const StallSpec& spec, uint64_t seed, uint32_t number)
       : every_(spec.every)
+      , length_(spec.length)
+      , sigma_(spec.sigma)
       , seed_(seed)
       , number_(number)
-      , sigma_(spec.sigma)
-      , median_(spec.length * std::exp(-spec.sigma * spec.sigma / 2))
       , shift_(to_uniform(random_words(seed, Stream::stall, number, 0)[0]) * spec.every)
   {
   }
@@ -25,27 +35,32 @@ public:
   /// The end of the window that `now` lies in, or `now` itself outside of all windows.
   double end_of_window(double now)
   {
-    const double place = (now + shift_) / every_;
-    const double k     = std::floor(place);
-    if (k != window_) {
-      const auto words = random_words(seed_, Stream::stall, number_, static_cast<uint64_t>(k) + 1);
-      // A window can't outlive its period.
-      const double length = std::min(median_ * std::exp(sigma_ * normal_quantile(to_uniform(words[0]))), every_);
-      window_             = k;
-      window_end_         = k * every_ - shift_ + length;
+    if (now < begin_) {
+      begin_ = end_ = start_of_all;
+      windows_      = 0;
     }
-    return std::max(now, window_end_);
+    for (double next = start_of_next(); next <= std::max(now, end_); next = start_of_next()) {
+      if (next > end_)
+        begin_ = end_ = next;
+      end_ += absence_length(length_, sigma_, random_words(seed_, Stream::stall, number_, ++windows_));
+    }
+    return std::max(now, end_);
   }
 
 private:
+  static constexpr double start_of_all = -std::numeric_limits<double>::infinity();
+
+  double start_of_next() const { return static_cast<double>(windows_) * every_ - shift_; }
+
   double every_;
+  double length_;
+  double sigma_;
   uint64_t seed_;
   uint32_t number_;
-  double sigma_;
-  double median_;
   double shift_;
-  double window_     = -1;
-  double window_end_ = 0;
+  uint64_t windows_ = 0;            ///< begun so far
+  double begin_     = start_of_all; ///< of the latest, with those that it delays
+  double end_       = start_of_all;
 };
 
 } // namespace iocast

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/calendar.hpp"
+#include "models/failure.hpp"
 #include "models/law.hpp"
 #include "models/limit.hpp"
 #include "models/lock.hpp"
 #include "models/stall.hpp"
 #include "models/station.hpp"
+#include "tests/unit/sharpness.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <fmt/format.h>
 #include <functional>
 #include <gtest/gtest.h>
 #include <map>
@@ -258,17 +262,72 @@ TEST(SharedServers, ProcessorSharingByHand)
   EXPECT_TRUE(servers.empty());
 }
 
-TEST(Stall, WindowsHaveTheirPeriodAndLength)
+/// The mean of share(seed) over 200 seeds is as expected, within its standard error.
+template <class Share> void expect_share(double expected, double sigma, Share share)
+{
+  constexpr int seeds = 200;
+  double sum = 0, squares = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const double one = share(static_cast<uint64_t>(seed));
+    sum += one;
+    squares += one * one;
+  }
+  const double mean  = sum / seeds;
+  const double error = std::sqrt(std::max(0.0, squares / seeds - mean * mean) / (seeds - 1));
+  expect_within(fmt::format("share lost with sigma {}", sigma), mean, expected, 4, error, 1e-9);
+}
+
+TEST(Stall, TakesItsShareOfTheTime)
+{
+  constexpr int periods = 1000;
+  for (const double share : {0.05, 0.24, 0.5})
+    for (const double sigma : {0.0, 0.3, 0.6, 1.0, 1.5})
+      expect_share(share, sigma, [&](uint64_t seed) {
+        StallSpec spec;
+        spec.every  = 5;
+        spec.length = share * spec.every;
+        spec.sigma  = sigma;
+        StallClock clock(spec, seed, 0);
+        int stalled = 0;
+        for (int i = 0; i < 2 * periods; ++i) { // at a random moment in each half of a period
+          const auto words = random_words(seed, Stream::service, 0, static_cast<uint64_t>(i));
+          const double now = (i + to_uniform(words[0])) * spec.every / 2;
+          stalled += clock.end_of_window(now) > now;
+        }
+        return stalled / (2.0 * periods);
+      });
+}
+
+TEST(Stall, AnswersAboutEarlierMomentsAlike)
 {
   StallSpec spec;
   spec.every  = 5;
-  spec.length = 0.25;
-  StallClock clock(spec, 3, 0);
-  double stalled        = 0;
-  constexpr double step = 1e-3;
-  for (double now = 0; now < 500; now += step)
-    stalled += clock.end_of_window(now) > now ? step : 0;
-  EXPECT_NEAR(stalled / 500, 0.05, 1e-3);
+  spec.length = 3;
+  spec.sigma  = 1.5;
+  StallClock forward(spec, 3, 0), back(spec, 3, 0);
+  std::vector<double> ends;
+  for (int i = 0; i < 2000; ++i)
+    ends.push_back(forward.end_of_window(0.1 * i));
+  for (int i = 2000; i-- > 0;)
+    EXPECT_EQ(back.end_of_window(0.1 * i), ends[static_cast<size_t>(i)]);
+}
+
+TEST(Failure, TakesItsShareOfTheTime)
+{
+  for (const double sigma : {0.0, 0.6, 1.5})
+    expect_share(0.5, sigma, [&](uint64_t seed) {
+      FailureClock clock({"f", 0, 0, 0, 100, 50, sigma, {}, 0, 0}, seed, 0);
+      double away = 0;
+      double end  = 0;
+      while (end < 1e5) {
+        const double begin = clock.next();
+        EXPECT_GE(begin, end); // it is back before it fails again
+        const double length = clock.happen();
+        end                 = begin + length;
+        away += std::min(length, 1e5 - begin);
+      }
+      return away / 1e5;
+    });
 }
 
 } // namespace

@@ -169,8 +169,8 @@ APART = (
     "for the server's threads."
 )
 ONE_PERIOD = (
-    "A simulated stall ends within its period of 5 s, and whoever waits goes on then; measured stragglers outlast "
-    "several."
+    "Few simulated stalls outlast their period of 5 s, and whoever waits goes on after one; measured stragglers "
+    "outlast several periods."
 )
 ALIKE = (
     "Here creates and deletes wait in their node, of which 2.7 lets two go, and ranks advance evenly; measured "
