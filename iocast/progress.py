@@ -46,8 +46,9 @@ SIMULATING_EVERY = 30.0
 _open_steps: list[Steps] = []
 
 
-def simulating(share: float, seconds_left: float) -> None:
-    """What a simulation that somebody waits for in this process says of itself: its finished share, 0 to 1."""
+def simulating(share: float, seconds_left: float | None) -> None:
+    """What a simulation that somebody waits for in this process says of itself: its finished share, 0 to 1, and how
+    long it will take; None while the share stands still, which says nothing of an end."""
     if _open_steps:
         _open_steps[-1].within(share, seconds_left)
 
@@ -112,7 +113,7 @@ class Steps:
         else:
             self._progress.update(self._task, description=what, total=total, completed=done, done=done)
 
-    def within(self, share: float, seconds_left: float) -> None:
+    def within(self, share: float, seconds_left: float | None) -> None:
         """The finished share of the simulation that the present step waits for: moves the bar on a terminal; elsewhere
         a line now and then."""
         if self._step is None:
@@ -122,8 +123,9 @@ class Steps:
             self._progress.update(self._task, completed=min(done + share, total))
         elif not self._live and now - self._within >= SIMULATING_EVERY:
             self._within = now
-            how_far = f"{100 * share:.0f} % of this simulation, {seconds_left:.0f} s left"
-            if seconds_left < SIMULATING_EVERY * (1 - share):  # one of many short ones
+            left = "which stands still" if seconds_left is None else f"{seconds_left:.0f} s left"
+            how_far = f"{100 * share:.0f} % of this simulation, {left}"
+            if seconds_left is not None and seconds_left < SIMULATING_EVERY * (1 - share):  # one of many short ones
                 how_far = f"for {now - self._stepped:.0f} s now"
             stderr.print(f"  [{done}/{total}] {what}: {how_far}", markup=False, soft_wrap=True)
 

@@ -112,6 +112,7 @@ private:
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
   void read_stalls();
   void read_failures();
+  void refuse_endless_failures() const;
   static uint32_t read_instance(const YamlNode& yaml, const StationSpec& station);
   void read_background();
   /// Each instance of a station, or a node (the default) or the system, has one of these.

@@ -41,6 +41,7 @@ void PlatformReader::read()
   read_buffers();
   read_pools();
   read_operations();
+  refuse_endless_failures();
   check_all_used();
 }
 
@@ -417,6 +418,29 @@ void PlatformReader::read_failures()
     failure.timeout = yaml.quantity_or("timeout", Unit::seconds, 0, 0, longest_seconds);
     yaml.finish();
     platform_.failures.push_back(failure);
+  }
+}
+
+/// A lost request begins anew with the same service, so one that takes longer than the station is up never ends.
+void PlatformReader::refuse_endless_failures() const
+{
+  for (size_t i = 0; i < platform_.failures.size(); ++i) {
+    const auto& failure = platform_.failures[i];
+    const auto& station = platform_.stations[failure.station];
+    if (failure.every <= 0 || failure.to || !station.speeds.empty())
+      continue;
+    const double up = failure.every - (failure.sigma > 0 ? 0 : failure.length);
+    for (const auto& route : platform_.routes)
+      for (const auto& step : route.steps) {
+        if (step.kind != Step::Kind::visit || step.target != failure.station || step.times != Times::once)
+          continue;
+        const double shortest = step.law->quantile(1e-9) / station.rating;
+        if (shortest > up)
+          yaml_["failures"][failure.name]["every"].fail(
+              fmt::format("a visit to '{}' takes {:.4g} s and more, and the station is up for {:.4g} s between two "
+                          "failures, so that it would never end",
+                          station.name, shortest, up));
+      }
   }
 }
 

@@ -38,16 +38,20 @@ void SimulationProgress::update(uint64_t requests, double simulated_seconds)
   next_                = now + interval();
   const double elapsed = std::chrono::duration<double>(now - started_).count();
   const double share   = total_ ? std::min(1.0, static_cast<double>(requests) / static_cast<double>(total_)) : 1;
-  const double left    = share > 0 ? elapsed * (1 - share) / share : 0;
+  const bool moves     = share > last_share_;
+  const double left    = moves ? elapsed * (1 - share) / share : 0;
+  last_share_          = share;
   if (for_a_program >= 0) {
-    const auto line = fmt::format("{{\"share\": {:.4f}, \"seconds_left\": {:.1f}}}\n", share, left);
+    // While the share stands still nothing says when it ends.
+    const auto line = fmt::format("{{\"share\": {:.4f}, \"seconds_left\": {}}}\n", share,
+                                  moves ? fmt::format("{:.1f}", left) : "null");
     // In one piece; a program that is gone has ended this one too.
     [[maybe_unused]] const auto written = write(for_a_program, line.data(), line.size());
     return;
   }
-  fmt::print(stderr, "{}simulating: {:5.1f} %  {:.2f} M requests/s  simulated {:.1f} s  {:.0f} s left{}",
-             terminal_ ? "\r" : "", 100 * share, static_cast<double>(requests) / elapsed * 1e-6, simulated_seconds,
-             left, terminal_ ? "\033[K" : "\n");
+  fmt::print(stderr, "{}simulating: {:5.1f} %  {:.2f} M requests/s  simulated {:.1f} s  {}{}", terminal_ ? "\r" : "",
+             100 * share, static_cast<double>(requests) / elapsed * 1e-6, simulated_seconds,
+             moves ? fmt::format("{:.0f} s left", left) : "stands still", terminal_ ? "\033[K" : "\n");
   std::fflush(stderr);
   shown_ = true;
 }

@@ -25,6 +25,7 @@ private:
   uint64_t total_ = 0;
   bool terminal_;
   bool shown_                = false;
+  double last_share_         = 0; ///< at the update before
   Clock::time_point started_ = Clock::now();
   Clock::time_point next_;
 };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Failures: a server stops, and its requests are lost and sent again.
+#include "input/error.hpp"
 #include "models/system.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 namespace iocast {
@@ -55,15 +57,21 @@ void System::lose(JobId id, uint32_t lost_by)
   exposed_[id].due   = -1;
   const double again = stations_[step_of(id).target].outages.sent_again_at(exposed_[id].home, lost_by, now_);
   ++sums_of(id).replays;
+  if (++exposed_[id].lost > Exposed::most_lost) {
+    const auto& station = platform_.stations[step_of(id).target];
+    throw RunError(fmt::format("A request of {:.4g} s to the station '{}' of '{}' was lost {} times and would never be "
+                               "served: the station fails more often than that. Lengthen 'every' of its failures, or "
+                               "shorten its service.",
+                               exposed_[id].work, station.name, platform_.file, Exposed::most_lost));
+  }
   push(again, EventKind::failure, static_cast<uint32_t>(failures_.size()) + id);
 }
 
 void System::ask_again(JobId id)
 {
   const Step& step = step_of(id);
-  sums_of(id).lost += now_ - in_phase(jobs_[id], jobs_[id].since);
-  jobs_[id].since = now_;
-  jobs_[id].work  = exposed_[id].work;
+  book(id, &VisitSums::lost);
+  jobs_[id].work = exposed_[id].work;
   if (find_server(id, step))
     enter(id, step);
 }

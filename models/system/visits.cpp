@@ -48,6 +48,7 @@ void System::arrive(JobId id, const Step& step, double work)
   if (station.outages.any()) [[unlikely]] {
     exposed_[id].home = job.instance;
     exposed_[id].work = work;
+    exposed_[id].lost = 0;
     if (!find_server(id, step))
       return;
   }

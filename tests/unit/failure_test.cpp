@@ -257,6 +257,19 @@ TEST(JobQueue, LetsOneGoFromAnywhere)
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(Failure, RequestThatIsAlwaysLostEndsTheRun)
+{
+  const std::string longer = "operations:\n"
+                             "  stat: [{station: s, demand: {law: exponential, mean: 10s}}]\n"
+                             "  read: {open: [], read: [], close: []}\n";
+  try {
+    run(with("servers: 1", "f: {station: s, at: 1ms, length: 1ms, every: 60ms}", longer), 1, 1);
+    ADD_FAILURE() << "it ended";
+  } catch (const RunError& error) {
+    EXPECT_NE(std::string(error.what()).find("lost 1000 times"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Failure, IsRefusedWhereItMakesNoSense)
 {
   const auto refused = [](const std::string& stations, const std::string& failures, const std::string& words) {
@@ -286,6 +299,7 @@ TEST(Failure, IsRefusedWhereItMakesNoSense)
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, tiemout: 1s}", "Did you mean 'timeout'");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s}, g: {station: s, instance: 1, at: 5s, length: 1s}",
           "fails in 'f' already");
+  refused("servers: 1", "f: {station: s, at: 1s, length: 500us, every: 1ms}", "is up for 0.0005 s");
   refused("discipline: timeslice", "f: {station: s, at: 1s, length: 1s}", "slices time");
   refused("per: node", "f: {station: s, at: 1s, length: 1s}", "client nodes");
 }
