@@ -5,7 +5,6 @@ at the ends."""
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from scipy.stats import binom
 from iocast.knee import judge
 from iocast.knee.search import Ask, Done, Limits, Observation, believe, decide, fresh_runs, rounded, unfinished
 from iocast.knee.words import knee_text
+from iocast.records.run import Phase
 
 FALSE_ALARM = 1e-6
 SEARCHES = 60
@@ -162,8 +162,8 @@ def test_the_greatest_power_of_a_queue(tmp_path: Path) -> None:
 def test_falling_behind_is_seen() -> None:
     """A rank's 400 arrivals at 100/s last 4 s with a standard deviation of 5 %; those of 4 ranks together of 2.5 %."""
 
-    def phase(longer: float) -> dict[str, Any]:
-        return {"operations": 1600, "rank_seconds": [4 * longer] * 4}
+    def phase(longer: float) -> Phase:
+        return Phase("p", 1, 4.0, 1600, 0, 400.0, {}, rank_seconds=[4 * longer] * 4)
 
     assert judge._kept_up(phase(1.0), 100, 4, 0.001, True) and judge._kept_up(phase(1.09), 100, 4, 0.001, True)
     assert not judge._kept_up(phase(1.2), 100, 4, 0.001, True)

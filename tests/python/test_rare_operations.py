@@ -121,7 +121,7 @@ def test_a_fit_takes_no_evidence_from_an_operation_that_a_simulation_lacks(run: 
 
 def test_errors_of_an_operation_that_a_simulation_lacks_have_a_note(run: Any, point: Point) -> None:
     op = point.first.operations[0]
-    search: Any = SimpleNamespace(seed=0)
+    search: Any = SimpleNamespace(seed=0, simulated=lambda *of: fit._Search.simulated(search, *of))
 
     def rows(simulated: Any) -> list[dict[str, Any]]:
         return fit._Search.rows(search, Fake(simulated), {}, [point])  # type: ignore[arg-type]
