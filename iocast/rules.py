@@ -88,11 +88,13 @@ def changes_of(quantities: Quantities) -> dict[str, float]:
 
 
 def changed(quantities: Quantities, changes: Mapping[str, float]) -> Quantities:
-    """The quantities of an edited system."""
-    return {
-        name: one | times(one, changes[name]) | {"calibrated": one["value"]} if name in changes else one
-        for name, one in quantities.items()
-    }
+    """The quantities of an edited system. Each has a factor of its own, which may not turn quantiles around."""
+    return rising(
+        {
+            name: one | (times(one, changes[name]) | {"calibrated": one["value"]} if name in changes else {})
+            for name, one in quantities.items()
+        }
+    )
 
 
 def times(one: Mapping[str, Any], factor: float) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def rising(quantities: dict[str, Any]) -> dict[str, Any]:
         steps = [quantities[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(steps):
             for end in ("value", "low", "high"):
-                if lower[end] is not None:
+                if lower[end] is not None and higher[end] is not None:
                     higher[end] = max(higher[end], lower[end])
     return quantities
 

@@ -17,7 +17,7 @@ from iocast import blend
 from iocast.baselines import Point, _throughput
 from iocast.blend import CALIBRATED, HALF, LAST, POPULATION, QUEUE, Backtest, Question
 from iocast.calibrate.reading import NOISE_KINDS
-from iocast.rules import Rules
+from iocast.rules import Rules, changed
 
 QUIET = dict.fromkeys(NOISE_KINDS, 0.01)
 
@@ -237,3 +237,20 @@ def test_rules_are_silent_where_they_know_nothing() -> None:
     without = [(point, 0) for point, _ in (queue(n) for n in (1, 2, 4))]
     assert set(blend.candidates(without, Question(16, 0))) == {QUEUE, LAST, HALF}
     assert POPULATION in blend.candidates([queue(n) for n in (1, 2, 4)], Question(16, 16))
+
+
+def test_factors_of_an_edited_system_turn_no_quantiles_around() -> None:
+    """Each quantile has a factor of its own; whatever they are, values and ends of intervals rise."""
+    generator = np.random.default_rng(3)
+    names = [f"create.{q}" for q in ("q50", "q75", "q95", "q99", "max")]
+    for _ in range(200):
+        middle = np.sort(generator.lognormal(0, 1, 5))
+        low, high = middle * np.exp(-generator.uniform(0, 1)), middle * np.exp(generator.uniform(0, 1))
+        quantities = {
+            name: {"value": v, "low": a, "high": b} for name, v, a, b in zip(names, middle, low, high, strict=True)
+        }
+        found = changed(quantities, dict(zip(names[:-1], generator.lognormal(0, 1, 4), strict=True)))
+        for end in ("value", "low", "high"):
+            row = [found[name][end] for name in names]
+            assert row == sorted(row), end
+        assert [one["value"] for one in quantities.values()] == list(middle), "what is given stays"
