@@ -47,11 +47,13 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
     }
     const double servers = static_cast<double>(spec.servers) * (spec.per == Per::node ? placement.nodes() : spec.count);
     const auto& times    = phase.times[i];
-    const double duration = (times.others > 0 ? phase.closed : phase.end) - phase.start;
-    json[spec.name]       = {{"utilisation", duration > 0 ? times.busy / (servers * duration) : 0},
-                             {"requests", duration > 0 ? times.present / duration : 0},
-                             {"visits", visits},
-                             {"operations", operations}};
+    // Servers go on for a moment after the last answer, as a core does on which a rank falls asleep.
+    const bool until_closed = times.others > 0 || times.busy > servers * (phase.end - phase.start);
+    const double duration   = (until_closed ? phase.closed : phase.end) - phase.start;
+    json[spec.name]         = {{"utilisation", duration > 0 ? times.busy / (servers * duration) : 0},
+                               {"requests", duration > 0 ? times.present / duration : 0},
+                               {"visits", visits},
+                               {"operations", operations}};
   }
   return json;
 }

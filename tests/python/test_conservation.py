@@ -9,6 +9,7 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -347,6 +348,18 @@ def main() -> None:
             check(run(find_program("iocast-sim"), Path(f"/tmp/conservation-{first}.yaml"), seed), seed)
         except AssertionError as error:
             print(seed, str(error)[:300])
+
+
+def test_no_server_is_in_use_for_more_than_the_time(simulate: Callable[..., Any], tmp_path: Path) -> None:
+    """Of crowded cores, on which ranks go to sleep after a phase's last answer: utilisation and 1 by eight seeds."""
+    platform = tmp_path / "cores.yaml"
+    platform.write_text("schema_version: 1\nextends: local\nstations: {cpu: {servers: 2, contention: 0.04}}\n")
+    work = ("--workload", "md-workbench", "--nodes", "1", "--ppn", "32", "--set", "datasets=4", "--set", "objects=10")
+    work += ("--set", "iterations=10", "--set", "waiting_factor=1", "--set", "phases=benchmark")
+    for seed in range(8):
+        run = simulate(platform, *work, "--seed", str(seed), "--out", tmp_path / str(seed))
+        used = [one["utilisation"] for phase in run["phases"] for one in phase["stations"].values()]
+        assert 0.9 < max(used) <= 1, seed
 
 
 if __name__ == "__main__":
