@@ -353,9 +353,12 @@ def main() -> None:
 def test_no_server_is_in_use_for_more_than_the_time(simulate: Callable[..., Any], tmp_path: Path) -> None:
     """Of crowded cores, on which ranks go to sleep after a phase's last answer: utilisation and 1 by eight seeds."""
     platform = tmp_path / "cores.yaml"
-    platform.write_text("schema_version: 1\nextends: local\nstations: {cpu: {servers: 2, contention: 0.04}}\n")
-    work = ("--workload", "md-workbench", "--nodes", "1", "--ppn", "32", "--set", "datasets=4", "--set", "objects=10")
-    work += ("--set", "iterations=10", "--set", "waiting_factor=1", "--set", "phases=benchmark")
+    platform.write_text(
+        "schema_version: 1\nextends: local\ndemands: {wake: 12us}\nclients: {wake_slowdown: 1.3}\n"
+        "stations: {cpu: {servers: 2, quantum: 5ms, contention: 0.05, wakeup: queues}}\n"
+    )
+    work = ("--workload", "md-workbench", "--nodes", "1", "--ppn", "32", "--set", "datasets=4", "--set", "objects=40")
+    work += ("--set", "iterations=40", "--set", "waiting_factor=1", "--set", "phases=benchmark")
     for seed in range(8):
         run = simulate(platform, *work, "--seed", str(seed), "--out", tmp_path / str(seed))
         used = [one["utilisation"] for phase in run["phases"] for one in phase["stations"].values()]
