@@ -17,20 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
-from iocast.campaign import (
-    DROP_CACHES,
-    SCRATCH,
-    MIN_ITERATIONS,
+from iocast.campaign.bench import Backend, DROP_CACHES, can_drop_caches, check_root, failure
+from iocast.campaign.directory import check_same
+from iocast.campaign.places import SCRATCH, check_out
+from iocast.campaign.plan import (
     MAX_ITERATIONS,
+    MIN_ITERATIONS,
     PILOT_ITERATIONS,
-    Backend,
     Plan,
     PlannedRun,
-    can_drop_caches,
-    check_out,
-    check_root,
-    check_same,
-    failure,
     missing_of,
     pilot_run,
     planned_runs,

@@ -25,7 +25,8 @@ from iocast.importers.series import import_series, is_series, series_notes
 from iocast.names import as_file_name
 from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
 from iocast.platform import dump, find_platform
-from iocast.predict import predict, ranks_per_node_of
+from iocast.forecasts.answer import predict
+from iocast.forecasts.request import ranks_per_node_of
 from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
-from iocast.campaign import CAMPAIGNS, read_plan
+from iocast.campaign.plan import CAMPAIGNS, read_plan
 from iocast.errors import InputError
 from iocast.importers import all_importers
 from iocast.strict_yaml import Section

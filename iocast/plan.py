@@ -24,7 +24,7 @@ from iocast.fitted import Fitted, discrepancy_at
 from iocast.operations import phase_operations, profile
 from iocast.phases import check_phase
 from iocast.platform import Document, merge, reference
-from iocast.predict import ranks_per_node_of, workload_of
+from iocast.forecasts.request import ranks_per_node_of, workload_of
 from iocast.run_directory import as_setting
 from iocast.settings import units_of
 from iocast.workers import Workers
@@ -259,7 +259,7 @@ class Ensemble:
         return math.sqrt(float(np.mean(squares)))
 
     def seconds(self, place: Place, length: float) -> float:
-        """Of one run as `iocast measure` makes it (campaign.py), when a lone rank's phase takes `length`; by what most
+        """Of one run as `iocast measure` makes it, when a lone rank's phase takes `length`; by what most
         platforms say. A workload with sizes of its own does all its operations, as fast as those of the phase."""
         if not self.sized:
             phases = profile(self.pattern, self._settings(place), place.nodes, place.ranks_per_node)["phases"].values()

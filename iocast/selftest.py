@@ -20,13 +20,14 @@ import numpy as np
 from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.recipe import read_recipe
-from iocast.campaign import Campaign, read_plan
+from iocast.campaign.directory import Campaign
+from iocast.campaign.plan import read_plan
 from iocast.earlier import Earlier
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, sha256, write_json, write_text
 from iocast.fitted import Fitted
 from iocast.platform import dump
-from iocast.predict import predict_planned
+from iocast.forecasts.answer import predict_planned
 from iocast.processes import start
 from iocast.run_directory import Point, find_runs, group
 from iocast.scratch import scratch_directory

@@ -11,7 +11,8 @@ from typing import Any
 from iocast.errors import InputError, RunError
 from iocast.family import others_of_family
 from iocast.fitted import Fitted
-from iocast.predict import LONG, SEEDS, predict
+from iocast.forecasts.answer import predict
+from iocast.forecasts.simulated import LONG, SEEDS
 from iocast.question import Setting
 from iocast.text import quantity, ranks_text, seconds_range, table, total_text
 from iocast.total import bytes_per_second, moves_bulk

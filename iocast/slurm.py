@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from iocast.campaign import Plan
+from iocast.campaign.plan import Plan
 from iocast.errors import InputError, RunError
 from iocast.files import write_text
 from iocast.own_directory import MODE, require_own_directory

@@ -22,7 +22,7 @@ from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
 from iocast.phases import unit_entry
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.residuals import kind_of
 from iocast.run_directory import Point, Run
 from iocast.workers import Workers

@@ -27,7 +27,7 @@ namespace iocast {
 
 namespace {
 constexpr size_t most_claim = 65536;
-/// Environment variable of everything that a campaign starts (MARK in iocast/campaign.py).
+/// Environment variable of everything that a campaign starts (MARK in iocast/campaign/places.py).
 constexpr const char* campaign_mark = "IOCAST_CAMPAIGN";
 /// What a run of an earlier version that was killed may have left beside its manifest.
 constexpr const char* left_by_earlier[] = {"iocast.manifest.json.new", "iocast.manifest.json.claim"};

@@ -44,7 +44,7 @@ MODULES = (
     "iocast.manual",
     "iocast.observe",
     "iocast.plan",
-    "iocast.predict",
+    "iocast.forecasts.answer",
     "iocast.report",
     "iocast.selftest",
     "iocast.slurm",

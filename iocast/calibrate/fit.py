@@ -477,7 +477,7 @@ class _Search:
     def _forecast(self, simulations: Simulations, platform: Fitted, point: Point) -> list[dict[str, Any]]:
         """Rows of a point that the calibrated platform has not seen; `spread` is what its draws leave open, as a
         standard deviation of the logarithm. None where work of others piles up without end."""
-        from iocast.predict import calibrated_values  # which takes simulations from this package
+        from iocast.forecasts.answer import calibrated_values  # which takes simulations from this package
 
         try:
             forecast = calibrated_values(

@@ -123,7 +123,9 @@ def knee(
 
     Each run's load follows from those before it. Inside a Slurm job runs are started with srun. Exit status 4 when
     not even an unloaded system keeps the levels."""
-    from iocast.campaign import Ended, Ending, SharedUse, left_in
+    from iocast.campaign.bench import SharedUse
+    from iocast.campaign.launchers import Ended, Ending
+    from iocast.campaign.places import left_in
     from iocast.knee import Search, check_levels
     from iocast.knee.probes import KneeSearch, Probes
     from iocast.knee.words import knee_text

@@ -145,20 +145,11 @@ def measure(
     """Run a measurement campaign on a storage system.
 
     Runs are started with mpirun, or with srun inside a Slurm job. The same command resumes after whatever ended it."""
-    from iocast.campaign import (
-        DROP_CACHES,
-        POSIX,
-        Backend,
-        Campaign,
-        Ended,
-        Ending,
-        SharedUse,
-        Step,
-        check_backend,
-        left_in,
-        read_plan,
-        settings_of_a_run,
-    )
+    from iocast.campaign.bench import Backend, DROP_CACHES, POSIX, SharedUse, check_backend
+    from iocast.campaign.directory import Campaign
+    from iocast.campaign.launchers import Ended, Ending
+    from iocast.campaign.places import left_in
+    from iocast.campaign.plan import Step, read_plan, settings_of_a_run
 
     if not (slurm or slurm_only_write):
         refuse_without_effect("without --slurm or --slurm-only-write", "slurm_time", "slurm_option")

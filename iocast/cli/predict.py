@@ -81,7 +81,7 @@ def predict(
     The answer has rates, bandwidth and latency percentiles of each phase."""
     from iocast.fitted import Fitted
     from iocast.platform import parse_edit
-    from iocast.predict import predict as predict_
+    from iocast.forecasts.answer import predict as predict_
 
     if out is not None:
         refuse_existing(out)
@@ -116,7 +116,7 @@ def _predict_points(
 ) -> None:
     """Writes forecasts before their measurement, each with a hash that shows later that they were not fitted to it."""
     from iocast.files import sha256
-    from iocast.predict import predict_planned
+    from iocast.forecasts.answer import predict_planned
     from iocast.text import forecast_text
 
     if out is None:

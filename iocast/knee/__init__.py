@@ -13,7 +13,7 @@ from typing import Any
 from scipy.special import stdtrit
 
 from iocast.arrivals import number
-from iocast.campaign import PlannedRun
+from iocast.campaign.plan import PlannedRun
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
 from iocast.knee.judge import FEW, Seen, check_levels, look

@@ -21,33 +21,21 @@ from typing import Any
 from iocast import binaries, claim
 from iocast.arrivals import number
 from iocast.busy import report_activity
-from iocast.campaign import (
-    ALONE,
-    MAY_BE_LEFT,
-    NOTHING_TO_SWEEP,
-    SCRATCH,
+from iocast.campaign.bench import ALONE, Backend, NOTHING_TO_SWEEP, SharedUse, call_bench, check_backend, failure
+from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, launcher
+from iocast.campaign.places import (
     BY_CAMPAIGN,
-    Backend,
-    Ended,
-    Ending,
+    MAY_BE_LEFT,
     Owned,
-    PlannedRun,
-    SharedUse,
-    ask_to_end,
-    bench_command,
-    bench_environment,
-    call_bench,
-    check_backend,
+    SCRATCH,
     end_earlier,
-    failure,
-    launcher,
     left_in,
     make_place,
     mark_of_places,
     own_place,
     remove_if_empty,
-    settings_arguments,
 )
+from iocast.campaign.plan import PlannedRun, settings_arguments
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
 from iocast.operations import phase_operations

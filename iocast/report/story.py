@@ -15,7 +15,7 @@ from iocast.accuracy import OF_QUANTILES
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
 from iocast.phases import main_phases, rate_of
-from iocast.predict import NEVER_CALIBRATED
+from iocast.forecasts.answer import NEVER_CALIBRATED
 from iocast.report import answers, evidence, record, units
 from iocast.report.answers import Grid
 from iocast.report.evidence import Comparison, Score

@@ -21,7 +21,8 @@ from iocast.operations import READS, UNSOLVED, WRITES, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
-from iocast.predict import SEEDS, middle_of, tied_choices
+from iocast.forecasts.simulated import SEEDS
+from iocast.forecasts.structures import middle_of, tied_choices
 from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
-from iocast.predict import SEEDS
+from iocast.forecasts.simulated import SEEDS
 from iocast.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design

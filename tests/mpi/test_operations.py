@@ -21,7 +21,7 @@ from bench_runs import (
 )
 from registry import described, listed
 
-from iocast.campaign import NOTHING_TO_SWEEP
+from iocast.campaign.bench import NOTHING_TO_SWEEP
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 

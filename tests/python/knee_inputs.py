@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from iocast.campaign import PlannedRun
+from iocast.campaign.plan import PlannedRun
 from iocast.files import write_json
 from iocast.knee import Search
 from iocast.knee.judge import Seen

@@ -20,7 +20,8 @@ from iocast.export.table import rows_of
 from iocast.fitted import Fitted
 from iocast.operations import profile
 from iocast.platform import set_path
-from iocast.predict import SEEDS, predict
+from iocast.forecasts.answer import predict
+from iocast.forecasts.simulated import SEEDS
 from iocast.report.sources import read_sources
 from iocast.run_directory import Run
 from iocast.study import evaluate

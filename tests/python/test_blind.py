@@ -10,7 +10,7 @@ import pytest
 
 from iocast.earlier import Earlier
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 
 VALIDATION = Path(__file__).resolve().parents[2] / "validation"
 

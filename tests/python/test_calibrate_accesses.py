@@ -13,7 +13,7 @@ from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import Run, group
 
 SIMULATOR = binaries.find("iocast-sim")

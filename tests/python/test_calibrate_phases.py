@@ -16,13 +16,13 @@ from iocast import binaries
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
 from iocast.calibrate.storage import storage_of
 from iocast.calibrate.search import whole_settings
-from iocast.campaign import settings_arguments
+from iocast.campaign.plan import settings_arguments
 from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.fitted import Fitted
 from iocast.platform import dump
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import Run, find_runs, group, measured_phases
 from iocast.text import forecast_text, validation_text
 from iocast.validate import validate

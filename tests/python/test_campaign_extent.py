@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from iocast.campaign import MAX_ITERATIONS, POSIX, SharedUse, read_plan
+from iocast.campaign.bench import POSIX, SharedUse
+from iocast.campaign.plan import MAX_ITERATIONS, read_plan
 from iocast.claim import Claim
 from iocast.errors import InputError
 from iocast.dry_run import OWN_INODES, Extent, _stops, dry_run, dry_run_text
@@ -260,7 +261,7 @@ def test_caches_are_named_where_the_campaign_drops_them(root: Path, monkeypatch:
     assert "drop their caches" in dry_run_text(dropping | {"drop_caches": True})
     assert "stay, though the campaign drops them" in dry_run_text(dropping | {"drop_caches": False})
     assert isinstance(dropping["drop_caches"], bool)
-    monkeypatch.setattr("iocast.campaign.DROP_CACHES", root / "none")
+    monkeypatch.setattr("iocast.campaign.bench.DROP_CACHES", root / "none")
     assert extent(root, FIXED + "drop_caches: true\n")["drop_caches"] is False
 
 

@@ -12,7 +12,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import MOVES_DATA, is_solved, profile
 from iocast.platform import find_platform
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 
 PLACES = [
     (3, 8),

@@ -20,7 +20,7 @@ from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.export import rows_of
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables

@@ -21,7 +21,7 @@ from iocast.calibrate.search import Simulations
 from iocast.errors import RunError
 from iocast.fitted import Fitted
 from iocast.platform import dump, merge
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.measured import measured
 from iocast.question import Question
 from iocast.run_directory import Point, Run, group, switches

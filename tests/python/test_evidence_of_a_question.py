@@ -16,7 +16,7 @@ import yaml
 
 from iocast.fitted import Fitted
 from iocast.measured import measured
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.question import Placement, Question
 from iocast.residuals import Residuals
 from iocast.rules import Rules, line_of

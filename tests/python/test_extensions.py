@@ -13,7 +13,7 @@ from pages import blocks_of
 from programs import find_program
 
 from iocast import importers
-from iocast.campaign import read_plan
+from iocast.campaign.plan import read_plan
 from iocast.errors import InputError
 from iocast.report import figures
 from iocast.report.sources import Sources, read_sources

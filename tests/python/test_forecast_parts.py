@@ -21,7 +21,10 @@ from iocast.calibrate import fit
 from iocast.calibrate.recipe import read_recipe
 from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted, discrepancy_at
-from iocast.predict import _baselines, _far_off_where_checked, _intervals, middle_of, predict
+from iocast.forecasts.answer import predict
+from iocast.forecasts.cautions import far_off_where_checked
+from iocast.forecasts.phase import simple_rules, with_intervals
+from iocast.forecasts.structures import middle_of
 from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.operations import pooled_quantity
@@ -66,7 +69,7 @@ def test_rulers_know_the_think_time(fitted: dict[str, Any]) -> None:
     def last_value(think_time: str) -> dict[str, float]:
         parameters = {"think_time": think_time}
         question = Question.of({"pattern": "", "parameters": parameters}, {"ranks": 64}, "benchmark")
-        answers = _baselines(line_of(fitted, question), question, ["rate", "stat.q50"])
+        answers = simple_rules(line_of(fitted, question), question, ["rate", "stat.q50"])
         return dict(answers["last value"])
 
     assert last_value("5ms")["stat.q50"] == pytest.approx(64 / 1000 - THINK)
@@ -113,7 +116,7 @@ def interval_of(best: float, rows: list[float], error: float = 0.01) -> dict[str
         "discrepancy_growth": {"step": 2, "power": 0.5}, "campaign": {"ranks": [1, 2, 4, 8]},
         "holdout": {}, "noise": {"rate": 0.01},
     }  # fmt: skip
-    return _intervals(fitted, {"value": {"rate": best}, "ensemble": {"rate": rows}}, {"rate": 0.0}, 32, 0.9)["rate"]
+    return with_intervals(fitted, {"value": {"rate": best}, "ensemble": {"rate": rows}}, {"rate": 0.0}, 32, 0.9)["rate"]
 
 
 @pytest.mark.parametrize("off", [0.5, 0.83, 1.0, 1.2, 2.0])
@@ -564,11 +567,11 @@ def test_every_measured_system_is_of_a_family_of_the_catalogue(simulator: Path) 
 )
 def test_a_forecast_that_was_far_off_where_it_was_checked_says_so(error: float, rule: float, says: str | None) -> None:
     fitted = {"holdout": {"rows": [{"quantity": "rate", "error": error}]}}
-    sentences = _far_off_where_checked(fitted, {"name": "last value", "error": rule})
+    sentences = far_off_where_checked(fitted, {"name": "last value", "error": rule})
     assert (not sentences) if says is None else says in sentences[0]
-    of_a_phase = _far_off_where_checked(fitted | {"campaign": {"phase": "file-stat"}}, None)
+    of_a_phase = far_off_where_checked(fitted | {"campaign": {"phase": "file-stat"}}, None)
     assert bool(of_a_phase) == bool(sentences) and all("the forecast of file-stat was" in one for one in of_a_phase)
-    assert not _far_off_where_checked({}, None)
+    assert not far_off_where_checked({}, None)
 
 
 def test_which_of_two_tied_limits_is_the_best_decides_nothing() -> None:

@@ -12,7 +12,7 @@ from iocast.calibrate.recipe import read_recipe
 from iocast.calibrate.search import whole_settings
 from iocast.fitted import Fitted
 from iocast.platform import dump
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import Point, Run, group
 
 FAMILY = """

@@ -19,7 +19,8 @@ from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.operations import pooled_quantity
-from iocast.predict import predict, workload_of
+from iocast.forecasts.answer import predict
+from iocast.forecasts.request import workload_of
 from iocast.report.sources import read_sources
 from iocast.report.tables import all_tables
 from iocast.study import run_study

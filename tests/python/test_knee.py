@@ -23,7 +23,7 @@ from programs import REPOSITORY
 from schedule import mostly_long
 from scipy.optimize import brentq
 
-from iocast.campaign import Ending
+from iocast.campaign.launchers import Ending
 from iocast.cli import main
 from iocast.knee import Search, probes
 from iocast.knee.search import Ask, Limits, Observation, believe, decide

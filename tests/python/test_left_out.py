@@ -12,7 +12,7 @@ from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import parse_edit
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.simulate import simulate, simulation_text
 
 SHARING = """\

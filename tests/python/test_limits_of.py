@@ -8,7 +8,7 @@ import pytest
 
 from iocast.fitted import Fitted
 from iocast.limits_of import LEAD, NOT_KNOWN, capacity_text, text
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.text import forecast_text
 
 PLATFORM = """\

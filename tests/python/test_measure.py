@@ -16,7 +16,12 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from iocast import binaries, campaign
+from iocast import binaries
+from iocast.campaign import directory
+from iocast.campaign.bench import Backend, SharedUse, run_bench
+from iocast.campaign.directory import Campaign
+from iocast.campaign.launchers import Ended, launcher
+from iocast.campaign.plan import pilot_run, planned_runs, read_plan, settings_arguments
 from iocast.errors import InputError
 from programs import REPOSITORY
 
@@ -101,8 +106,8 @@ def test_a_dry_run_of_a_campaign_without_runs_is_of_all_of_them(iocast: Iocast, 
     """As one that ended in its pilot run leaves it."""
     (tmp_path / "plan.yaml").write_text(CAMPAIGN)
     (root := tmp_path / "root").mkdir()
-    plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
-    with campaign.Campaign(root, plan, tmp_path / "out", 0) as work:
+    plan = read_plan(str(tmp_path / "plan.yaml"))
+    with Campaign(root, plan, tmp_path / "out", 0) as work:
         work._save()
     done = iocast("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", "--dry-run")
     assert done.returncode == 0 and "10 runs of md-workbench" in done.stdout, done.stdout
@@ -143,7 +148,7 @@ def test_clients_may_be_threads(iocast: Iocast, tmp_path: Path) -> None:
 def test_nodes_that_a_campaign_does_not_fit_name_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
     with pytest.raises(InputError, match=r"1 ranks can't be spread evenly over 2 nodes.*iocast plan --nodes 2 --ppn N"):
-        campaign.read_plan(str(tmp_path / "tiny.yaml"), nodes=2)
+        read_plan(str(tmp_path / "tiny.yaml"), nodes=2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -222,21 +227,21 @@ def test_a_service_that_can_not_be_swept_is_not_called_clean(
     (tmp_path / "plan.yaml").write_text(CAMPAIGN if sized else CAMPAIGN.replace("iterations: 20, objects: 20", ""))
 
     def end(*_: object, **__: object) -> None:
-        raise campaign.Ended("SIGTERM came")
+        raise Ended("SIGTERM came")
 
     def sweep(*_: object, **__: object) -> None:
         if says := left.pop(0) if len(left) > 1 else left[0]:
             raise InputError(says)
 
     for name, function in (("check_backend", lambda *_: None), ("run_bench", end), ("sweep", sweep)):
-        monkeypatch.setattr(campaign, name, function)
-    service, left = campaign.Backend("s3", ("--s3.bucket=mine",)), list(answers)
+        monkeypatch.setattr(directory, name, function)
+    service, left = Backend("s3", ("--s3.bucket=mine",)), list(answers)
 
-    def opened() -> campaign.Campaign:
-        plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
-        return campaign.Campaign(None, plan, tmp_path / "out", 0, backend=service)
+    def opened() -> Campaign:
+        plan = read_plan(str(tmp_path / "plan.yaml"))
+        return Campaign(None, plan, tmp_path / "out", 0, backend=service)
 
-    with opened() as work, pytest.raises(campaign.Ended, match=r"^Ended because SIGTERM came[,;] .*\.$"):
+    with opened() as work, pytest.raises(Ended, match=r"^Ended because SIGTERM came[,;] .*\.$"):
         work.prepare()
         work.json["attempts"] = {run.name: 1 for run in work.runs[: len(answers) - 1]}
         work.measure(None, lambda *_: None)
@@ -255,9 +260,9 @@ def test_a_pilot_run_keeps_to_the_objects_that_the_campaign_sets(tmp_path: Path,
     (tmp_path / "plan.yaml").write_text(
         CAMPAIGN.replace("iterations: 20, objects: 20", f"objects: {objects}" if objects else "")
     )
-    plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
-    pilot = campaign.pilot_run(plan, 3200)
-    runs = [pilot, *campaign.planned_runs(plan, 0, 2369)]
+    plan = read_plan(str(tmp_path / "plan.yaml"))
+    pilot = pilot_run(plan, 3200)
+    runs = [pilot, *planned_runs(plan, 0, 2369)]
     assert all(run.settings["iterations"] <= run.settings["objects"] for run in runs)
     assert {run.settings["objects"] for run in runs} == {objects} if objects else runs[0].settings["objects"] == 3200
     wanted = [3200, 2369] if objects is None else [min(3200, objects), min(2369, objects)]
@@ -287,7 +292,7 @@ def test_a_sweep_leaves_what_the_campaign_did_not_begin(iocast: Iocast, tmp_path
     assert none.returncode == 2 and "There is no campaign in" in none.stderr and not none.stdout, none.stderr
     assert list(root.iterdir()) == [] and not (tmp_path / "wrong").exists()
 
-    with campaign.Campaign(root, campaign.read_plan(str(tmp_path / "plan.yaml")), tmp_path / "mine", 0) as work:
+    with Campaign(root, read_plan(str(tmp_path / "plan.yaml")), tmp_path / "mine", 0) as work:
         work.prepare()
     run = next(run for run in work.runs if run.ranks == 1)
     (theirs := root / "iocast-campaign" / run.name).mkdir(parents=True)
@@ -300,7 +305,7 @@ def test_a_sweep_leaves_what_the_campaign_did_not_begin(iocast: Iocast, tmp_path
         "--seed",
         str(run.seed),
     ]
-    making += campaign.settings_arguments(run.settings | {"phases": "precreate"})
+    making += settings_arguments(run.settings | {"phases": "precreate"})
     subprocess.run([*making, "--out", str(tmp_path / "theirs")], check=True, capture_output=True)
     before = sorted(theirs.rglob("*"))
     swept = iocast(*command, tmp_path / "mine")
@@ -315,37 +320,37 @@ def test_a_campaign_removes_no_data_set_but_its_own(
     to."""
     monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
     (tmp_path / "plan.yaml").write_text(CAMPAIGN)
-    plan = campaign.read_plan(str(tmp_path / "plan.yaml"))
+    plan = read_plan(str(tmp_path / "plan.yaml"))
     (root := tmp_path / "root").mkdir()
 
     def files(place: Path) -> list[str]:
         return sorted(str(file.relative_to(place)) for file in place.rglob("*"))
 
-    with campaign.Campaign(root, plan, tmp_path / "theirs", 0) as work:
+    with Campaign(root, plan, tmp_path / "theirs", 0) as work:
         work.prepare()
         run = next(run for run in work.runs if run.ranks == 1)
         _, theirs = work._begin(run, run.name)
         assert theirs is not None
-        campaign.run_bench(
+        run_bench(
             replace(run, settings=run.settings | {"phases": "precreate"}),
             "md-workbench", work.backend, theirs, tmp_path / "made", run.seed or 0,
         )  # fmt: skip
     before = files(theirs)
     assert len(before) > 20
     for _ in range(2):  # begun, and begun again by a second process
-        with campaign.Campaign(root, plan, tmp_path / "mine", 0) as work:
+        with Campaign(root, plan, tmp_path / "mine", 0) as work:
             work.prepare()
             mine = work._begin(run, run.name)[1]
         assert files(theirs) == before and mine is not None and mine != theirs
     theirs.rename(tmp_path / "aside")
     theirs.symlink_to(tmp_path / "aside")
-    with campaign.Campaign(root, plan, tmp_path / "theirs", 0) as work:
+    with Campaign(root, plan, tmp_path / "theirs", 0) as work:
         work.prepare()
         again = work._begin(run, run.name)[1]
         assert files(tmp_path / "aside") == before and again is not None and again != theirs
         again.symlink_to(tmp_path / "aside")  # between its choice and its use
         with pytest.raises(InputError, match="is a symbolic link, which iocast did not make"):
-            campaign.run_bench(run, "md-workbench", work.backend, again, tmp_path / "more", 0)
+            run_bench(run, "md-workbench", work.backend, again, tmp_path / "more", 0)
     assert theirs.is_symlink() and files(tmp_path / "aside") == before
     assert f"'{theirs}' stays there" in capsys.readouterr().err
 
@@ -453,8 +458,8 @@ def test_ranks_share_what_a_rank_alone_does_where_scaling_is_strong(iocast: Ioca
     assert did[""] == pytest.approx(weak, abs=0.01) and did["scaling: weak\n"] == pytest.approx(weak, abs=0.01)
     assert did["scaling: strong\n"] == pytest.approx({(n, t): share / n for (n, t), share in weak.items()}, abs=0.01)
     (tmp_path / "plan.yaml").write_text(plan.replace("waiting_factor: [0, 1]", "settings: {objects: 700}"))
-    changed = campaign.read_plan(str(tmp_path / "plan.yaml"))
-    with campaign.Campaign(None, changed, tmp_path / "own", 0, backend=campaign.Backend("dummy")) as work:
+    changed = read_plan(str(tmp_path / "plan.yaml"))
+    with Campaign(None, changed, tmp_path / "own", 0, backend=Backend("dummy")) as work:
         work.prepare()
     assert [run.settings["objects"] for run in work.runs] == [700] * 3
     (tmp_path / "plan.yaml").write_text(plan + "scaling: strnog\n")
@@ -685,10 +690,10 @@ def test_mpirun_gets_options_that_it_has(
     (tmp_path / "mpirun").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
-    assert campaign.launcher(1, 2) == ["mpirun", *options, "-n", "2"]
+    assert launcher(1, 2) == ["mpirun", *options, "-n", "2"]
 
 
 def test_what_removes_an_earlier_attempt_keeps_to_the_rate() -> None:
     """And stops for nothing else: a file system that is full is made emptier."""
-    use = campaign.SharedUse(max_rate="200/s", max_objects="9", stop_latency="any:1s", min_free="1GiB", take_over=True)
-    assert use.pace == ["--max-rate=200/s"] and campaign.SharedUse().pace == []
+    use = SharedUse(max_rate="200/s", max_objects="9", stop_latency="any:1s", min_free="1GiB", take_over=True)
+    assert use.pace == ["--max-rate=200/s"] and SharedUse().pace == []

@@ -18,7 +18,8 @@ from programs import REPOSITORY
 from iocast.calibrate.reading import observed_demands
 from iocast.errors import InputError
 from iocast.observe import Observer
-from iocast.predict import Fitted, _beyond_observed
+from iocast.fitted import Fitted
+from iocast.forecasts.cautions import beyond_observed
 from iocast.report.page import write_numbers
 from iocast.run_directory import Run, group
 from iocast.utilisation import Observation, bounds, join, waits_in
@@ -228,10 +229,10 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     )
     fitted = Fitted(Path("x"), {"observed": observed}, [{}], [])
     fits, beyond = ({"value": rate, "low": 0.9 * rate, "high": 1.1 * rate} for rate in (1600.0, 1800.0))
-    assert not _beyond_observed(fitted, fits, nodes=4)
-    (warning,) = [w for w in _beyond_observed(fitted, beyond, nodes=4)]
+    assert not beyond_observed(fitted, fits, nodes=4)
+    (warning,) = [w for w in beyond_observed(fitted, beyond, nodes=4)]
     assert "server cpu" in warning and warning.endswith(".")
-    assert not _beyond_observed(
+    assert not beyond_observed(
         Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []),
         beyond,
         nodes=4,

@@ -11,7 +11,7 @@ from iocast.calibrate.recipe import NO_LIMIT
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
-from iocast.predict import PILED_UP, predict
+from iocast.forecasts.answer import PILED_UP, predict
 
 SETTINGS = {"datasets": "1", "objects": "50", "iterations": "50", "phases": "benchmark"}
 

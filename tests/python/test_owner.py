@@ -27,8 +27,12 @@ from programs import REPOSITORY
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
 from kills import LAUNCHERS, VICTIMS, Rounds, kill  # noqa: E402
 
-from iocast import campaign, claim  # noqa: E402
-from iocast.campaign import Campaign, read_plan  # noqa: E402
+from iocast import claim  # noqa: E402
+from iocast.campaign import places  # noqa: E402
+from iocast.campaign.bench import failure  # noqa: E402
+from iocast.campaign.directory import Campaign  # noqa: E402
+from iocast.campaign.places import Owned, end_earlier, make_place  # noqa: E402
+from iocast.campaign.plan import read_plan  # noqa: E402
 from iocast.claim import Claim  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 
@@ -160,7 +164,7 @@ def test_killed_at_any_moment_a_claim_leaves_nothing_for_good(tmp_path: Path) ->
     out, scratch = tmp_path / "out", tmp_path / "root" / "iocast-campaign"
 
     def work() -> None:
-        campaign.Owned(out, scratch, take_over=False).release()
+        Owned(out, scratch, take_over=False).release()
 
     step = 0
     while True:
@@ -313,11 +317,11 @@ def test_an_owner_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_nobody_else_can_put_anything_into_a_data_set(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        campaign.make_place(place := tmp_path / "place")
+        make_place(place := tmp_path / "place")
     finally:
         os.umask(before)
     assert place.stat().st_mode & 0o7777 == 0o700
-    campaign.make_place(place)  # of steps, the next one works there
+    make_place(place)  # of steps, the next one works there
 
 
 def test_a_foreign_link_in_the_directory_is_not_followed(iocast: Iocast, tmp_path: Path) -> None:
@@ -396,12 +400,12 @@ def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
         ), errors
         done = iocast("measure", root, "--campaign", plan_of(tmp_path, 60, 200), "--out", tmp_path / victims[0])
         assert done.returncode == 0 and not list(root.iterdir()), done.stderr
-    assert campaign.failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith(
+    assert failure(["srun"], 137, "srun: error: n3: task 5: Killed\n").startswith(
         "Rank 5 of the benchmark on n3 was killed (Killed)"
     )
-    lost = campaign.failure(["mpirun"], 255, "execvp error on file hydra_pmi_proxy\n")
+    lost = failure(["mpirun"], 255, "execvp error on file hydra_pmi_proxy\n")
     assert lost.startswith("The benchmark failed with exit code 255") and "hydra_pmi_proxy" in lost
-    assert campaign.failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun printed nothing."
+    assert failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun printed nothing."
 
 
 def test_random_kills(tmp_path: Path) -> None:
@@ -520,15 +524,15 @@ def test_a_copy_ends_no_campaign_that_goes_on(tmp_path: Path, monkeypatch: pytes
     (here := tmp_path / "copy").mkdir()
     (there := tmp_path / "original").mkdir()
     ended: list[str] = []
-    monkeypatch.setattr(campaign, "end_orphans", ended.append)
+    monkeypatch.setattr(places, "end_orphans", ended.append)
     copied = {"id": "0123456789abcdef", "out": str(there)}
     held = Claim(there, "c", "the original")
     with pytest.raises(InputError, match="is a copy of that in"):
-        campaign.end_earlier(copied, here, False)
+        end_earlier(copied, here, False)
     assert not ended
-    campaign.end_earlier({"id": "0123456789abcdef", "out": str(here)}, here, False)  # its own
+    end_earlier({"id": "0123456789abcdef", "out": str(here)}, here, False)  # its own
     held.release()
-    campaign.end_earlier(copied, here, False)  # the original has ended, or was moved
+    end_earlier(copied, here, False)  # the original has ended, or was moved
     assert ended == 2 * ["0123456789abcdef"] and copied["out"] == str(here)
 
 

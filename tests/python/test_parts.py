@@ -12,7 +12,7 @@ from iocast import binaries
 from iocast.calibrate import calibrate, parts
 from iocast.fitted import Fitted
 from iocast.platform import dump
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import Run, group
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -19,15 +19,9 @@ from iocast.fitted import Fitted
 from iocast.forecast import forecast
 from iocast.operations import MOVES_DATA
 from iocast.phases import check_phase, first_phase, is_beside, main_phases
-from iocast.predict import (
-    Request,
-    _joined,
-    _measured_there,
-    _other_placement,
-    _outside_bounds,
-    predict,
-    ranks_per_node_of,
-)
+from iocast.forecasts.answer import _joined, predict
+from iocast.forecasts.cautions import measured_there, other_placement, outside_bounds
+from iocast.forecasts.request import Request, ranks_per_node_of
 from iocast.question import Question
 from iocast.run_directory import Run
 from iocast.study import run_study
@@ -191,7 +185,7 @@ def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tupl
 def test_a_placement_of_a_kind_never_measured_is_warned_of(
     placements: list[tuple[int, int]], requested: tuple[int, int], says: str
 ) -> None:
-    found = _other_placement(with_points(*placements), *requested)
+    found = other_placement(with_points(*placements), *requested)
     assert (says in found[0]) if says else (found == [])
 
 
@@ -202,11 +196,11 @@ def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str)
         "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}},
         "quantities": {"rate": {"value": rate}},
     }
-    found = _outside_bounds([answer])
+    found = outside_bounds([answer])
     assert (f", {says} 40.0 /s to 80.0 /s" in found[0]) if says else (found == [])
-    assert len(_outside_bounds([answer] * 3)) == len(found), "one sentence for all phases"
+    assert len(outside_bounds([answer] * 3)) == len(found), "one sentence for all phases"
     answer["quantities"]["rate"] |= {"low": rate / 6, "high": rate * 6}
-    assert not any(f"{rate:.1f}" in sentence for sentence in _outside_bounds([answer])), "the tables withhold it"
+    assert not any(f"{rate:.1f}" in sentence for sentence in outside_bounds([answer])), "the tables withhold it"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +236,7 @@ def test_a_forecast_of_a_measured_scale_says_what_was_measured(
     }
     parameters = {"file_size": "4KiB", "waiting_factor": factor} | given
     question = Question.of(workload | {"parameters": parameters}, answer["placement"], "file-create")
-    found = _measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, question)
+    found = measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, question)
     assert says in found[0] if says else not found
 
 

@@ -19,7 +19,8 @@ from iocast import binaries
 from iocast.calibrate import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.calibrate.search import Simulations
-from iocast.campaign import POSIX, read_plan
+from iocast.campaign.bench import POSIX
+from iocast.campaign.plan import read_plan
 from iocast.dry_run import dry_run
 from iocast.fitted import Fitted
 from iocast.importers import import_files
@@ -38,7 +39,7 @@ from iocast.plan import (
     campaign_file,
     candidates,
 )
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import find_runs, group
 from iocast.text import plan_text
 

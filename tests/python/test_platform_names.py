@@ -17,7 +17,7 @@ from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform_names import UNKNOWN_KEY, check_edits, known_paths, missing
 from iocast.platform import PLATFORMS, Document, get_path
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.study import run_study
 from iocast.workers import Workers
 

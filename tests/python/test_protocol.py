@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from iocast.campaign import read_plan
+from iocast.campaign.plan import read_plan
 from iocast.errors import InputError
 from iocast.report.paper_tables import paper_tables, paper_tables_text
 from iocast.report.sources import read_sources

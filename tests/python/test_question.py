@@ -11,7 +11,7 @@ import pytest
 from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.question import Placement, Question, Setting
 from iocast.run_directory import find_runs, group
 

@@ -18,7 +18,7 @@ from iocast.calibrate import fit
 from iocast.calibrate.search import Target, summaries
 from iocast.fitted import Fitted
 from iocast.plan import QUANTILES, Ensemble, Place
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import Point, Run
 from iocast.study import evaluate
 

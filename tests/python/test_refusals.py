@@ -671,7 +671,7 @@ def test_compare_names_the_argument_that_is_wrong(iocast: Iocast, measured: Path
 
 def test_a_misspelt_key_stands_before_the_one_that_it_stands_for(tmp_path: Path) -> None:
     """Each key that a study or a campaign needs, without its last letter."""
-    from iocast.campaign import read_plan
+    from iocast.campaign.plan import read_plan
     from iocast.errors import InputError
     from iocast.study.spec import read_study
 

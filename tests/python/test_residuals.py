@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iocast.fitted import discrepancy_at
-from iocast.predict import _intervals, _shifted
+from iocast.forecasts.phase import shifted_distribution, with_intervals
 from iocast.question import Question
 from iocast.residuals import Residuals
 
@@ -79,7 +79,7 @@ def test_shifted_quantiles_do_not_cross() -> None:
         "value": {"create.q50": 1.0, "create.q75": 1.1},
         "ensemble": {"create.q50": [0.9, 1.0, 1.1], "create.q75": [1.0, 1.1, 1.2]},
     }
-    found = _intervals(fitted, samples, {"create.q50": -0.5, "create.q75": 0.0}, 64, 0.9)
+    found = with_intervals(fitted, samples, {"create.q50": -0.5, "create.q75": 0.0}, 64, 0.9)
     assert found["create.q50"]["value"] == pytest.approx(math.exp(0.5))
     assert found["create.q50"]["model"] == 1.0
     for end in ("low", "value", "high"):
@@ -89,11 +89,11 @@ def test_shifted_quantiles_do_not_cross() -> None:
 def test_a_distribution_is_shifted_as_its_quantiles() -> None:
     distribution = {"probability": [0.0, 0.5, 0.75, 0.9, 0.99, 1.0], "seconds": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
     missed = {"rate": 1.0, "create.q50": 0.0, "create.q75": 0.1, "create.q95": 0.1, "create.q99": -0.2}
-    shifted = _shifted(distribution, missed, "create")["seconds"]
+    shifted = shifted_distribution(distribution, missed, "create")["seconds"]
     assert shifted == pytest.approx(
         [1.0, 2.0, 3 * math.exp(-0.1), 4 * math.exp(-0.1), 5 * math.exp(0.2), 6 * math.exp(0.2)]
     )
-    assert _shifted(distribution, {"rate": 1.0}, "create") == distribution
+    assert shifted_distribution(distribution, {"rate": 1.0}, "create") == distribution
 
 
 @pytest.mark.parametrize(("degrees", "expected"), [({"q50": 12}, 12), ({"q99": 12}, 3), (None, 3), ({"q50": 1}, 1)])

@@ -13,7 +13,7 @@ from programs import REPOSITORY
 from iocast import simulate as module
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.report.sources import read_sources
 from iocast.text import quantity
 from iocast.simulate import _moment_text, phase_at, simulate, simulation_text

@@ -14,7 +14,7 @@ from programs import REPOSITORY, find_program
 from slurm_cluster import PARTITION, Cluster
 
 from iocast import slurm
-from iocast.campaign import read_plan
+from iocast.campaign.plan import read_plan
 from iocast.errors import InputError, RunError
 from iocast.slurm import JobOptions, write_scripts
 from iocast.workers import Workers

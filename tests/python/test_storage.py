@@ -13,7 +13,7 @@ from iocast.calibrate.storage import DEFAULT, LOCAL, Storage, best_family
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import Document
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 
 UNKNOWN = "no family is known for the file system 'gpfs'"
 

@@ -17,7 +17,7 @@ from iocast.calibrate.search import Fit
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import dump
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.run_directory import Point, Run, group
 
 FAMILY = """

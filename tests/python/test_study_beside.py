@@ -11,7 +11,7 @@ import pytest
 from study_inputs import changed, write
 
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.study import words
 
 Iocast = Callable[..., CompletedProcess[str]]

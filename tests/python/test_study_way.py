@@ -13,7 +13,7 @@ import pytest
 from study_inputs import changed, write
 
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.study.breaking import grows_in_ranks, way
 from iocast.study.search import Search
 from iocast.study.spec import Scale

@@ -12,7 +12,7 @@ from iocast.agreement import check_forecast
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.forecast import Answer, PhaseForecast, forecasts_text
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.report import answers, units
 from iocast.report.sources import read_sources
 from iocast.report.story import tell

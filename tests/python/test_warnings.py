@@ -11,7 +11,7 @@ from programs import REPOSITORY
 
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 
 PLATFORMS = ("beegfs", "local", "lustre", "xt4")
 WORKLOADS = ("md-workbench", "postmark", "ior-easy", "browse")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from programs import find_program
 
 from iocast.calibrate.trace import Trace
-from iocast.campaign import Owned
+from iocast.campaign.places import Owned
 from iocast.errors import RunError
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.table import Row

@@ -41,7 +41,7 @@ from iocast.files import write_json  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
 from iocast.importers.record import Phase, Record, write_runs  # noqa: E402
 from iocast.platform import dump  # noqa: E402
-from iocast.predict import predict  # noqa: E402
+from iocast.forecasts.answer import predict  # noqa: E402
 from iocast.run_directory import Point, Run, group  # noqa: E402
 from iocast.validate import validate  # noqa: E402
 

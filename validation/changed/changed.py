@@ -31,7 +31,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 from iocast import binaries  # noqa: E402
-from iocast.campaign import CAMPAIGNS, read_plan  # noqa: E402
+from iocast.campaign.plan import CAMPAIGNS, read_plan  # noqa: E402
 from iocast.content import content_hash, whole  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.files import sha256  # noqa: E402

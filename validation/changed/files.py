@@ -26,7 +26,7 @@ from iocast.errors import InputError
 from iocast.export import rows_of
 from iocast.files import write_json
 from iocast.fitted import Fitted
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.report.figures import all_figures
 from iocast.report.provenance import collect
 from iocast.report.sources import read_sources

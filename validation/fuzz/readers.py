@@ -39,7 +39,7 @@ from programs import find_program  # noqa: E402
 
 from iocast.calibrate.findings import findings  # noqa: E402
 from iocast.cli import _unexpected  # noqa: E402
-from iocast.campaign import read_plan  # noqa: E402
+from iocast.campaign.plan import read_plan  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.export.table import rows_of  # noqa: E402
 from iocast.files import read_json  # noqa: E402

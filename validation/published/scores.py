@@ -34,7 +34,7 @@ from iocast.calibrate import calibrate
 from iocast.fitted import Fitted
 from iocast.importers import import_files
 from iocast.platform import dump
-from iocast.predict import predict
+from iocast.forecasts.answer import predict
 from iocast.report import record
 from iocast.run_directory import Run, group
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real")]
 from filesystems import iocast  # noqa: E402
 
-from iocast.campaign import DROP_CACHES  # noqa: E402
+from iocast.campaign.bench import DROP_CACHES  # noqa: E402
 from iocast.run_directory import find_runs  # noqa: E402
 from iocast.text import quantity  # noqa: E402
 

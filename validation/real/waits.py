@@ -30,7 +30,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real
 from mounts import MOUNTS  # noqa: E402
 from scoreboard import put  # noqa: E402
 
-from iocast.campaign import ask_to_end, bench_command, bench_environment, settings_arguments  # noqa: E402
+from iocast.campaign.launchers import ask_to_end, bench_command, bench_environment  # noqa: E402
+from iocast.campaign.plan import settings_arguments  # noqa: E402
 from iocast.text import quantity  # noqa: E402
 from iocast.waits import wait_of  # noqa: E402
 

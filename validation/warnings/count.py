@@ -34,7 +34,7 @@ from iocast import binaries  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
 from iocast.platform import PLATFORMS  # noqa: E402
-from iocast.predict import predict  # noqa: E402
+from iocast.forecasts.answer import predict  # noqa: E402
 from iocast.workers import Workers  # noqa: E402
 
 CATALOGUE = ROOT / "workload" / "catalogue"

@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts: throughput and latency quantiles at a scale that was not measured, with intervals (docs/answers.md, `kind:
+forecast`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from iocast import arrivals, rules, unmeasured
+from iocast.calibrate.search import Simulations
+from iocast.errors import InputError
+from iocast.family import set_by_hand_to
+from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
+from iocast.fitted import Fitted
+from iocast.forecasts.cautions import (
+    beyond_measured,
+    beyond_observed,
+    falls_behind,
+    far_off_where_checked,
+    measured_there,
+    more_objects,
+    other_phases,
+    other_placement,
+    outside_bounds,
+    resting_on_one,
+)
+from iocast.forecasts.grown import grown_rates
+from iocast.forecasts.phase import (
+    best_rule,
+    by_operation,
+    doubt_of,
+    missed_by,
+    phase_seconds,
+    shifted_distribution,
+    simple_rules,
+    with_intervals,
+)
+from iocast.forecasts.request import is_part, measured_request, ranks_per_node_of, resolved, workload_of
+from iocast.forecasts.simulated import NOTHING_SHARED, simulated
+from iocast.forecasts.solved import solved
+from iocast.forecasts.structures import parted, parting_choices
+from iocast.measured import about, is_called, other_settings, speaks_of
+from iocast.platform_names import check_edits, check_file, speed_sentences
+from iocast.question import Question
+from iocast.total import total
+from iocast.workers import Workers
+
+PILED_UP = (
+    "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure "
+    "can do; the forecast is of those structures whose server can."
+)
+NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, and its numbers are its author's."
+SET_BY_HAND = (
+    "This platform's author set its numbers by hand to published measurements of {}; iocast did not fit them, so there "
+    "are no intervals."
+)
+SUM_OF_MACHINES = (
+    "This is the sum of {} machines, each with storage of its own like that which was measured. Storage that these "
+    "nodes share was not measured, and is not forecast here."
+)
+
+
+def predict(
+    platform: Fitted,
+    workload: str | None,
+    settings: dict[str, str],
+    nodes: int,
+    ranks_per_node: int | None = None,
+    *,
+    phase: str | None = None,
+    solver: str | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+    label: str = "",
+    workers: Workers | None = None,
+) -> dict[str, Any]:
+    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None, and the
+    ranks a node are those of the largest measurement. Without `phase` it is of the phases that were fitted, or of
+    another workload's phases but set-up and clean-up: the one that stands for the workload, and the others under
+    `further_phases`. Without `solver` a platform is simulated, but one that was fitted to rates alone, which is simple
+    enough, solved. `workers` simulate all but the first run, by default all cores of this machine.
+
+    @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before
+    anything is simulated"""
+    names = [phase] if phase else platform.phases
+    if (
+        len(platform.phases) > 1
+        and is_called(platform.fitted, workload)
+        and all(name in platform.phases for name in names)
+    ):
+        more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "label": label, "workers": workers}
+        return _joined(
+            [
+                predict(platform.for_phase(name), workload, settings, nodes, ranks_per_node, phase=name, **more)
+                for name in names
+            ]
+        )
+    solver = solver or ("analytic" if platform.rates_alone else "simulate")
+    if solver not in ("simulate", "analytic"):
+        raise InputError(f"There is no solver '{solver}'. Allowed: simulate, analytic.")
+    if not 0 < level < 1:
+        raise InputError(f"The level {level:g} is no probability between 0 and 1.")
+    assumed_ranks = ranks_per_node is None
+    ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
+    if nodes < 1 or ranks_per_node < 1:
+        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
+    platform.require_nodes(nodes)
+    check_file(platform)
+    check_edits(platform)
+    as_measured = platform.rates_alone and is_called(platform.fitted, workload)
+    if platform.rates_alone and not as_measured:
+        raise InputError(
+            f"The platform was fitted to rates of the phase {platform.phase} alone; what operations of {workload} take "
+            f"is not known. Calibrate with results of {workload}, or a family with latencies (iocast list platforms)."
+        )
+    if as_measured:
+        requested = measured_request(platform, settings, solver, phase)
+    else:
+        requested = workload_of(platform, workload, settings, phase, nodes, ranks_per_node)
+    if solver == "analytic":
+        arrivals.refuse_in_analytic(requested.settings)
+    place = (nodes, ranks_per_node)
+    with Simulations(workers, platform.file) as simulations:
+        if as_measured:
+            found = grown_rates(platform, requested, *place, level)
+        elif solver == "simulate":
+            found = simulated(simulations, platform, requested, *place, seed)
+        else:
+            found = solved(simulations, platform, requested, *place)
+    ranks = round(nodes * ranks_per_node)  # unlike nodes have a mean that is no whole number
+    factor = float(requested.settings.get("waiting_factor", 0))
+    answer: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "forecast",
+        "label": label or platform.file.stem,
+    }
+    answer["platform"] = {
+        "name": platform.file.stem,
+        "file": str(platform.file),
+        "content_hash": platform.content_hash(),
+        "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
+    }
+    answer["made_at"] = utc_now()
+    answer["workload"] = {
+        "name": workload or requested.pattern,
+        "pattern": next(iter(found.values()))[1]["workload"]["pattern"],
+        "parameters": requested.settings,
+    }
+    answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
+    answer |= {"ranks_per_node_assumed": assumed_ranks, "solver": solver, "level": level, "waiting_factor": factor}
+    largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
+    answer["extrapolation"] = ranks / largest
+    main = requested.main(found)
+    closed = not arrivals.is_open(requested.settings)  # the baselines know nothing else
+    document = {}
+    questions: dict[str, Question] = {}
+    for name, (samples, shown) in found.items():
+        question = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured)
+        questions[name] = question
+        missed = missed_by(platform, question, samples["value"])
+        doubt = doubt_of(platform, question, samples["value"])
+        shares = shown.pop("shares")
+        rests = unmeasured.unmeasured(platform, shares.share, question)
+        known = {} if rests else platform.fitted
+        quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
+        blend_sentence = bounded = None
+        applied = None
+        if closed and not rests and not platform.rates_alone:
+            applied = rules.Rules.of(platform.fitted, question)
+        if applied is not None and platform.edited:
+            plain = predict(
+                platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, solver=solver,
+                level=level, seed=seed, workers=workers,
+            )  # fmt: skip
+            changes = rules.changes_of(plain["quantities"] | plain["parts"])
+            quantities = rules.changed(quantities, changes)
+            blend_sentence = applied.text
+            bounded = EDITED_BELOW.format(100 * (1 - changes["rate"])) if plain["bounded"] else None
+        elif applied is not None:
+            quantities, bounded = applied.apply(quantities, level)
+            blend_sentence = applied.text
+        missed = {
+            key: math.log(samples["value"][key] / printed["value"]) if "calibrated" in printed else missed.get(key, 0.0)
+            for key, printed in quantities.items()
+        }
+        one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
+        one["question"] = question.document()
+        one["quantities"] = {key: printed for key, printed in quantities.items() if not is_part(key)}
+        one["parts"] = {key: printed for key, printed in quantities.items() if is_part(key)}
+        one["rests_on"] = rests
+        one["operations"] = by_operation(shares, quantities["rate"])
+        one["seconds"] = phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
+        one["repeats"] = shares.repeats
+        line = rules.line_of(platform.fitted, question) if closed else []
+        one["baselines"] = simple_rules(line, question, list(samples["value"]))
+        one["rule"] = best_rule(line)
+        document[name] = (
+            one
+            | shown
+            | {
+                "distributions": {
+                    op: shifted_distribution(printed, missed, op) for op, printed in shown["distributions"].items()
+                }
+            }
+        )
+    answer |= document.pop(main)
+    answer["further_phases"] = list(document.values())
+    samples = found[main][0]
+    answer["total_operations"] = samples.get("total")
+    answer["course"] = samples.get("course", [])
+    beside = samples.get("beside")
+    if beside is not None:
+        for one in (answer, *answer["further_phases"]):
+            one["family"] = beside.document(one["phase"], one["quantities"])
+    answer["total"] = total([answer, *answer["further_phases"]])
+    answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
+    answer["alternatives"] = [
+        {"structure": a["structure"], "weight": a["weight"]}
+        for a in platform.fitted.get("alternatives", [])
+        if a["weight"] > 0.01
+    ]
+    rests = {op: paths for one in (answer, *answer["further_phases"]) for op, paths in one["rests_on"].items()}
+    answer["parting"] = [] if answer["rests_on"] else parting_choices(samples, platform.fitted)
+    if answer["rests_on"]:
+        answer["draws"] |= {"used": 0}
+    unsettled = falls_behind(requested.settings, ranks, [answer, *answer["further_phases"]])
+    unsettled += answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
+    unsettled += [unmeasured.sentence(rests)] if rests else []
+    unsettled += [parted(one) for one in answer["parting"]]
+    if answer["parting"]:
+        from iocast.plan import Place, next_runs, telling  # which asks forecasts, too
+
+        best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
+        answer["next"] = [one.document() for one in best]
+        unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
+    unsettled += [
+        text
+        for key in ("blend", "bounded")
+        for text in dict.fromkeys(one.get(key) for one in (answer, *answer["further_phases"]))
+        if text
+    ]
+    answer["warnings"] = (
+        unsettled
+        + requested.warnings
+        + beyond_measured(platform, ranks, largest, factor)
+        + other_placement(platform, nodes, ranks_per_node)
+        + list(filter(None, (other_settings(platform.fitted, question) for question in questions.values())))
+    )
+    if platform.fitted and nodes > 1 and any(NOTHING_SHARED in text for text in answer["warnings"]):
+        answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
+    answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
+    answer["warnings"] += outside_bounds([answer, *answer["further_phases"]])
+    answer["warnings"] += more_objects(platform, samples.get("peak_objects"))
+    answer["basis"] = [] if platform.fitted else [_without_calibration(platform)]
+    rows = [answer, *answer["further_phases"]]
+    answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
+    moved = dict.fromkeys(op for one in rows for op, row in one["operations"].items() if "bytes_each" in row)
+    if moved:
+        answer["basis"] += speed_sentences(resolved(platform.best(), platform.file), moved)
+    answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
+    if speaks_of(platform.fitted, questions[main]):
+        if closed:
+            answer["warnings"] += measured_there(platform, answer, questions[main])
+        answer["warnings"] += far_off_where_checked(about(platform.fitted, questions[main]), answer["rule"])
+        answer["warnings"] += beyond_observed(platform, answer["quantities"]["rate"], nodes)
+    return answer
+
+
+def _without_calibration(platform: Fitted) -> str:
+    """Whose numbers those of a platform are that iocast did not fit."""
+    by = None if platform.edited else set_by_hand_to(platform)
+    return SET_BY_HAND.format(by) if by else NEVER_CALIBRATED
+
+
+EDITED_BELOW = (
+    "The forecast of the measured system is {:.0f} % below the calibrated platform's, at what a closed system's "
+    "concave growth allows; this one of an edited system is changed by the same factor, and its latencies by Little's "
+    "law."
+)
+OF_A_PHASE = (
+    "phase",
+    "question",
+    "quantities",
+    "parts",
+    "operations",
+    "seconds",
+    "repeats",
+    "baselines",
+    "rule",
+    "distributions",
+    "stations",
+    "bottleneck",
+    "links",
+    "left_out",
+    "timeline",
+    "balance",
+    "growth",
+    "blend",
+    "bounded",
+)
+"""Keys of a forecast that are of its phase."""
+
+
+def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of
+    the basis that not all of them have name their phase."""
+    joined = answers[0] | {
+        "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]],
+        "total": total(answers),
+    }
+    for key in ("warnings", "basis"):
+        having: dict[str, list[str]] = {}
+        for one in answers:
+            for text in one[key]:
+                having.setdefault(text, []).append(one["phase"])
+        joined[key] = [
+            text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}" for text, phases in having.items()
+        ]
+    return joined
+
+
+def predict_planned(
+    platform: Fitted,
+    campaign: Path,
+    out: Path,
+    *,
+    phase: str | None = None,
+    solver: str | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can
+    measure it.
+
+    @raises InputError when there is none"""
+    planned = {
+        (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
+        for run in read_campaign(campaign, planned=True)["points"]
+        if run["status"] == "planned"
+    }
+    if not planned:
+        raise InputError(f"Every point of the campaign '{campaign}' is measured already; iocast validate compares.")
+    for run in planned.values():
+        settings = {name: str(value) for name, value in run["settings"].items()}
+        label = run["name"].rsplit("-r", 1)[0]
+        answer = predict(
+            platform,
+            None,
+            settings,
+            run["nodes"],
+            run["ranks_per_node"],
+            phase=phase,
+            solver=solver,
+            level=level,
+            seed=seed,
+            label=label,
+        )
+        path = out / f"{answer['label']}.json"
+        write_json(path, answer)
+        yield path, answer
+
+
+def _overlay_edits(platform: Fitted) -> dict[str, Any]:
+    """The overlays' settings by dotted path."""
+
+    def flatten(prefix: str, node: Any) -> dict[str, Any]:
+        if isinstance(node, dict) and "law" not in node:
+            return {
+                k: v
+                for key, value in node.items()
+                for k, v in flatten(f"{prefix}.{key}" if prefix else key, value).items()
+            }
+        return {prefix: node}
+
+    skipped = ("extends", "schema_version", "description", "source")
+    return {
+        k: v
+        for overlay in platform.documents[1:]
+        for k, v in flatten("", {a: b for a, b in overlay.items() if a not in skipped}).items()
+    }
+
+
+def calibrated_values(
+    simulations: Simulations, platform: Fitted, settings: dict[str, str], nodes: int, ranks_per_node: int, seed: int
+) -> dict[str, tuple[float, list[float]]]:
+    """The forecast of a calibrated platform alone, of the phase that it was fitted to, before simple rules and ceiling:
+    by quantity its value, and that of each draw.
+
+    @raises RunError where work of others piles up in all draws"""
+    requested = workload_of(platform, None, settings, None, nodes, ranks_per_node)
+    samples, shown = simulated(simulations, platform, requested, nodes, ranks_per_node, seed)[platform.phase]
+    place = {"ranks": round(nodes * ranks_per_node), "nodes": nodes, "ranks_per_node": ranks_per_node}
+    missed = missed_by(platform, Question.of(shown["workload"], place, platform.phase), samples["value"])
+    return {
+        name: (value * math.exp(-missed[name]), samples["ensemble"][name]) for name, value in samples["value"].items()
+    }

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rate of a platform that was fitted to rates alone, by the curves of growth."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from iocast import analytic, growth, limits_of
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.forecasts.request import Found, Request, resolved
+from iocast.operations import Shares
+from iocast.phases import unit_entry
+from iocast.question import Setting
+
+RATES_SHOW_NO_BOTTLENECK = f"{limits_of.NOT_KNOWN}rates alone do not show it."
+
+
+def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: int, level: float) -> Found:
+    """The rate by the curves of growth (iocast/growth.py), for a platform fitted to rates alone. An edit multiplies it
+    by what it changes in each of the fitted networks, which one solver solves with and without the edit."""
+    factor, working_set = float(request.settings.get("waiting_factor", 0)), request.settings.get("working_set")
+    campaign = platform.fitted["campaign"]
+    measured = growth.measured_in(campaign)
+    target = growth.Placement(nodes, ranks_per_node / (1 + factor))
+    found = growth.forecast(measured, target, operations=campaign.get("unit", "operations") == "operations")
+    changes, stations = [0.0], {}
+    if platform.edited:
+        edited, plain = (
+            [
+                analytic.solve(
+                    resolved(document, platform.file), {"stat": 1.0}, nodes, ranks_per_node, factor, 1, points=64
+                )
+                for document in one.draws()
+            ]
+            for one in (platform, platform.as_measured())
+        )
+        changes = [math.log(new.rate / old.rate) for new, old in zip(edited, plain, strict=True)]
+        stations = {
+            name: {"utilisation": u}
+            for name, u in edited[int(np.argsort(changes)[len(changes) // 2])].utilisation.items()
+        }
+    value = found.value + float(np.median(changes))
+    low, high = _shifted_interval(found, changes, level)
+    quantities: dict[str, Any] = {
+        "rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}
+        | unit_entry(campaign.get("unit"))
+    }
+    unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
+    if unmeasured:
+        quantities["rate"] |= {"low": None, "high": None}
+    workload = campaign["workload"] | {"parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
+    shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {})}
+    shown |= {
+        "distributions": {},
+        "stations": stations,
+        "bottleneck": limits_of.sentences(stations, RATES_SHOW_NO_BOTTLENECK) if stations else RATES_SHOW_NO_BOTTLENECK,
+    }
+    shown["unmeasured"] = unmeasured + unknown
+    shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
+    samples = {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}
+    return {platform.phase: (samples, shown)}
+
+
+def _shifted_interval(found: growth.Forecast, changes: list[float], level: float) -> tuple[float, float]:
+    """The interval of growth's forecast plus one of `changes`, each as likely as the others; logarithms."""
+    if len(set(changes)) == 1:
+        low, high = found.interval(level)
+        return low + changes[0], high + changes[0]
+    grid = np.array([found.quantile(p) for p in (np.arange(500) + 0.5) / 500])
+    low, high = np.quantile(np.add.outer(grid, changes), growth.tails(level))
+    return float(low), float(high)
+
+
+def _beyond_the_machine(
+    campaign: dict[str, Any], nodes: int, ranks_per_node: int, working_set: str | None
+) -> tuple[list[str], list[str]]:
+    """Of a single machine: sentences on what the question has and no measurement had, more ranks than cores or a
+    working set beyond the memory, for which no interval is known; and on what can't be judged because cores or memory
+    are not known."""
+    points = campaign["points"]
+    if nodes > 1 or any(p["nodes"] > 1 for p in points):
+        return [], []
+    machine = campaign.get("environment") or {}
+    unmeasured, unknown = [], []
+    cores, most = machine.get("cpus_per_node"), max(p["ranks"] for p in points)
+    if cores is None and ranks_per_node > most:
+        unknown.append(
+            "How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds "
+            "less often than it says."
+        )
+    elif cores is not None and ranks_per_node > cores >= most:
+        unmeasured.append(
+            f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval "
+            "is known."
+        )
+    memory = machine.get("memory_bytes")
+    sets = [(p["working_set"], p["ranks"]) for p in points if p.get("working_set")]
+    target = (
+        _bytes_of(working_set)
+        if working_set
+        else max((size / ranks * ranks_per_node for size, ranks in sets), default=None)
+    )
+    if memory is not None and target is not None and target > memory and all(size <= memory for size, _ in sets):
+        unmeasured.append(
+            f"A working set of {target / 2**30:.3g} GiB with {memory / 2**30:.3g} GiB of memory: no measurement had "
+            "more than the memory holds, so that no interval is known."
+        )
+    return unmeasured, unknown
+
+
+def _bytes_of(setting: str) -> float:
+    number = Setting.read(setting).number
+    if number is None or number <= 0:
+        raise InputError(f"The working set is '{setting}'; it must be a number of bytes, such as 64GiB.")
+    return number
+
+
+def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks: int) -> str:
+    if found.falls is None:
+        return "Growth was not measured: the forecast follows other systems whose operations take as long."
+    most = measured[growth.largest(measured)]
+    return (
+        f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % "
+        f"of the rate at {most.nodes} nodes until {ranks} ranks."
+    )

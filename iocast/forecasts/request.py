@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workload that a forecast is of, its settings and phases; and the platform as the solver takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from iocast import binaries
+from iocast.calibrate.search import Simulations, only, remembers
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.measured import is_called
+from iocast.operations import phase_operations
+from iocast.phases import check_phase, first_phase, main_phases, phase_sentences
+from iocast.platform import Document, dump
+from iocast.platform_names import idle_edit
+from iocast.settings import settings_of
+
+
+def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
+    """@raises InputError for an edit of a part that none of a workload's operations uses"""
+    used = dict.fromkeys(operations)
+    for path, value in platform.edits:
+        if why := idle_edit(path, resolved(platform.best(), platform.file), used):
+            raise InputError(f"--edit {path}={value}: {why}")
+
+
+@dataclass
+class Request:
+    """A workload as it is simulated or solved: pattern or workload file, settings, and the phases that the forecast is
+    of. `wanted`: the phase that was named."""
+
+    pattern: str
+    settings: dict[str, str]
+    phases: list[str]
+    wanted: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def main(self, found: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> str:
+        """The phase that stands for the workload. `found` holds those with operations."""
+        return first_phase({name: shown["shares"].operations for name, (_, shown) in found.items()})
+
+    def present(self, operations: Mapping[str, float]) -> list[str]:
+        """Those of its phases that have operations. @raises InputError when none has"""
+        present = [name for name in self.phases if operations.get(name)]
+        if not present:
+            raise InputError(
+                f"The phase{'s' if len(self.phases) > 1 else ''} {', '.join(self.phases)} of the workload "
+                f"{self.pattern} {'have' if len(self.phases) > 1 else 'has'} no operations with these settings."
+            )
+        return present
+
+
+def workload_of(
+    platform: Fitted,
+    workload: str | None,
+    settings: dict[str, str],
+    phase: str | None = None,
+    nodes: int = 1,
+    ranks_per_node: int = 1,
+) -> Request:
+    """The workload that a forecast is of, its settings and phases: those that were fitted, or another workload's but
+    set-up and clean-up.
+
+    @raises InputError for settings or a phase that the workload doesn't have; nothing is simulated for that"""
+    measured = platform.fitted.get("campaign", {}).get("workload")
+    if not is_called(platform.fitted, workload):
+        pattern, full, default = workload or "md-workbench", dict(settings), None
+    else:
+        skipped = ("waiting_factor", "repeats", "start_index", "phases")
+        full = {name: value for name, value in settings_of(measured).items() if name not in skipped}
+        pattern, full, default = measured["pattern"], full | settings, platform.phase
+    names = list(
+        dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"])
+    )
+    if phase or default:
+        check_phase(
+            str(phase or default), names, pattern, lambda: phase_operations(pattern, full, nodes, ranks_per_node)
+        )
+    phases = [str(phase or default)] if phase or default else main_phases(names)
+    remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
+    return Request(pattern, only(phases, pattern, remembering) | full, phases, phase)
+
+
+def measured_request(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Request:
+    """What was measured, for a platform that was fitted to its rates alone, of which no more is known."""
+    if solver == "simulate":
+        raise InputError(
+            "The platform was fitted to rates alone, so that there is nothing to simulate; use --solver analytic, or "
+            "calibrate a family with latencies."
+        )
+    if phase not in (None, platform.phase):
+        raise InputError(
+            f"The platform was fitted to rates of the phase {platform.phase} alone, and not of '{phase}'. "
+            f"{phase_sentences(phase, {platform.phase: ()})} Other phases need a calibration of their own."
+        )
+    unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
+    if unknown:
+        raise InputError(
+            f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
+            "Allowed: waiting_factor, working_set."
+        )
+    return Request(platform.fitted["campaign"]["workload"]["pattern"], settings, [platform.phase], phase)
+
+
+def ranks_per_node_of(platform: Fitted) -> int:
+    """Ranks a node of the largest measurement that the platform was fitted to, whole ones also where nodes had unlike
+    numbers; 1 for one that was never calibrated."""
+    points = platform.fitted.get("campaign", {}).get("points", [])
+    return max(((p["ranks"], max(1, int(p["ranks"] / p["nodes"]))) for p in points if p.get("nodes")), default=(1, 1))[
+        1
+    ]
+
+
+@lru_cache(maxsize=64)
+def _resolved(text: str, about: str) -> Any:
+    with Simulations(about=about) as simulations:
+        return binaries.resolve_platform(simulations.write(yaml.safe_load(text)))
+
+
+def resolved(document: Document, about: str | Path = "") -> Any:
+    """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again.
+    `about`: its name in errors."""
+    return _resolved(dump(document), str(about))
+
+
+Found = dict[str, tuple[dict[str, Any], dict[str, Any]]]
+"""By phase: log quantities of the best platform and of the draws (`value`, `ensemble`, ...), and what else is shown of
+it."""
+
+
+def is_part(name: str) -> bool:
+    """ "create.open.q50", and not "create.q50" or "create.response.q50"."""
+    op = name.rpartition(".")[0]
+    return "." in op and not op.endswith(".response")
+
+
+def leave_out(instant: list[str], others: bool, wanted: Request, platform: Path) -> None:
+    """Phases whose operations take no time. @raises InputError when there are no others"""
+    if not instant:
+        return
+    name = Path(binaries.known_as.get(str(platform), platform)).stem
+    sentence = (
+        f"On the platform '{name}' no operation of {' and '.join(instant)} takes any time, so that there is no rate to "
+        "forecast; give their routes a station or a delay."
+    )
+    if not others:
+        raise InputError(sentence)
+    wanted.warnings.append(sentence)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A forecast's quantities by simulation: of the best platform, and of the draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from iocast import binaries, draws, limits_of
+from iocast.calibrate.search import OVERLOADED, Simulations
+from iocast.errors import InputError, RunError
+from iocast.family import Beside
+from iocast.fitted import Fitted
+from iocast.forecasts.request import Found, Request, is_part, leave_out, refuse_idle_edits, resolved
+from iocast.forecasts.solved import Solver
+from iocast.forecasts.structures import middle_of
+from iocast.operations import Shares
+from iocast.phases import operations_by_phase
+from iocast.platform import Document
+from iocast.platform_names import steps_of
+from iocast.run_directory import QUANTITIES, Run
+from iocast.scratch import scratch_directory
+
+SEEDS = 3
+"""Replications of the best platform; their geometric mean is the forecast's value."""
+PROBABILITIES = (
+    0.0,
+    *(n / 100 for n in range(1, 100)),
+    *(round(1 - 10 ** (-2 - k / 20), 9) for k in range(1, 81)),
+    1.0,
+)
+"""Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
+most of the mean is in it."""
+NOTHING_SHARED = "visit nothing that client nodes share"
+"""In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
+LONG = 10_000_000
+"""Simulated operations from which on one replication of the best platform is enough."""
+
+
+def simulated(
+    simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int, seed: int
+) -> Found:
+    """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
+    documents = [platform.best(), *platform.draws()]
+    best, first, distributions, settles = _first_that_settles(
+        simulations, documents, request, nodes, ranks_per_node, seed
+    )
+    refuse_idle_edits(platform, [op for p in first["phases"] for op in p["by_operation"]])
+    seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
+    question = (request.pattern, request.settings, nodes, ranks_per_node)
+    centre = [first, *simulations.run([(best, *question, seed + s) for s in range(1, seeds)])]
+    all_repeats = {phase: [p for p in first["phases"] if p["name"] == phase] for phase in distributions}
+    names = {phase: _names_of(centre, phase) for phase in all_repeats}
+    every = [(p, n) for p, of in names.items() for n in of]
+    known = [draws.known_quantities(run, every) for run in centre]
+    values = {key: math.exp(np.mean([math.log(one[key]) for one in known if key in one])) for key in every}
+
+    def solver() -> draws.Solve:
+        solution = Solver(simulations, best, request, nodes, ranks_per_node)
+        if set(solution.phases) != set(names):
+            raise InputError(f"Some phases of the workload {request.pattern} have no solution.")
+        return lambda document: {
+            (phase, n): v
+            for phase in names
+            for n, v in solution.quantities(phase, solution.solve(phase, document)).items()
+        }
+
+    document = documents[0] if settles else yaml.safe_load(best.read_text())
+
+    def ask(system: Document) -> draws.Values:
+        """One simulation, which may be shorter."""
+        settings = draws.shorter(request.settings, first) or request.settings
+        file = simulations.write(system)
+        (run,) = simulations.run([(file, request.pattern, settings, nodes, ranks_per_node, seed)])
+        return draws.known_quantities(run, [(p, n) for p, n in every if not is_part(n)])
+
+    beside = Beside.of(platform, ask) if not platform.fitted else None
+    reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
+    settled = [one for one in reported.values if one is not None]
+    request.warnings += _too_rare([*known, *settled], every)
+    structures = platform.fitted.get("draw_structures") or [{}] * len(reported.values)
+    settled_structures = [
+        structure for structure, one in zip(structures, reported.values, strict=True) if one is not None
+    ]
+    found: Found = {}
+    for phase, repeats in all_repeats.items():
+        ensemble = {n: [one[phase, n] for one in settled if (phase, n) in one] for n in names[phase]}
+        value = middle_of(
+            platform.fitted,
+            platform.undecided,
+            {n: values[phase, n] for n in names[phase]},
+            ensemble,
+            settled_structures,
+            settles,
+        )
+        shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
+        system = resolved(document, platform.file)
+        stations = _stations(repeats[-1], system)
+        limiting = limits_of.text(repeats[-1], stations, system, nodes, nodes * ranks_per_node)
+        shown |= {"stations": stations, "bottleneck": limits_of.sentences(stations, limiting)}
+        shown["links"] = limits_of.capacity_text(repeats[-1], system, nodes)
+        shown["timeline"] = _timeline(repeats[-1])
+        shown["balance"] = _balance(
+            [p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase]
+        )
+        samples = {
+            "value": value,
+            "ensemble": ensemble,
+            "settles": settles,
+            "structures": settled_structures,
+            "peak_objects": first["peak_objects"],
+            "total": sum(p["operations"] for p in first["phases"]),
+            "course": _course(first["phases"], request.phases),
+            "draws": reported.document(),
+            "beside": beside,
+        }
+        found[phase] = (samples, shown)
+    return found
+
+
+def _names_of(runs: Sequence[Any], phase: str) -> list[str]:
+    """The quantities of a phase that some of these runs have: of a random mix one alone may lack the rarest
+    operations."""
+    rows = [p["latency"] for run in runs for p in run["phases"] if p["name"] == phase]
+    operations = dict.fromkeys(op for latency in rows for op, printed in latency.items() if printed["count"])
+    return ["rate", *(f"{op}.{q}" for op in operations for q in QUANTITIES)]
+
+
+def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -> list[str]:
+    """Of operations of a random mix that some simulated runs lack. known: what each has, first the one whose operations
+    are counted."""
+    unknown = ", and its share and distribution are not known"
+    lacking = {(p, n.partition(".")[0]): sum((p, n) not in one for one in known) for p, n in every}
+    return [
+        f"{op} is so rare in the phase '{phase}' that {runs} of {len(known)} simulated runs lack it: its latencies "
+        "rest on the others"
+        + unknown * (not known[0].keys() & {(phase, f"{op}.q50")})
+        + ". A longer run has more of them."
+        for (phase, op), runs in lacking.items()
+        if runs
+    ]
+
+
+def _timeline(phase: dict[str, Any]) -> dict[str, Any]:
+    """Throughput over the phase's time: operations a second that ended within each bin."""
+    bins = phase["timeline"]
+    counts = [one["count"] for name, one in bins.items() if name != "bin_seconds"]
+    width = bins["bin_seconds"]
+    return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
+
+
+def _course(phases: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
+    """Every repeat of the forecast's phases in order: when it begins, in seconds since the first one began, how long it
+    lasts, and its operations and bytes a second. In the first simulated run."""
+    rows = [p for p in phases if p["name"] in names]
+    return [
+        {
+            "phase": p["name"],
+            "repeat": p["repeat"],
+            "start": p["start_seconds"] - rows[0]["start_seconds"],
+            "seconds": p["seconds"],
+            "rate": p["rate"],
+            "bytes_per_second": sum(one.get("bytes_per_second", 0.0) for one in p["by_operation"].values()),
+        }
+        for p in rows
+    ]
+
+
+def _balance(rows: list[float]) -> dict[str, float]:
+    """First rank's end over the last one's (docs/run-directory.md): median and the middle nine tenths of the simulated
+    runs. No error of the model's is in it."""
+    low, value, high = np.quantile(rows, [0.05, 0.5, 0.95])
+    return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def _first_that_settles(
+    simulations: Simulations, documents: list[Document], request: Request, nodes: int, ranks_per_node: int, seed: int
+) -> tuple[Path, Any, dict[str, Any], bool]:
+    """The first run of the best platform, or where work of others piles up in it without end, of the first draw in
+    which it doesn't: its file, the run, its distributions by phase, and whether it is the best one's.
+
+    @raises RunError when it piles up in all of them"""
+    for number, document in enumerate(documents):
+        file = simulations.write(document)
+        try:
+            return file, *_first_run(file, request, nodes, ranks_per_node, seed), number == 0
+        except RunError as error:
+            if error.code != OVERLOADED or number + 1 == len(documents):
+                raise
+    raise AssertionError("there is always a best platform")
+
+
+def _first_run(
+    platform: Path, request: Request, nodes: int, ranks_per_node: int, seed: int
+) -> tuple[Any, dict[str, Any]]:
+    with scratch_directory("forecast") as scratch:
+        out = scratch / "run"
+        command = [
+            binaries.find("iocast-sim"),
+            "--json",
+            "--platform",
+            str(platform),
+            "--workload",
+            request.pattern,
+            "--seed",
+            str(seed),
+        ]
+        command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out)]
+        for name, value in request.settings.items():
+            command += ["--set", f"{name}={value}"]
+        first = binaries.run_json(command)
+        timed = _timed(first["phases"], request, platform)
+        present = request.present(timed)
+        request.warnings += _limits(first, present, platform)
+        distributions = {}
+        for phase in present:
+            run = Run(out, phase)
+            distributions[phase] = {
+                op: {
+                    "probability": list(PROBABILITIES),
+                    "seconds": [run.latencies(op).quantile(p) for p in PROBABILITIES],
+                }
+                for op in run.operations
+            }
+    return first, distributions
+
+
+def _timed(phases: list[dict[str, Any]], wanted: Request, platform: Path) -> dict[str, float]:
+    """Operations by phase of a run, of those that take time. @raises InputError when no phase of the forecast does"""
+    operations = operations_by_phase(phases)
+    seconds = {name: sum(p["seconds"] for p in phases if p["name"] == name) for name in operations}
+    present = [name for name in wanted.phases if operations.get(name)]
+    instant = [name for name in present if not seconds[name]]
+    leave_out(instant, len(instant) < len(present), wanted, platform)
+    return {name: count if seconds[name] else 0 for name, count in operations.items()}
+
+
+def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
+    """Limits of the platform's model in these phases (docs/run-directory.md, `model_limits`), under its name."""
+    limits = run.get("model_limits") or {"sentences": [], "findings": []}
+    others = {one["phase"] for one in limits["findings"] if "phase" in one} - set(phases)
+    here = {one["kind"] for one in limits["findings"] if one.get("phase") not in others}
+    found = [one for one in limits["sentences"] if not any(f"n the phase '{name}'" in one for name in others)]
+    if "no-server" not in here:
+        found = [one for one in found if NOTHING_SHARED not in one]
+    name = Path(binaries.known_as.get(str(platform), platform)).stem
+    return [one.replace(f"'{platform.stem}'", f"'{name}'") for one in found]
+
+
+def _stations(phase: dict[str, Any], system: Document) -> dict[str, Any]:
+    """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
+    side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
+    operations = phase["operations"]
+    result = {}
+    for name, station in phase["stations"].items():
+        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall", "lost")}
+        for op, visit in station["operations"].items():
+            if op in ("others", "drain"):
+                continue
+            steps = [step for step in steps_of(system["operations"].get(op, [])) if step.get("station") == name]
+            visits = visit["visits"]
+            if any(step.get("stripes", 1) != 1 for step in steps):
+                visits = min(visits, len(steps) * phase["latency"][op]["count"])
+            for key in sums:
+                sums[key] += visits * visit.get(key, 0.0) / operations
+        result[name] = {"utilisation": station["utilisation"], **sums}
+    return result

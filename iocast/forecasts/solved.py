@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A forecast's quantities by the analytic solver, and its share in a simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from iocast import analytic, draws, limits_of
+from iocast.calibrate.search import Simulations
+from iocast.errors import InputError
+from iocast.family import Beside
+from iocast.fitted import Fitted
+from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved
+from iocast.forecasts.structures import middle_of
+from iocast.operations import MOVES_DATA, Shares, UNSOLVED, is_solved, iteration, profile
+from iocast.platform import Document
+from iocast.run_directory import QUANTITIES
+
+
+class Solver:
+    """The analytic solver for the phases of a workload that it has a model for: `phases`; `unsolved` are the others."""
+
+    def __init__(
+        self, simulations: Simulations, platform: Path, request: Request, nodes: int, ranks_per_node: int
+    ) -> None:
+        """@raises InputError when it has a model for no phase"""
+        self.simulations = simulations
+        known = profile(request.pattern, request.settings, nodes, ranks_per_node)
+        self.workload, self.given, self.known = known["workload"], known["given"], known["phases"]
+        present = request.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
+        self.unsolved = [name for name in present if not is_solved(self.known[name])]
+        self.phases = [name for name in present if name not in self.unsolved]
+        if not self.phases:
+            raise InputError(
+                f"The workload {request.pattern} has ranks that {UNSOLVED}; of such the analytic "
+                "solver knows nothing. Use --solver simulate."
+            )
+
+    def solve(self, phase: str, document: Document) -> Any:
+        of = self.known[phase]
+        nodes, ranks_per_node = of["place"]
+        return analytic.solve(
+            resolved(document), iteration(of["operations"]), nodes, ranks_per_node,
+            float(self.given.get("waiting_factor", 0)), round(sum(of["operations"].values())),
+            size=of["bytes"], blocks=of["blocks"], datasets=of["datasets"], objects=of["objects"],
+            think_time=float(self.given.get("think_time", 0)), unlike_ranks=of["unlike"],
+        )  # fmt: skip
+
+    def quantities(self, phase: str, solution: Any) -> dict[str, float]:
+        return {"rate": solution.rate} | {
+            f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES
+        }
+
+    def first_cut(self, rates: Mapping[str, float]) -> str | None:
+        """The first phase that its time limit may end: it lasts longer at its rate, or that is not known."""
+        for name in self.known:
+            rate, limit = rates.get(name), self.known[name]["most_seconds"]
+            if limit > 0 and (rate is None or sum(self.known[name]["operations"].values()) > limit * rate):
+                return str(name)
+        return None
+
+    def is_cut(self, phase: str, cut: str | None) -> bool:
+        """Whether the phase is `cut`, the first that a time limit ends, or comes after it."""
+        names = list(self.known)
+        return cut is not None and names.index(phase) >= names.index(cut)
+
+    def shares(self, phase: str) -> Shares:
+        of = self.known[phase]
+        count = {op: of["repeats"] * n for op, n in of["operations"].items()}
+        moved = {op: of["bytes"][op] * count[op] for op in MOVES_DATA if op in count}
+        return Shares.of_counts(count, moved, of["repeats"])
+
+
+def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: int, ranks_per_node: int) -> Found:
+    """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no
+    other is there."""
+    file = simulations.write(platform.best())
+    solver = Solver(simulations, file, request, nodes, ranks_per_node)
+    refuse_idle_edits(platform, [op for one in solver.known.values() for op in one["operations"]])
+    if solver.unsolved:
+        request.warnings.append(
+            f"In {', '.join(solver.unsolved)} ranks {UNSOLVED}; of such the analytic solver knows nothing. "
+            "--solver simulate forecasts that, too."
+        )
+
+    def ask(system: Document) -> draws.Values:
+        return {(p, n): v for p in solver.phases for n, v in solver.quantities(p, solver.solve(p, system)).items()}
+
+    best = {}
+    for phase in solver.phases:
+        with suppress(analytic.NoTime):
+            best[phase] = solver.solve(phase, platform.best())
+    untimed = [phase for phase in solver.phases if phase not in best]
+    leave_out(untimed, bool(best), request, file)
+    solver.phases = list(best)
+    beside = Beside.of(platform, ask) if not platform.fitted else None
+    cut = solver.first_cut({phase: solution.rate for phase, solution in best.items()})
+    if cut is not None:
+        request.warnings.append(
+            f"The time limit of {cut} may end it before all is done: how many operations it and later phases have, and "
+            "how long they last, only --solver simulate knows."
+        )
+    found: Found = {}
+    for phase in solver.phases:
+        solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
+        value, *reported = [solver.quantities(phase, one) for one in solutions]
+        stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
+        shown = {
+            "workload": solver.workload,
+            "shares": solver.shares(phase),
+            "lasting": not solver.is_cut(phase, cut),
+            "distributions": {},
+            "stations": stations,
+            "bottleneck": limits_of.sentences(
+                stations, limits_of.solved_text(solutions[0].waiting, solutions[0].limits)
+            ),
+            "left_out": solutions[0].left_out,
+        }
+        ensemble = {n: [one[n] for one in reported] for n in value}
+        count = {"used": len(reported), "of": len(reported), "how": "solved"}
+        found[phase] = (
+            {
+                "value": middle_of(
+                    platform.fitted, platform.undecided, value, ensemble, platform.fitted.get("draw_structures") or []
+                ),
+                "ensemble": ensemble,
+                "draws": count,
+                "beside": beside,
+                "total": None
+                if cut is not None
+                else round(sum(of["repeats"] * sum(of["operations"].values()) for of in solver.known.values())),
+            },
+            shown,
+        )
+    return found
