@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from iocast import binaries
+from iocast.calibrate.search import whole_settings
 from iocast.errors import InputError
 from iocast.files import read_json, write_json, write_text
 from iocast.platform import Document, dump
@@ -109,8 +110,6 @@ def truth_of(platform: Path, point: Point) -> dict[str, float]:
 
     Each is the mean of TRUTH_SEEDS simulations. The kernel, FUSE and the benchmark take time in the measurement, and
     none here."""
-    from iocast.calibrate.search import whole_settings
-
     run = point.first
     nodes, ranks_per_node = run.placement
     found: dict[str, list[float]] = {}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.reading import check_enough
 from iocast.calibrate.search import whole_settings
 from iocast.calibrate.storage import RATES_ALONE, Storage, best_family, storage_of
@@ -31,20 +31,9 @@ from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.scratch import whole_directory
-from iocast.text import (
-    Nearer,
-    bulk_text,
-    interval,
-    nearer_text,
-    one_sided,
-    percent,
-    quantity,
-    rate_kind,
-    rule_beside,
-    table,
-    too_wide,
-    total_text,
-)
+from iocast.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
+from iocast.wording.checked import Nearer, nearer_text
+from iocast.wording.forecast import bulk_text, rule_beside, total_text
 from iocast.total import moves_bulk, of_one_workload, total
 from iocast.workers import Workers
 

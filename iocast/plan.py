@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import copy
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,26 +18,23 @@ from scipy.special import ndtri, stdtrit
 from iocast import binaries
 from iocast.calibrate.recipe import Parameter, Recipe, options_of, read_recipe, simplest
 from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers
+from iocast.candidate_places import beyond, four_times, has_sizes
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
+from iocast.forecasts.request import workload_of
 from iocast.operations import phase_operations, profile
 from iocast.phases import check_phase
+from iocast.plan_rates import proposals
 from iocast.platform import Document, merge, reference
-from iocast.forecasts.request import ranks_per_node_of, workload_of
-from iocast.run_directory import as_setting
+from iocast.proposed import ALONE, Place, Proposed, WORTH_IT
 from iocast.settings import units_of
 from iocast.workers import Workers
 
 Array = NDArray[np.float64]
-
 BELIEFS = 64
 """Platforms drawn of a family before anything was measured."""
 SPREAD = 1.5
 """Standard deviation of the logarithm of a parameter then, as in the search of a calibration."""
-WAITING_FACTORS = (0.0, 1.0, 4.0)
-TELLING_APART = {"read_only": "true", "offset": "0"}
-"""Settings of patterns with which a run shows alone what others show together: reads beside no changes; each rank in
-directories of its own."""
 QUANTILES = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
@@ -49,40 +45,10 @@ MAX_RANKS = 50_000
 """Of the target."""
 STARTUP = 2.0
 """Seconds that a run takes beside its phases."""
-WORTH_IT = 0.02
-"""A measurement that narrows the interval by less, on the logarithmic scale, is not proposed."""
-MAX_UNCERTAINTY_FACTOR = 30.0
-"""An interval of so much either way says that nothing is known."""
 LENGTHS = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds of the phase of a lone rank: the longest with which the least there must be takes a third of the time."""
 MAX_REPEATS = 3
 BENCHMARK_REPEATS = 3
-
-
-@dataclass(frozen=True)
-class Place:
-    nodes: int
-    ranks_per_node: int
-    waiting_factor: float = 0.0
-    settings: tuple[tuple[str, str], ...] = ()  # what of the workload is other than in most runs
-
-    @property
-    def ranks(self) -> int:
-        return self.nodes * self.ranks_per_node
-
-    @property
-    def text(self) -> str:
-        ranks = f"{self.ranks} rank{'s' if self.ranks > 1 else ''}"
-        own = "".join(f", {name}={value}" for name, value in self.settings)
-        return ranks + (f" on {self.nodes} nodes" if self.nodes > 1 else "") + f", T = {self.waiting_factor:g}{own}"
-
-    def document(self) -> dict[str, Any]:
-        """As in a campaign's point."""
-        own = {"settings": dict(self.settings)} if self.settings else {}
-        return {"nodes": self.nodes, "ranks_per_node": self.ranks_per_node, "waiting_factor": self.waiting_factor} | own
-
-
-ALONE = Place(1, 1)
 
 
 @dataclass(frozen=True)
@@ -92,66 +58,6 @@ class Simulated:
 
     logs: Array
     variances: Array  # of a measurement of each quantity, with what the model deserves
-
-
-@dataclass(frozen=True)
-class Proposed:
-    """A measurement, and the factor either way of a 90 % interval of the target's throughput before it and after it.
-
-    `between`: least and largest such factor over the rates that it may measure, where the forecast was made again with
-    them (iocast/plan_rates.py). None where `before` and `after` are the spread of candidate platforms, which orders
-    measurements and is narrower than the interval of the next forecast."""
-
-    place: Place
-    seconds: float | None
-    """Of one run; None where another tool makes it."""
-    before: float
-    after: float
-    purpose: str = (
-        "narrows"  # or "needed" by a calibration, or "checks" whether the model has a place for what the system does
-    )
-    between: tuple[float, float] | None = None
-
-    @property
-    def worth_it(self) -> bool:
-        return math.log(self.before / self.after) >= WORTH_IT
-
-    @property
-    def width_before(self) -> str:
-        return either_way(self.before)
-
-    @property
-    def width(self) -> str:
-        """The interval of the forecast with this measurement, in words."""
-        if self.between is None:
-            return ""
-        low, high = self.between
-        if high >= MAX_UNCERTAINTY_FACTOR:
-            return f"a factor {low:.1f} or more either way" if low < MAX_UNCERTAINTY_FACTOR else either_way(low)
-        return f"a factor {low:.1f} to {high:.1f} either way"
-
-    @property
-    def text(self) -> str:
-        takes = f" (a run takes some {self.seconds:.0f} s)" if self.seconds is not None else ""
-        then = f"; throughput would then hold within {self.width} instead of {self.width_before}"
-        return f"{self.place.text}{takes}{then if self.between else ''}"
-
-    def document(self) -> dict[str, Any]:
-        seconds = None if self.seconds is None else round(self.seconds, 1)
-        return self.place.document() | {
-            "seconds": seconds,
-            "before": self.before,
-            "after": self.after,
-            "between": None if self.between is None else list(self.between),
-        }
-
-
-def either_way(factor: float) -> str:
-    return (
-        f"a factor {factor:.1f} either way"
-        if factor < MAX_UNCERTAINTY_FACTOR
-        else f"more than a factor {MAX_UNCERTAINTY_FACTOR:g} either way"
-    )
 
 
 class Ensemble:
@@ -486,108 +392,14 @@ def next_runs(
 ) -> tuple[Place, list[Proposed]]:
     """The target, by default four times the largest measured scale, and the measurements beyond the measured scales,
     the most telling first; none where there would be too much to simulate."""
-    requested = requested or _four_times(platform)
+    requested = requested or four_times(platform)
     if platform.rates_alone:
-        from iocast.plan_rates import proposals
-
         return requested, proposals(platform, requested, beyond(platform, requested))
     if requested.ranks > MAX_RANKS:
         return requested, []
     with Simulations(workers, platform.file) as simulations:
         planner = Planner(of_fitted(simulations, platform, seed), requested, platform.fitted)
         return requested, planner.proposals(beyond(platform, requested))
-
-
-def telling(proposed: Sequence[Proposed], most: int = 3) -> list[Proposed]:
-    """Those that are worth their while."""
-    return [one for one in proposed if one.worth_it][:most]
-
-
-def _four_times(platform: Fitted) -> Place:
-    """The largest measured placement with four times the nodes, or on one node the ranks."""
-    largest = max(platform.fitted["campaign"]["points"], key=lambda point: point["ranks"])
-    nodes = int(largest.get("nodes", 1))
-    per_node = int(largest["ranks"]) // nodes
-    return Place(4 * nodes, per_node) if nodes > 1 else Place(1, 4 * per_node)
-
-
-def candidates(
-    nodes: int,
-    ranks_per_node: int,
-    pattern: str = "",
-    settings: Mapping[str, Any] | None = None,
-    factors: Sequence[float] = WAITING_FACTORS,
-) -> list[Place]:
-    """Places up to these nodes and ranks per node: by twos over nodes with one rank each, then on all nodes; and with
-    all ranks what distinguishes what the pattern with these settings does."""
-    spread = [(n, 1) for n in _by_twos(nodes)] + [(nodes, p) for p in _by_twos(ranks_per_node)]
-    places = [Place(n, p, factor) for n, p in dict.fromkeys(spread) for factor in factors]
-    return places + [Place(nodes, ranks_per_node, 0.0, (one,)) for one in _telling_apart(pattern, settings or {})]
-
-
-def limits_of(platform: Fitted, nodes: int | None, ranks_per_node: int | None) -> tuple[int, int]:
-    """Nodes and ranks per node that can be measured at most.
-
-    @raises InputError where a fitted platform was measured on several nodes and `nodes` is missing, since one node
-    alone narrows nothing; or where both are missing"""
-    points = platform.fitted.get("campaign", {}).get("points", [])
-    most = max((int(p.get("nodes") or 1) for p in points), default=1)
-    if platform.fitted and nodes is None and (most > 1 or ranks_per_node is None):
-        missing = "--nodes" if most > 1 else "--nodes or --ppn"
-        raise InputError(
-            f"The platform '{platform.file}' was fitted to measurements on up to {most} node{'s' * (most > 1)} with "
-            f"{ranks_per_node_of(platform)} ranks each. Name how many can be measured next with {missing}."
-        )
-    return nodes or 1, ranks_per_node or ranks_per_node_of(platform)
-
-
-def _telling_apart(pattern: str, settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Of TELLING_APART what the pattern has and what changes it."""
-    names = units_of(pattern) if pattern else {}
-    same = {name for name, value in TELLING_APART.items() if as_setting(settings.get(name)) == value}
-    if as_setting(settings.get("node_offset", "0")) != "0":
-        same.add("offset")  # it is not looked at then
-    return [(name, value) for name, value in TELLING_APART.items() if name in names and name not in same]
-
-
-def beyond(platform: Fitted, requested: Place) -> list[Place]:
-    """Places between the measured ones and the target, up to eight times as large, with the target's ranks per node."""
-    largest = max(platform.fitted["campaign"]["ranks"])
-    counts = (math.ceil(times * largest / requested.ranks_per_node) for times in (2, 4, 8))
-    nodes = [n for n in counts if n < requested.nodes]
-    ranks = [(n, requested.ranks_per_node) for n in nodes]
-    if requested.nodes == 1:
-        ranks = [(1, times * largest) for times in (2, 4, 8) if times * largest < requested.ranks]
-    factors = dict.fromkeys((0.0, requested.waiting_factor))
-    return [Place(n, p, factor) for n, p in dict.fromkeys(ranks) for factor in factors]
-
-
-def read_place(text: str) -> Place:
-    """ "1000x10" or "1000": nodes and ranks of each.
-
-    @raises InputError for anything else"""
-    found = re.fullmatch(r"([1-9]\d{0,8})(?:x([1-9]\d{0,8}))?", text)
-    if not found:
-        raise InputError(f"'{text}' is no placement; write NODES or NODESxRANKS, such as 1000x10.")
-    return Place(int(found[1]), int(found[2] or 1))
-
-
-def measured_settings(platform: Fitted) -> dict[str, Any]:
-    """Of the fitted campaign's workload, without what a campaign chooses itself."""
-    measured = workload_of(platform, None, {})
-    own = {"waiting_factor", "start_index", "phases"}
-    if has_sizes(measured.pattern):
-        own |= {"iterations", "objects", "repeats"}
-    return {name: value for name, value in measured.settings.items() if name not in own}
-
-
-def has_sizes(pattern: str) -> bool:
-    """Whether `iocast measure` decides the sizes of this workload's runs: iterations on as many objects."""
-    return {"iterations", "objects"} <= set(units_of(pattern))
-
-
-def _by_twos(most: int) -> list[int]:
-    return [*(2**i for i in range(most.bit_length()) if 2**i < most), most]
 
 
 def _needed(candidates: Sequence[Place]) -> list[Place]:

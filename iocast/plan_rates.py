@@ -7,11 +7,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from iocast import growth
-from iocast import plan as planning
+from iocast import candidate_places, growth
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.plan import WORTH_IT, Place, Proposed
+from iocast.proposed import Place, Proposed, WORTH_IT
 
 LEVEL = 0.9
 OUTCOMES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -74,7 +73,7 @@ def chosen(platform: Fitted, target: Place, candidates: Sequence[Place]) -> list
 
 def candidates(nodes: int, ranks_per_node: int) -> list[Place]:
     """Placements up to these by twos: numbers of nodes with all ranks each, or on one node numbers of ranks."""
-    places = planning.candidates(nodes, ranks_per_node, factors=[0.0])
+    places = candidate_places.candidates(nodes, ranks_per_node, factors=[0.0])
     if nodes == 1:
         return places
     return [Place(n, ranks_per_node) for n in dict.fromkeys(place.nodes for place in places)]
@@ -94,6 +93,6 @@ def unmeasured(platform: Fitted, candidates: Sequence[Place]) -> list[Place]:
 def can_be_measured(pattern: str) -> bool:
     """Whether `iocast measure` sizes runs of this workload; another tool's results have a workload that it lacks."""
     try:
-        return planning.has_sizes(pattern)
+        return candidate_places.has_sizes(pattern)
     except InputError:
         return False

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.campaign.directory import Campaign
 from iocast.campaign.plan import read_plan

@@ -14,7 +14,8 @@ from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.forecasts.simulated import LONG, SEEDS
 from iocast.question import Setting
-from iocast.text import quantity, ranks_text, seconds_range, table, total_text
+from iocast.text import quantity, table
+from iocast.wording.forecast import ranks_text, seconds_range, total_text
 from iocast.total import bytes_per_second, moves_bulk
 from iocast.workers import Workers
 

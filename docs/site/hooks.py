@@ -22,8 +22,9 @@ from mkdocs.structure.pages import Page
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
-from iocast import binaries, manual  # noqa: E402
+from iocast import binaries  # noqa: E402
 from iocast.cli import app  # noqa: E402
+from iocast.cli import manual_pages  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.study import keys  # noqa: E402
 
@@ -67,7 +68,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def reference() -> dict[str, str]:
     """Markdown by page."""
     commands, things = [], {}
-    for page in manual.all_pages(typer.main.get_command(app)):
+    for page in manual_pages.all_pages(typer.main.get_command(app)):
         if page.section == 1:
             commands.append(page.markdown(2))
         else:

@@ -34,6 +34,7 @@ from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.files import sha256
 from iocast.fitted import Fitted
+from iocast.forecasts.answer import calibrated_values
 from iocast.noise import DEVIATIONS, of_mean
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, get_path, merge, reference, set_path
@@ -477,8 +478,6 @@ class _Search:
     def _forecast(self, simulations: Simulations, platform: Fitted, point: Point) -> list[dict[str, Any]]:
         """Rows of a point that the calibrated platform has not seen; `spread` is what its draws leave open, as a
         standard deviation of the logarithm. None where work of others piles up without end."""
-        from iocast.forecasts.answer import calibrated_values  # which takes simulations from this package
-
         try:
             forecast = calibrated_values(
                 simulations, platform, whole_settings(point.first, remembers(platform.best())),

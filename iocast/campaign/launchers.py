@@ -15,6 +15,7 @@ import psutil
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
+from iocast.slurm import ask_steps_to_end, mpi_options
 
 MAX_RANKS_PER_CORE = 128
 """Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""
@@ -38,8 +39,6 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
         have = int(os.environ.get("SLURM_JOB_NUM_NODES", os.environ.get("SLURM_NNODES", "1")))
         if nodes > have:
             raise InputError(f"The campaign needs {nodes} nodes, but this Slurm job has {have}.")
-        from iocast.slurm import mpi_options
-
         return [
             "srun",
             *mpi_options(),
@@ -120,8 +119,6 @@ def ask_to_end(launcher: subprocess.Popen[str]) -> None:
     if launcher.poll() is not None:
         return
     if str(launcher.args[0]) == "srun":  # type: ignore[index]
-        from iocast.slurm import ask_steps_to_end
-
         if not ask_steps_to_end():
             launcher.terminate()
         return

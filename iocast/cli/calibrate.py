@@ -57,15 +57,16 @@ def calibrate(
 
     The test fits without the largest measured scale and forecasts that. The search's state lies beside the platform
     (fitted.search.jsonl); after an interruption the same command continues from there."""
-    from iocast.calibrate import findings
+    from iocast.calibrate.findings import findings
     from iocast.calibrate.phases import calibrate_phases, chosen_phases
     from iocast.fitted import Fitted
-    from iocast.plan import next_runs, telling
+    from iocast.plan import next_runs
+    from iocast.proposed import telling
     from iocast.platform import dump
 
     if look:
         refuse_without_effect("with --look, which fits nothing", "platform", "seed", *WORKER_OPTIONS)
-        from iocast.text import findings_text
+        from iocast.wording.calibration import findings_text
 
         found = [
             one.document() | {"phase": name}
@@ -91,7 +92,7 @@ def calibrate(
     if json_:
         print(json.dumps(document))
         return
-    from iocast.text import calibration_text, next_text
+    from iocast.wording.calibration import calibration_text, next_text
 
     further = fitted.get("further_phases", {})
     if further:

@@ -77,7 +77,8 @@ def compare(
     """Compare two measurements, two designs or two offers.
 
     For measurements the answer names the changes beyond noise. Designs and offers are compared with intervals."""
-    from iocast.compare import Threshold, is_measurement
+    from iocast.changes import Threshold
+    from iocast.compare import is_measurement
     from iocast.compare import compare as judge
     from iocast.study import compare as designs
 
@@ -111,7 +112,7 @@ def compare(
         answer = _compare_designs(a, b, study, workers, level, seed)
     if out is not None:
         write_json(out, answer)
-    from iocast.text import comparison_text
+    from iocast.wording.checked import comparison_text
 
     if json_:
         print(json.dumps(answer))

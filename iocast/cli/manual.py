@@ -21,7 +21,7 @@ def manual(
     """Write manual pages of all programs and verbs.
 
     Workloads, backends, platforms and the other catalogues have pages too."""
-    from iocast.manual import write_manual
+    from iocast.cli.manual_pages import write_manual
 
     pages = write_manual(typer.main.get_command(app), out)
     print(

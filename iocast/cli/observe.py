@@ -44,7 +44,7 @@ def observe(
     from iocast.files import duration
     from iocast.observe import LONGEST, SHORTEST, run_directories_of
     from iocast.observe import observe as watch
-    from iocast.text import utilisation_text
+    from iocast.wording.checked import utilisation_text
     from iocast.utilisation import join as join_to
 
     if join is not None:

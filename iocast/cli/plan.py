@@ -75,11 +75,13 @@ def plan(
     The answer is a campaign file for iocast measure. Nothing is measured, and no storage is touched. With a fitted
     platform the proposal is what to measure next. Exit status 4 when no campaign is written: nothing within the limits
     narrows the forecast, or the results are another tool's, which makes the proposed runs."""
-    from iocast import plan as planning
     from iocast.calibrate.reading import UNREPEATED
     from iocast.calibrate.search import Simulations
+    from iocast.candidate_places import candidates, limits_of, measured_settings
     from iocast.fitted import Fitted
-    from iocast.text import plan_text
+    from iocast.plan import Planner, QUANTILES, campaign_file, of_family, of_fitted
+    from iocast.proposed import Place, read_place
+    from iocast.wording.calibration import plan_text
 
     if out.suffix not in (".yaml", ".yml"):
         raise InputError(f"The plan is a campaign in YAML; name a file such as plan.yaml, not '{out}'.")
@@ -88,8 +90,8 @@ def plan(
     fitted = Fitted.open(platform)
     if fitted.fitted:
         refuse_without_effect("with a fitted platform, whose measurements are continued", "workload", "sets", "phase")
-    most, per_node = planning.limits_of(fitted, nodes, ppn)
-    wanted = planning.read_place(target) if target else planning.Place(10 * most, per_node)
+    most, per_node = limits_of(fitted, nodes, ppn)
+    wanted = read_place(target) if target else Place(10 * most, per_node)
     length: float | None = None
     written: Path | None = out
     with Simulations(about=fitted.file) as simulations, Steps(after=PATIENCE) as steps:
@@ -105,23 +107,23 @@ def plan(
             workload, settings, repeats = fitted.fitted["campaign"]["workload"]["pattern"], {}, 2
             proposed = plan_rates.chosen(fitted, wanted, plan_rates.candidates(most, per_node))
             if plan_rates.can_be_measured(workload):
-                length, settings = 1.0, planning.measured_settings(fitted)
+                length, settings = 1.0, measured_settings(fitted)
             else:
                 written = None
         else:
             if fitted.fitted:
-                ensemble = planning.of_fitted(simulations, fitted, seed)
-                workload, settings = ensemble.pattern, planning.measured_settings(fitted)
+                ensemble = of_fitted(simulations, fitted, seed)
+                workload, settings = ensemble.pattern, measured_settings(fitted)
             else:
                 settings = settings_of(sets)
-                noise = dict.fromkeys(("rate", *planning.QUANTILES), UNREPEATED)
-                ensemble = planning.of_family(simulations, platform, workload, settings, phase, noise, seed)
-            planner = planning.Planner(ensemble, wanted, fitted.fitted)
-            candidates = planning.candidates(most, per_node, workload, settings)
-            proposed, repeats = planner.campaign(candidates, seconds)
+                noise = dict.fromkeys(("rate", *QUANTILES), UNREPEATED)
+                ensemble = of_family(simulations, platform, workload, settings, phase, noise, seed)
+            planner = Planner(ensemble, wanted, fitted.fitted)
+            places = candidates(most, per_node, workload, settings)
+            proposed, repeats = planner.campaign(places, seconds)
             length = planner.length if ensemble.sized else None
     if proposed and written:
-        write_text(out, planning.campaign_file(proposed, wanted, length, repeats, workload, settings, shlex.join(LINE)))
+        write_text(out, campaign_file(proposed, wanted, length, repeats, workload, settings, shlex.join(LINE)))
     answer = {
         "target": wanted.document(),
         "repeats": repeats,

@@ -99,7 +99,7 @@ def predict(
     if json_:
         print(json.dumps(answer))
         return
-    from iocast.text import forecast_text
+    from iocast.wording.forecast import forecast_text
 
     print(forecast_text(answer))
 
@@ -117,7 +117,7 @@ def _predict_points(
     """Writes forecasts before their measurement, each with a hash that shows later that they were not fitted to it."""
     from iocast.files import sha256
     from iocast.forecasts.answer import predict_planned
-    from iocast.text import forecast_text
+    from iocast.wording.forecast import forecast_text
 
     if out is None:
         raise InputError("Forecasts of a campaign's points need a directory to go to; name it with --out.")

@@ -32,7 +32,7 @@ def selftest(
     Mounts a file system with a known metadata server, measures it with up to 8 ranks, calibrates, forecasts 32 ranks,
     measures those, and compares everything with the truth. Exit status 4 when an error is larger than allowed."""
     from iocast.selftest import selftest as test
-    from iocast.text import selftest_text
+    from iocast.wording.calibration import selftest_text
 
     refuse_existing(out)
     with Steps() as steps:

@@ -43,7 +43,7 @@ def study(
     The answer has the probability of that choice, the runner-up, and what would change the choice. Exit status 4 when
     no design meets the service levels."""
     from iocast.study import run_study
-    from iocast.study.words import as_text
+    from iocast.wording.study import as_text
 
     with Steps(every=5, interrupted=CONTINUES) as steps, computing.start(out / "workers") as crew:
         answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)

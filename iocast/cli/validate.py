@@ -96,7 +96,7 @@ def validate(
     from iocast.earlier import Earlier
     from iocast.fitted import Fitted
     from iocast.strict_yaml import allowed_sentence
-    from iocast.text import validation_text
+    from iocast.wording.checked import validation_text
     from iocast.validate import validate as judge
 
     if out is not None:

@@ -44,7 +44,9 @@ from iocast.forecasts.simulated import NOTHING_SHARED, simulated
 from iocast.forecasts.solved import solved
 from iocast.forecasts.structures import parted, parting_choices
 from iocast.measured import about, is_called, other_settings, speaks_of
+from iocast.plan import next_runs
 from iocast.platform_names import check_edits, check_file, speed_sentences
+from iocast.proposed import Place, telling
 from iocast.question import Question
 from iocast.total import total
 from iocast.workers import Workers
@@ -232,8 +234,6 @@ def predict(
     unsettled += [unmeasured.sentence(rests)] if rests else []
     unsettled += [parted(one) for one in answer["parting"]]
     if answer["parting"]:
-        from iocast.plan import Place, next_runs, telling  # which asks forecasts, too
-
         best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []

@@ -37,6 +37,7 @@ class Importer:
     together: bool = False  # several files are of one run; else each file has its own
     begins: re.Pattern[str] | None = None  # lines that only the beginning of a run has, where `read` takes one run
     ends: re.Pattern[str] | None = None  # and a line that its results have once; a log may hold several runs
+    nearly: Callable[[Source], str] = lambda _: ""  # what keeps a source from being of this format, as a sentence
 
 
 def all_importers() -> dict[str, Importer]:
@@ -146,7 +147,7 @@ def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
 
 def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> list[Importer]:
     """The format of all sources; of one source all tools whose output is in it."""
-    from iocast.importers import darshan_log, table
+    from iocast.importers import darshan_log
 
     recognised = {}
     for source in sources:
@@ -156,7 +157,7 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
             if not source.is_directory and darshan_log.recognises(source.path):
                 raise InputError(f"{where}: {darshan_log.no_result(shlex.quote(str(source.path)))}.")
-            if nearly := table.nearly(source):
+            if nearly := "".join(importer.nearly(source) for importer in importers.values()):
                 raise InputError(f"{where}: {nearly}")
             more = " A CSV table needs the columns rate and two of nodes, ppn and ranks." * (
                 source.path.suffix == ".csv"

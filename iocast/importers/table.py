@@ -283,5 +283,10 @@ def _count(source: Source, text: str, number: int, name: str) -> int:
 
 
 IMPORTER = Importer(
-    "table", "CSV table of rates: nodes, ppn or ranks, rate, and what else is known", "the file", recognises, read
+    "table",
+    "CSV table of rates: nodes, ppn or ranks, rate, and what else is known",
+    "the file",
+    recognises,
+    read,
+    nearly=nearly,
 )

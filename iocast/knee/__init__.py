@@ -15,7 +15,7 @@ from scipy.special import stdtrit
 from iocast.arrivals import number
 from iocast.campaign.plan import PlannedRun
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION
+from iocast.files import SCHEMA_VERSION, read_json
 from iocast.knee.judge import FEW, Seen, check_levels, look
 from iocast.knee.probes import FEW_RUNS, GUARD, PILOT, Probes
 from iocast.knee.search import GROWTH, Ask, Done, Limits, Observation, Purpose, decide, fresh_runs, rounded, unfinished
@@ -498,8 +498,6 @@ def _interval(values: list[float], confidence: float) -> dict[str, float | None]
 
 def knee_of(directory: Path) -> dict[str, Any] | None:
     """The content of a campaign's knee.json; None for a campaign that is no search."""
-    from iocast.files import read_json
-
     return read_json(directory / "knee.json", "knee") if (directory / "knee.json").is_file() else None
 
 

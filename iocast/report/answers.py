@@ -12,7 +12,8 @@ from iocast.knee import words as knee_words
 from iocast.phases import BYTES, main_phases, rate_of
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
-from iocast.text import NARROWED, roughly, rule_beside
+from iocast.text import NARROWED, roughly
+from iocast.wording.forecast import rule_beside
 from iocast.total import are_bulk, bytes_per_second, moves_bulk, of_one_workload, range_of_seconds, total
 
 MAX_ROWS = 20

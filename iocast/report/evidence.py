@@ -17,7 +17,8 @@ from iocast.names import as_file_name
 from iocast.phases import rate_of, unit_entry
 from iocast.question import Question
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
-from iocast.text import Nearer, too_wide
+from iocast.text import too_wide
+from iocast.wording.checked import Nearer
 
 AS_IT_IS = "as it is"
 HELD_OUT = "held out by the calibration"

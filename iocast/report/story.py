@@ -1,196 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first screen: what was measured, forecast and wrong, in words that take a minute to read.
 
-Every sentence is made of the same numbers that `summary` hands to the JSON.
-"""
+Every sentence is made of the same numbers that `summary` hands to the JSON."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from iocast import busy
 from iocast.accuracy import OF_QUANTILES
+from iocast.forecasts.answer import NEVER_CALIBRATED
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
 from iocast.phases import main_phases, rate_of
-from iocast.forecasts.answer import NEVER_CALIBRATED
 from iocast.report import answers, evidence, record, units
-from iocast.report.answers import Grid
+from iocast.report.cards import Card, Story
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
-from iocast.study import words
-from iocast.text import nearer_text, one_sided, roughly, too_wide
+from iocast.report.study_story import tell_study
+from iocast.text import one_sided, roughly, too_wide
 from iocast.total import are_bulk, moves_bulk
+from iocast.wording.checked import nearer_text
 
 MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
 SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
 FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
 
-@dataclass(frozen=True)
-class Card:
-    """One number of the first screen."""
-
-    label: str
-    value: str
-    note: str
-
-
-@dataclass(frozen=True)
-class Story:
-    headline: str
-    question: str  # that the page answers, in the reader's words; "" where there is none
-    grids: list[Grid]  # the answers
-    changes: list[str]  # of a study: what would change the decision
-    paragraphs: list[tuple[str, str]]  # (what it is about, one or more sentences)
-    cards: list[Card]
-    warnings: list[str]
-    alarms: int  # the first ones of the warnings: results that contradict each other
-    missing: list[str]  # what was not forecast, and why; where a simple rule was nearer
-    summary: dict[str, Any]
-
-
 def tell(sources: Sources) -> Story:
     measured = _tell_measured(sources)
-    return measured if sources.study is None else _tell_study(sources, sources.study, measured)
-
-
-def _tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Story:
-    """A study's decision comes before everything; what was measured and forecast stands behind it as its record."""
-    decision = study["decision"]
-    cards = []
-    shown = decision or next(
-        (d for d in study["designs"] if d["id"] == (study["nearest_miss"] or {}).get("design")), None
-    )
-    if shown is not None:
-        what = "cost of the decision" if decision else "cost of the nearest miss"
-        probability = study["confidence"] if decision else shown["probability"]
-        if any(d["cost"] for d in study["designs"]):
-            bought = f"{words.money(shown['price'], '')} to buy"
-            running = (
-                f", {words.money(shown['cost'] - shown['price'], '')} of electricity in {study['years']:g} years"
-                if shown["cost"] > shown["price"]
-                else ""
-            )
-            cards.append(
-                Card(what, words.money(shown["cost"], study["currency"]).replace(" ", units.SPACE), bought + running)
-            )
-        text = f"{100 * study['confidence_asked']:g}{units.SPACE}% required"
-        text += words.if_it_holds(study)
-        cards.append(
-            Card(
-                "chance that all levels are kept",
-                words.chance(probability, study["confidence_asked"])
-                .replace("more than", ">")
-                .replace("less than", "<")
-                .replace(" ", units.SPACE),
-                text,
-            )
-        )
-        design = words.reference(study)
-        assert design is not None  # the designs have the decision, and the nearest miss
-        ends = design["breaks_at"]
-        if ends:
-            value = (
-                units.count(words.break_count(study, ends["ranks"]))
-                if ends["ranks"] is not None
-                else f"> {units.count(ends['beyond'])}"
-            )
-            cards.append(
-                Card(
-                    "clients at which it breaks",
-                    f"≤ {value}" if ends.get("already") else value,
-                    f"the fewest that were looked at; missed: {ends['level']}"
-                    if ends.get("already")
-                    else f"best estimate{words.placed(ends)}; first: {ends['level']}"
-                    if ends["level"]
-                    else f"no level missed as far as was looked{words.placed(ends)}",
-                )
-            )
-    grids, changes = _study_grids(study), words.changes(study)
-    shown_above = {"What would change it"} if changes else set()
-    paragraphs = [(c["about"], c["text"]) for c in study["conclusions"] if c["about"] not in shown_above]
-    record = dict(measured.paragraphs)
-    paragraphs += [
-        (about, record[about])
-        for about in ("Measured", "Forecast", "How wrong it was", "Simple rules")
-        if about in record
-    ]
-    alarms = measured.warnings[: measured.alarms]
-    reported = list(dict.fromkeys([*alarms, *study["warnings"], *measured.warnings]))
-    summary = measured.summary | {"study": _study_summary(study)}
-    return Story(
-        study["headline"],
-        words.question(study),
-        grids,
-        changes,
-        paragraphs,
-        cards,
-        reported,
-        len(alarms),
-        measured.missing,
-        summary,
-    )
-
-
-def _study_grids(study: dict[str, Any]) -> list[Grid]:
-    """Each level of the decision (or the nearest miss) where it is tightest; then the decision beside its rivals."""
-    shown = words.reference(study)
-    if shown is None:
-        return []
-    levels = [
-        [
-            row["level"],
-            words.place(row, study),
-            words.limit_of(row),
-            words.amount(row["quantity"], row["value"]),
-            words.margin(row),
-            words.chance(row["probability"], study["confidence_asked"]),
-            *words.measured_beside(study, row),
-        ]
-        for row in words.tightest(shown["levels"])
-    ]
-    header = ["service level", "tightest", "limit", "value", "margin", "kept with", *words.systems_beside(study)]
-    found = [Grid(f"Service levels of {words.quoted(shown['name'])}", header, levels)]
-    rivals = words.rivals(study)
-    if rivals:
-        header = ["design", "cost", "difference", "keeps all levels", "why it lost"]
-        priced = words.is_priced(study)
-        cells = [
-            [
-                words.quoted(r["name"]),
-                words.money(r["cost"], study["currency"]).replace(" ", units.SPACE) if priced else units.NOTHING,
-                words.signed_money(r["difference"], study["currency"]).replace(" ", units.SPACE)
-                if priced
-                else units.NOTHING,
-                words.chance(r["probability"], study["confidence_asked"]).replace(" ", units.SPACE),
-                r["why"],
-            ]
-            for r in rivals
-        ]
-        found.append(
-            Grid("Runner-up" if len(rivals) == 1 else "Runner-up, and the nearest cheaper design", header, cells)
-        )
-    return found
-
-
-def _study_summary(study: dict[str, Any]) -> dict[str, Any]:
-    return {
-        key: study[key]
-        for key in (
-            "title",
-            "decision",
-            "confidence",
-            "confidence_asked",
-            "stability",
-            "currency",
-            "front",
-            "nearest_miss",
-            "search",
-        )
-    }
+    return measured if sources.study is None else tell_study(sources, sources.study, measured)
 
 
 def _tell_measured(sources: Sources) -> Story:

@@ -33,8 +33,10 @@ def run_study(
     is used again. `report` hears the progress, `tell` what earlier runs' results say before more is computed.
 
     @raises InputError for what the study file says, or a directory that holds something else"""
-    from iocast.study.answer import answer, samples
+    from iocast.study.answer import answer
+    from iocast.study.curves import samples
     from iocast.study.desk import Desk
+    from iocast.study.optimiser import explore
     from iocast.study.search import Search
 
     study = read_study(file)
@@ -43,7 +45,7 @@ def run_study(
     with Store(out / MEMORY) as store:
         desk = Desk(study, store, workers, report, seed)
         search = Search(desk, tell)
-        search.run()
+        search.run(explore)
         reported = answer(search, command)
         reported["search"] |= {"computed": store.computed, "found": desk.found}
         write_json(out / ANSWER, reported)

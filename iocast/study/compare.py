@@ -22,7 +22,7 @@ from iocast.platform import PLATFORMS, find_platform
 from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
-from iocast.study.words import amount, chance, money, quoted
+from iocast.study.amounts import amount, chance, money, quoted
 from iocast.text import percent, table
 from iocast.workers import Workers
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
+from iocast.fitted import discrepancy_at
 from iocast.forecasts.simulated import SEEDS
 from iocast.residuals import Residuals
 from iocast.study import quantities, risk
@@ -23,7 +24,7 @@ from iocast.study.evaluate import Result, pooled
 from iocast.study.levels import Level, kind_of
 from iocast.study.risk import DOWN, PLAUSIBLE, ModelError
 from iocast.study.spec import NORMAL, Study
-from iocast.study.words import chance, money, quoted
+from iocast.study.amounts import chance, money, quoted
 
 Array = NDArray[np.float64]
 
@@ -81,12 +82,11 @@ class Search:
 
     # Choosing what to look at ------------------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def run(self, explore: Callable[[Search], None]) -> None:
+        """Screens and simulates designs. `explore` chooses those of a space that is too large for all."""
         if self.study.size <= self.study.search.full_up_to:
             self.add(list(self.desk.designs.all()))
         else:
-            from iocast.study.optimiser import explore
-
             explore(self)
         if not self.allowed:
             raise InputError(
@@ -362,8 +362,6 @@ class Search:
             kind = kind_of(quantity)
             kinds.append(kind)
             if fitted and kind in fitted["discrepancy"] and not self.desk.unmeasured(platform, point.workload):
-                from iocast.fitted import discrepancy_at
-
                 error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)
                 doubt = (
                     0.0

@@ -4,31 +4,30 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
-from iocast import text, unmeasured
-from iocast.fitted import one_of_several
-from iocast.measured import other_settings
-from iocast.operations import UNSOLVED
+from iocast import unmeasured
+from iocast.study.amounts import (
+    Json,
+    amount,
+    chance,
+    is_kept,
+    is_kept_now,
+    is_priced,
+    margin,
+    money,
+    nearness,
+    percent_off,
+    place,
+    quoted,
+    reference,
+    tightest,
+)
 from iocast.study.evaluate import OUTSIDE
-from iocast.study.risk import PLAUSIBLE
 
-if TYPE_CHECKING:
-    from iocast.study.designs import Platform
-    from iocast.study.search import Search
-
-Json = dict[str, Any]
 AS_NEAR = 1.1
 """Designs that miss their tightest level within this factor are equally near: no model is that good."""
-FAR = 4.0
-"""Times the largest measured scale, from which an extrapolation is called far."""
-STALL_PERIODS = 3
-SHORT_STALL = 0.02
-"""Share of the time below which a stall is nothing to rates and medians."""
 SMALL_CHANGE = 2.5
 """A limit that would have to give by more than this factor is no small concession."""
-SHOWN_CHANGE = 0.005
-"""Relative change of the rate by simple rules, from which on it is named."""
 MAX_MISSED = 3
 """Levels that are named as missed by one design."""
 MAX_TURNING = 3
@@ -40,120 +39,6 @@ _PARTS = {
     "stall": "standing still in stalls",
     "lost": "being lost in failures",
 }
-
-
-def amount(quantity: str, value: float | None) -> str:
-    """A value with its unit, by the kind of quantity."""
-    what = quantity.rpartition(".")[2]
-    if value is None:
-        return "nothing"
-    if what == "rate":
-        return text.quantity("rate", value)
-    if what == "bandwidth":
-        unit, scale = next(
-            ((u, s) for u, s in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)) if value >= s),
-            ("B/s", 1.0),
-        )
-        return f"{value / scale:.3g} {unit}"
-    return f"{100 * value:.0f} %" if what == "utilisation" else text.quantity("", value)
-
-
-def money(value: float, currency: str) -> str:
-    """Three digits are as many as a price forecast deserves to be read with; small amounts are exact."""
-    rounded = value if abs(value) < 1000 else float(f"{value:.3g}")
-    return f"{rounded:,.0f} {currency}".rstrip()
-
-
-def chance(probability: float, required: float | None = None) -> str:
-    """A probability, never more certain than an estimate of one can be; beside a required one with as many digits as
-    leave it on its side of that."""
-    limit = required or 0.0
-    if probability > 0.99 and probability >= limit:
-        return f"more than {max(99.0, 100 * limit):g} %"
-    if probability < 0.01:
-        return "less than 1 %"
-    for digits in range(4):
-        shown = f"{100 * probability:.{digits}f}"
-        if required is None or (float(shown) >= 100 * required) == (probability >= required):
-            break
-    return f"{shown} %"
-
-
-def quoted(name: str) -> str:
-    return f"\u201c{name}\u201d"
-
-
-def tightest(rows: list[Json]) -> list[Json]:
-    """Of a design's rows, one for each place where a level must hold, the one with the least margin for each level, in
-    their order."""
-    found: dict[str, Json] = {}
-    for row in rows:
-        known = found.get(row["level"])
-        if known is None or (row["margin"] or 0.0) < (known["margin"] or 0.0):
-            found[row["level"]] = row
-    return list(found.values())
-
-
-def margin(row: Json) -> str:
-    """How far a value is on the good side of its limit, or on the other: "14 % above", "2 % short"."""
-    value, limit = row["value"], row["limit"]
-    if value is None:
-        return "does not serve"
-    kept = _is_kept(row)
-    times = max(row["margin"], 1 / row["margin"]) if row["margin"] else math.inf
-    if times >= 2:
-        return f"{times:.2g} times {'better than needed' if kept else 'worse than needed'}"
-    size = _percent_off(value, limit)
-    return f"{size} to spare" if kept else f"missed by {size}"
-
-
-def _is_kept(row: Json) -> bool:
-    """By the best estimate."""
-    return bool(row["value"] <= row["limit"] if row["upper"] else row["value"] >= row["limit"])
-
-
-def _is_kept_now(answer: Json, uncertain: Json) -> bool:
-    """Whether the design that the answer is about keeps the level of an uncertain input by its best estimate."""
-    rows = (reference(answer) or {"levels": []})["levels"]
-    own = [row for row in rows if all(row[k] == uncertain[k] for k in ("level", "workload", "scale"))]
-    return all(row["value"] is not None and _is_kept(row) for row in own)
-
-
-def _percent_off(value: float, limit: float) -> str:
-    off = abs(value / limit - 1)
-    return f"{100 * off:.0f} %" if off >= 0.0095 else f"{100 * off:.1f} %"
-
-
-def limit_of(row: Json) -> str:
-    """The limit as a condition: "at least 60 k/s"."""
-    return f"{'at most' if row['upper'] else 'at least'} {amount(row['quantity'], row['limit'])}"
-
-
-def place(row: Json, answer: Json) -> str:
-    """Where a level must hold: "at 1,024 clients", and of which workload where there are several."""
-    ranks = next(s["ranks"] for s in answer["scales"] if s["name"] == row["scale"])
-    where = f"at {ranks:,} client{'s' if ranks != 1 else ''}"
-    if len(answer["workloads"]) > 1 and f"({row['workload']})" not in row["level"]:
-        where += f", {row['workload']}"
-    return where + (f", with {row['under']}" if row["under"] else "")
-
-
-def nearness(design: Json) -> tuple[float, list[float], float]:
-    """How near a design comes to keeping all levels, for max(): its probability, then its margins from the worst on,
-    then its cost. Probabilities below PLAUSIBLE differ by chance alone and count as one."""
-    probability = design["probability"] if design["probability"] >= PLAUSIBLE else 0.0
-    return probability, sorted(row["margin"] or 0.0 for row in design["levels"]), -design["cost"]
-
-
-def reference(answer: Json) -> Json | None:
-    """The design that the answer is about: the decision, or else the nearest miss."""
-    chosen = (answer["decision"] or {}).get("id") or (answer["nearest_miss"] or {}).get("design")
-    return next((d for d in answer["designs"] if d["id"] == chosen), None)
-
-
-def is_priced(answer: Json) -> bool:
-    """Whether any design costs anything."""
-    return any(d["cost"] for d in answer["designs"])
 
 
 def sentence(answer: Json) -> str:
@@ -249,13 +134,6 @@ def question(answer: Json) -> str:
     mark = own.rstrip("\"'\u201d\u2019)")[-1:]
     ended = mark in ("", ".", "?", "!")  # the last sentence of a YAML value is often without a mark
     return f"{own}{'' if ended else '?'} {counted}".lstrip()
-
-
-def signed_money(difference: float, currency: str) -> str:
-    """ "+900 EUR", "-100 EUR", "the same"."""
-    if round(difference) == 0:
-        return "the same"
-    return f"{'+' if difference > 0 else '-'}{money(abs(difference), currency)}"
 
 
 def rivals(answer: Json) -> list[Json]:
@@ -410,11 +288,11 @@ def _misses_one(answer: Json, row: Json) -> str:
     if value is None:
         return f"does not serve {where} ({level})"
     reported = amount(row["quantity"], value)
-    if _is_kept(row):  # it may go either way, and goes wrong too often
+    if is_kept(row):  # it may go either way, and goes wrong too often
         kept = chance(row["probability"], answer["confidence_asked"])
         return f"keeps {level} with {kept} only {where} (best estimate {reported}, {margin(row)})"
     times = max(value / limit, limit / value) if value else math.inf
-    size = _percent_off(value, limit) if times < 2 else f"a factor of {times:.2g}"
+    size = percent_off(value, limit) if times < 2 else f"a factor of {times:.2g}"
     return f"misses {level} by {size} {where} ({reported})"
 
 
@@ -560,7 +438,7 @@ def changes(answer: Json) -> list[str]:
     uncertain = answer["sensitivity"]["uncertain"]
     turning = sorted((u for u in uncertain if u["turns_at"]), key=lambda u: abs(math.log(u["turns_at"])))
     for u in turning[:MAX_TURNING]:
-        side = "missed" if _is_kept_now(answer, u) else "kept"
+        side = "missed" if is_kept_now(answer, u) else "kept"
         known = f" (known to within a factor of {u['factor']:.2g})" if u.get("factor") else ""
         words.append(
             f"{quoted(u['name'])} at {u['turns_at']:.2g} times the assumed value{known}: {u['level']} is {side}."
@@ -662,221 +540,3 @@ def _found(answer: Json) -> str:
             f"and was wrong by {100 * rate['error']:+.0f} % in throughput."
         )
     return words
-
-
-def warnings(search: Search, answer: Json) -> list[str]:
-    """Everything that must be known before the answer is believed."""
-    study, found = search.study, []
-    for platform in search.desk.platforms.values():
-        name = platform.reference.rpartition("/")[2]
-        if not platform.fitted:
-            error = (
-                ""
-                if study.model_error
-                else ", and the study states no error of the model, so the confidence counts only what it calls "
-                "uncertain"
-            )
-            by = platform.set_by_hand_to
-            found.append(
-                f"The platform {name} was never fitted by iocast: its author set its numbers by hand to measurements "
-                f"of {by}{error}."
-                if by
-                else f"The platform {name} was never calibrated: its numbers are its author's{error}."
-            )
-        else:
-            if rest := unmeasured.sentence(search.desk.unmeasured(platform)):
-                found.append(f"{name}: {rest}")
-            phase = platform.fitted["campaign"].get("phase", "benchmark")
-            others = [one for one in platform.phases if one != phase]
-            foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]
-            if others and foreign:
-                found.append(
-                    f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: "
-                    f"{one_of_several(phase, others)}"
-                )
-            largest = max(platform.fitted["campaign"]["ranks"])
-            if study.largest.ranks > FAR * largest:
-                found.append(
-                    f"The study asks about {study.largest.ranks:,} clients, {study.largest.ranks / largest:.0f} times "
-                    f"the {largest} that were measured: the answer rests on the model, and nothing new may happen in "
-                    "between."
-                )
-            questions = [search.desk.question(name, study.largest) for name in study.workloads]
-            found += [text for one in questions if (text := other_settings(platform.fitted, one))]
-            found += platform.fitted.get("notes", [])
-            found += beside_the_platform(search, platform)
-    found += _measured_systems(answer)
-    if not search.is_random:
-        found.append(
-            "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or "
-            "the confidence says too much."
-        )
-    if answer["stability"] < 0.95:
-        found.append(
-            f"The decision is not settled: in {100 * (1 - answer['stability']):.0f} % of resampled replications it "
-            "would be another; allow more replications."
-        )
-    placeholders = [p.name for p in study.parts.values() if "placeholder" in p.source.lower() or not p.source]
-    if placeholders:
-        found.append(f"Prices without a source, to be replaced by those of an offer: {', '.join(placeholders)}.")
-    shares = [(w["name"], w["simulated_share"]) for w in answer["workloads"] if w["simulated_share"] < 1]
-    for name, share in shares:
-        found.append(
-            f"Of the workload {name} at the largest scale {100 * share:.2g} % of the operations were simulated; a "
-            "maximum over all of them would be longer."
-        )
-    found += _stall_warnings(search)
-    shown = search.decision() or next(iter(search.tried), None)
-    if shown is not None:
-        name = search.desk.variants.platform_of(shown.design).reference.rpartition("/")[2].removesuffix(".yaml")
-        found += [
-            sentence.replace("'platform'", f"'{name}'")
-            for result in shown.best.values()
-            for sentence in result.get("model_limits", [])
-        ]
-    about = {name for level in study.levels for name in level.workloads}
-    if idle := [name for name in study.workloads if name not in about]:
-        found.append(f"No level is about {', '.join(idle)}: it is in the means of rate and q99, and decides nothing.")
-    unscreened = [w["name"] for w in answer["workloads"] if not w["screened"]]
-    if unscreened:
-        found.append(
-            f"The analytic solver does not know what {', '.join(unscreened)} does (ranks that {UNSOLVED}; or phases of "
-            "a level of seconds that a time limit may end); its designs were screened by one simulation each."
-        )
-    return list(dict.fromkeys(found))
-
-
-def _measured_systems(answer: Json) -> list[str]:
-    """What the values of measured systems beside the levels are, and what they miss."""
-    family = answer["family"]
-    if not family:
-        return []
-    by = " and ".join(sorted({system["by"] for system in family["systems"]}))
-    sentence = (
-        f"Beside the levels stand the catalogue's measured systems of the family {family['family']} "
-        f"({', '.join(systems_beside(answer))}), as models that were set to measurements of {by}: this is the range of "
-        "what such systems reached."
-    )
-    return [sentence, *family["refused"]]
-
-
-def beside_the_platform(search: Search, platform: Platform) -> list[str]:
-    """That the measured system's numbers are blended with simple rules or held below the ceiling, as a forecast's are,
-    by how much at the largest scale, and what that leaves out."""
-    name, found = platform.reference.rpartition("/")[2], []
-    designs = [c.design for c in search.tried if search.desk.variants.platform_of(c.design) is platform]
-    for workload in search.study.workloads.values() if designs else ():
-        scale = search.study.scales[[s for s in search.study.scales if s in workload.scales][-1]]
-        changes = search.desk.changes(designs[0], workload.name, scale)
-        if abs(changes.get("rate", 1.0) - 1) < SHOWN_CHANGE:
-            continue
-        rules = search.desk.rules(designs[0], workload.name, scale)
-        assert rules is not None
-        text = rules.text or "The measured scales set a ceiling: throughput grows no steeper than between the last two."
-        found.append(
-            f"Of {name}, as iocast predict forecasts it: {text} It changes the rate of {workload.name} at "
-            f"{scale.ranks:,} clients by {100 * (changes['rate'] - 1):+.0f} % for every design of this platform, and "
-            "latencies likewise; chances count the calibrated platform's own uncertainty about the changed values."
-        )
-    return found
-
-
-def _stall_warnings(search: Search) -> list[str]:
-    """Simulations shorter than a few periods of a stall know it badly."""
-    best = search.decision() or next(iter(search.tried), None)
-    if best is None:
-        return []
-    document = search.desk.variants.document(best.design, "", 0)
-    tails = any(level.kind in ("q99", "max") for level in search.desk.levels)
-    found = []
-    for name, stall in (document.get("stalls") or {}).items():
-        period, share = (
-            _seconds(stall.get("every")),
-            _seconds(stall.get("length")) / max(_seconds(stall.get("every")), 1e-9),
-        )
-        if share < SHORT_STALL and not tails:
-            continue
-        for point in search.points:
-            result = best.best[point]
-            if "down" not in result and period and result["quantities"]["seconds"] < STALL_PERIODS * period:
-                capped = search.desk.share(point.workload, search.study.scales[point.scale]) < 1
-                more = "raise 'most_operations' of the study" if capped else "give the workload more iterations"
-                found.append(
-                    f"The simulation of {point.workload} at {point.scale} lasted {result['quantities']['seconds']:.2g} "
-                    f"s, less than {STALL_PERIODS} periods of the stall {name}: {more}."
-                )
-                break
-    return found
-
-
-def _seconds(value: Any) -> float:
-    from iocast.study.documents import number
-
-    found = number(value)
-    return (
-        0.0
-        if found is None
-        else found[0] * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0}.get(found[1], 1.0)
-    )
-
-
-def as_text(answer: Json, most: int = 12) -> str:
-    """The answer for a terminal: the sentence, the likeliest and cheapest designs, then the rest in words."""
-    looked = [d for d in answer["designs"] if d["basis"] != "beyond limits"]
-    decision = answer["decision"]["id"] if answer["decision"] else None
-    simulated = [d for d in looked if d["basis"] == "simulated"] or looked
-    rows = []
-    for d in simulated[:most]:
-        failing = d["first_failing"]
-        fails = "" if failing is None else f"{failing['level']} at {failing['ranks']:,} clients"
-        rows.append(
-            [
-                ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}",
-                money(d["cost"], answer["currency"]),
-                chance(d["probability"], answer["confidence_asked"]),
-                amount("rate", d["rate"]) if d["rate"] else "-",
-                amount("", d["tail"]) if d["tail"] else "-",
-                "*" if d["front"] else "",
-                fails,
-            ]
-        )
-    lines = [answer["headline"], ""]
-    chosen = reference(answer)
-    if chosen:
-        kept = [
-            [
-                f"  {r['level']}",
-                place(r, answer),
-                limit_of(r),
-                amount(r["quantity"], r["value"]),
-                margin(r),
-                chance(r["probability"], answer["confidence_asked"]),
-                *measured_beside(answer, r),
-            ]
-            for r in tightest(chosen["levels"])
-        ]
-        lines += [
-            text.table(
-                [f"  levels of {chosen['id']}", "tightest", "limit", "forecast", "margin", "kept with"]
-                + systems_beside(answer),
-                kept,
-            ),
-            "",
-        ]
-    lines.append(text.table(["  design", "cost", "keeps all", "rate", "q99", "front", "fails first"], rows))
-    meaning = "  rate: of all operations; q99: of the slowest operation; both at the largest scale"
-    if len(answer["workloads"]) > 1:
-        meaning += (
-            ", as weighted geometric means over workloads of unlike operations: they compare designs, and are no rate "
-            "that a user sees"
-        )
-    lines.append(meaning)
-    if len(looked) > len(rows):
-        lines.append(
-            f"  ... and {len(looked) - len(rows)} more, {len(looked) - len(simulated)} of them only screened; all are "
-            "in study.json and designs.csv"
-        )
-    lines.append("")
-    lines += [f"{c['about']}: {c['text']}" for c in answer["conclusions"]]
-    lines += [f"Beware: {w}" for w in answer["warnings"]]
-    return "\n".join(lines)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import yaml
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict

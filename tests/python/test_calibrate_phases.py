@@ -24,7 +24,8 @@ from iocast.fitted import Fitted
 from iocast.platform import dump
 from iocast.forecasts.answer import predict
 from iocast.run_directory import Run, find_runs, group, measured_phases
-from iocast.text import forecast_text, validation_text
+from iocast.wording.checked import validation_text
+from iocast.wording.forecast import forecast_text
 from iocast.validate import validate
 
 RATES = {"file-create": 900.0, "file-stat": 5000.0}

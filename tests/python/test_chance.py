@@ -10,7 +10,7 @@ import yaml
 from scipy.integrate import trapezoid
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.chance import with_laws_of
 from iocast.run_directory import Run, group
 

@@ -17,7 +17,9 @@ import test_report_phases as inputs
 from programs import REPOSITORY
 from scipy.stats import binom
 
-from iocast.compare import Side, Threshold, _choose, compare
+from iocast.changes import Side, Threshold
+from iocast.compare import compare
+from iocast.significance import choose
 from iocast.records.run import Phase, Summary
 from iocast.errors import InputError
 from iocast.importers import import_files
@@ -261,7 +263,7 @@ def test_false_alarms_are_as_rare_as_stated_whatever_runs_differ_by(runs: int, r
     for _ in range(tries):
         alarms += any(
             change.adjusted is not None and change.adjusted < ALPHA
-            for change in _choose(side("a"), side("b"), ALPHA, 0).changes
+            for change in choose(side("a"), side("b"), ALPHA, 0).changes
         )
     most = int(binom.ppf(1 - FALSE_ALARM, tries, ALPHA))
     sharpness.more_than("share of false alarms", most, tries)

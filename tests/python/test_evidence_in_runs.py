@@ -13,7 +13,7 @@ import yaml
 from programs import REPOSITORY
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.fit import follow
 from iocast.calibrate.recipe import family_document, read_recipe

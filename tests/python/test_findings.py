@@ -15,7 +15,8 @@ import sharpness
 import yaml
 from scipy.stats import binom
 
-from iocast.calibrate import findings, fit
+from iocast.calibrate import fit
+from iocast.calibrate.findings import findings
 from iocast.calibrate.findings import (
     FALSE_ALARM,
     ageing,

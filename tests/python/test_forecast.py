@@ -15,7 +15,7 @@ import yaml
 from scipy.stats import norm
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.search import Simulations
 from iocast.errors import RunError
 from iocast.run_directory import Run, group

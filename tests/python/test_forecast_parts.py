@@ -34,7 +34,7 @@ from iocast.study.desk import Ask, Desk
 from iocast.study.desk import Point as Point_
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
-from iocast.text import forecast_text, rule_of
+from iocast.wording.forecast import forecast_text, rule_of
 from iocast.workers import Workers
 
 THINK = 5e-3

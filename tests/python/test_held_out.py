@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.calibrate.search import whole_settings
 from iocast.fitted import Fitted

@@ -9,7 +9,7 @@ import pytest
 from iocast.fitted import Fitted
 from iocast.limits_of import LEAD, NOT_KNOWN, capacity_text, text
 from iocast.forecasts.answer import predict
-from iocast.text import forecast_text
+from iocast.wording.forecast import forecast_text
 
 PLATFORM = """\
 schema_version: 1

@@ -91,7 +91,7 @@ def test_what_the_toolkit_itself_knows_is_described(what: str, iocast: Iocast, p
 def test_without_the_programs_it_says_so(iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from iocast import binaries
     from iocast.errors import RunError
-    from iocast.manual import write_manual
+    from iocast.cli.manual_pages import write_manual
 
     def nowhere(name: str) -> str:
         raise RunError(f"The program {name} is not built")

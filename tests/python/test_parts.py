@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from iocast import binaries
-from iocast.calibrate import calibrate, parts
+from iocast.calibrate import parts
+from iocast.calibrate.fit import calibrate
 from iocast.fitted import Fitted
 from iocast.platform import dump
 from iocast.forecasts.answer import predict

@@ -25,7 +25,7 @@ from iocast.forecasts.request import Request, ranks_per_node_of
 from iocast.question import Question
 from iocast.run_directory import Run
 from iocast.study import run_study
-from iocast.text import forecast_text
+from iocast.wording.forecast import forecast_text
 from iocast.workers import Workers
 
 PATTERNS = {

@@ -16,7 +16,7 @@ import yaml
 from schedule import mostly_long
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.calibrate.search import Simulations
 from iocast.campaign.bench import POSIX
@@ -25,23 +25,12 @@ from iocast.dry_run import dry_run
 from iocast.fitted import Fitted
 from iocast.importers import import_files
 from iocast.platform import dump
-from iocast.plan import (
-    BELIEFS,
-    ALONE,
-    STARTUP,
-    Ensemble,
-    Place,
-    Planner,
-    Proposed,
-    Simulated,
-    believed,
-    beyond,
-    campaign_file,
-    candidates,
-)
+from iocast.candidate_places import beyond, candidates
+from iocast.plan import BELIEFS, Ensemble, Planner, STARTUP, Simulated, believed, campaign_file
+from iocast.proposed import ALONE, Place, Proposed
 from iocast.forecasts.answer import predict
 from iocast.run_directory import find_runs, group
-from iocast.text import plan_text
+from iocast.wording.calibration import plan_text
 
 Iocast = Callable[..., CompletedProcess[str]]
 TARGET, NEAR, FAR = Place(1, 256), Place(1, 8), Place(1, 64)

@@ -17,7 +17,8 @@ from iocast import binaries, draws
 from iocast.calibrate import fit
 from iocast.calibrate.search import Target, summaries
 from iocast.fitted import Fitted
-from iocast.plan import QUANTILES, Ensemble, Place
+from iocast.plan import Ensemble, QUANTILES
+from iocast.proposed import Place
 from iocast.forecasts.answer import predict
 from iocast.run_directory import Point, Run
 from iocast.study import evaluate

@@ -106,6 +106,15 @@ def test_the_page_and_the_schema_have_each_declared_key() -> None:
     )
 
 
+def test_no_module_imports_itself_through_others() -> None:
+    assert not declared.circles(), "move what both need into a module of its own"
+    assert len(found := declared.imports_inside()) <= declared.INSIDE, found
+
+
+def test_long_files_have_reasons() -> None:
+    assert declared.long_files().keys() <= declared.LONG_FILES.keys(), "split it by what its parts do"
+
+
 def test_no_more_is_untyped_and_no_more_sentences_decide() -> None:
     assert declared.share_of_any() <= declared.ANY, "give what is new a record, or its values a type"
     assert len(found := declared.sentences_that_decide()) <= declared.SENTENCES, (

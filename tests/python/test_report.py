@@ -26,7 +26,8 @@ from iocast.report.figures import style, throughput, whatif
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
 from iocast.study import words
-from iocast.text import interval, one_sided, rule_of
+from iocast.text import interval, one_sided
+from iocast.wording.forecast import rule_of
 
 FIGURES = figures.all_figures()
 

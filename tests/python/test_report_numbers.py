@@ -20,7 +20,8 @@ from iocast.report import units
 from iocast.report.figures import all_figures
 from iocast.report.sources import Sources, read_sources
 from iocast.report.story import tell
-from iocast.study import run_study, words
+from iocast.study import amounts
+from iocast.study import run_study
 from iocast.workers import Workers
 
 WORKED_OUT = {
@@ -133,9 +134,9 @@ def printed(known: set[float]) -> set[str]:
     for value in known:
         plain = [units.count(value), f"{value:g}", units.factor(value), units.money(value), units.digits(value, 2)]
         found |= {units.rate(value), units.seconds(value), units.error(value), units.error(-value), units.chance(value)}
-        found |= {units.share(value), units.bandwidth(value), words.amount("rate", value), words.amount("", value)}
+        found |= {units.share(value), units.bandwidth(value), amounts.amount("rate", value), amounts.amount("", value)}
         found |= {f"{one} {unit}" for one in plain for unit in ("times", "rank", "ranks", "node", "nodes", "clients")}
-        found |= {f"{100 * abs(value):.3g} %", f"{100 * abs(value):.2g} %", words.amount("utilisation", value)}
+        found |= {f"{100 * abs(value):.3g} %", f"{100 * abs(value):.2g} %", amounts.amount("utilisation", value)}
     return {one.replace(units.SPACE, " ").lstrip("<>+−- ") for one in found}
 
 

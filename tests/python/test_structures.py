@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from iocast import binaries
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.fit import USUAL_MISFIT, _Search, levels_off
 from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
 from iocast.calibrate.search import Fit

@@ -21,6 +21,7 @@ from study_inputs import SMALL, changed, write
 
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
+from iocast.study import amounts
 from iocast.study import words
 from iocast.study.compare import _conclusion, _rows
 
@@ -471,16 +472,18 @@ def test_the_reports_first_screen_has_levels_runner_up_and_what_would_change(
     levels, rivals = shown.grids
     for level, cells in zip(reported["levels"], levels.rows, strict=True):
         row = min((r for r in design["levels"] if r["level"] == level["level"]), key=lambda r: r["margin"])
-        value = words.amount(row["quantity"], row["value"])
-        assert cells == [row["level"], words.place(row, reported), words.limit_of(row), value, words.margin(row),
-                         words.chance(row["probability"], 0.9), *words.measured_beside(reported, row)]  # fmt: skip
+        value = amounts.amount(row["quantity"], row["value"])
+        assert cells == [row["level"], amounts.place(row, reported), amounts.limit_of(row), value, amounts.margin(row),
+                         amounts.chance(row["probability"], 0.9), *words.measured_beside(reported, row)]  # fmt: skip
     others = [d for d in reported["designs"] if d["meets"] and d["id"] != design["id"]]
     runner_up = min(others, key=lambda d: d["cost"])
-    assert rivals.rows[0][0] == words.quoted(runner_up["name"])
-    gap = words.signed_money(runner_up["cost"] - design["cost"], reported["currency"])
+    assert rivals.rows[0][0] == amounts.quoted(runner_up["name"])
+    gap = amounts.signed_money(runner_up["cost"] - design["cost"], reported["currency"])
     assert rivals.rows[0][2].replace("\N{NO-BREAK SPACE}", " ") == gap
-    cheaper = max((d for d in reported["designs"] if d["cost"] < design["cost"]), key=words.nearness)
-    assert rivals.rows[1][0] == words.quoted(cheaper["name"]) and cheaper["first_failing"]["level"] in rivals.rows[1][4]
+    cheaper = max((d for d in reported["designs"] if d["cost"] < design["cost"]), key=amounts.nearness)
+    assert (
+        rivals.rows[1][0] == amounts.quoted(cheaper["name"]) and cheaper["first_failing"]["level"] in rivals.rows[1][4]
+    )
     turning = next(u for u in reported["sensitivity"]["uncertain"] if u["turns_at"])
     assert any(turning["name"] in one and f"{turning['turns_at']:.2g} times" in one for one in shown.changes)
     assert (

@@ -13,6 +13,7 @@ from study_inputs import changed, write
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.study import words
+from iocast.wording.study import as_text
 
 Iocast = Callable[..., CompletedProcess[str]]
 FEW = {"datasets": 2, "objects": 40, "iterations": 40}
@@ -48,14 +49,14 @@ def test_measured_systems_stand_beside_each_level(study: dict[str, Any]) -> None
         rates = [one["values"][system["name"]] for one in family["levels"] if "rate" in one["level"]]
         share = forecast["operations"]["create"]["share"]
         assert rates == [pytest.approx(share * system["quantities"]["rate"], rel=1e-5)]
-    table = next(line for line in words.as_text(study).splitlines() if "tightest" in line)
+    table = next(line for line in as_text(study).splitlines() if "tightest" in line)
     assert table.split()[-2:] == ["ddn-duesseldorf", "mistral"]
     assert any("Beside the levels stand the catalogue's measured systems" in one for one in study["warnings"])
 
 
 def test_a_workload_without_a_level_decides_nothing_and_means_say_so(study: dict[str, Any]) -> None:
     assert any(one.startswith("No level is about other") for one in study["warnings"])
-    assert "geometric means over workloads of unlike operations" in words.as_text(study)
+    assert "geometric means over workloads of unlike operations" in as_text(study)
 
 
 def test_a_capped_simulation_names_the_cap(study: dict[str, Any]) -> None:

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from iocast.wording.study import as_text
+
+from iocast.study import amounts
+
 from iocast.study import breaking, words
 from iocast.study.desk import Point
 from iocast.study.levels import parse_level
@@ -99,13 +103,13 @@ def test_a_rounded_scale_stays_on_its_side_of_every_scale(scale: int) -> None:
 
 def test_each_level_stands_with_value_limit_and_margin_where_it_is_tightest() -> None:
     decided = answer()
-    tightest = words.tightest(words.reference(decided)["levels"])
+    tightest = amounts.tightest(amounts.reference(decided)["levels"])
     assert [(r["level"], r["scale"]) for r in tightest] == [
         ("p99(create) < 5 ms", "full"),
         ("rate(create) >= 60k/s", "full"),
     ]
-    assert [words.margin(r) for r in tightest] == ["2 % to spare", "14 % to spare"]
-    text = words.as_text(
+    assert [amounts.margin(r) for r in tightest] == ["2 % to spare", "14 % to spare"]
+    text = as_text(
         decided
         | {"headline": "", "conclusions": [], "warnings": []}
         | {"designs": [d | {"probability": 0.9, "rate": 1, "tail": 1, "front": True} for d in decided["designs"]]}
@@ -126,7 +130,7 @@ def test_each_level_stands_with_value_limit_and_margin_where_it_is_tightest() ->
     ],
 )
 def test_margins_say_which_side_and_how_far(level: str, value: float | None, margin: str) -> None:
-    assert words.margin(row(level, value)) == margin
+    assert amounts.margin(row(level, value)) == margin
 
 
 def conclusions_of(**changes: Any) -> str:
@@ -203,10 +207,12 @@ def test_a_probability_stays_on_its_side_of_the_required_one(required: float) ->
     """The nearest design was reported with 99 % where 99 % were required and no design had them."""
     for off in (-0.3, -0.01, -0.004, -0.0004, 0.0, 0.0004, 0.004):
         probability = min(1.0, required + off)
-        shown = words.chance(probability, required)
+        shown = amounts.chance(probability, required)
         number = float(shown.removeprefix("more than ").removesuffix(" %"))
         assert (number >= 100 * required) == (probability >= required), (probability, shown)
-    assert words.chance(0.972, 0.9) == words.chance(0.972) == "97 %" and words.chance(1.0, 0.9) == "more than 99 %"
+    assert (
+        amounts.chance(0.972, 0.9) == amounts.chance(0.972) == "97 %" and amounts.chance(1.0, 0.9) == "more than 99 %"
+    )
 
 
 @pytest.mark.parametrize(("value", "side"), [(0.0048, "missed"), (0.0052, "kept")])

@@ -17,7 +17,8 @@ from iocast.report import answers, units
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.simulate import simulate, simulation_text
-from iocast.text import bulk_text, forecast_text, quantity, total_text
+from iocast.text import quantity
+from iocast.wording.forecast import bulk_text, forecast_text, total_text
 from iocast.total import bytes_per_second, moves_bulk, total
 
 STEPS = """\

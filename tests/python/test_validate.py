@@ -22,7 +22,7 @@ from iocast.report.story import tell
 from iocast.records.run import Brake
 from iocast.question import Question
 from iocast.run_directory import Point, Run
-from iocast.text import validation_text
+from iocast.wording.checked import validation_text
 from iocast.validate import validate
 
 judging = sys.modules["iocast.validate"]

@@ -55,7 +55,7 @@ def test_a_rise_is_a_sentence_and_a_fall_is_none() -> None:
     ]
 
 
-MARKDOWN = ("iocast/listing.py", "iocast/manual.py", "iocast/study/keys.py", "iocast/published/claims/")
+MARKDOWN = ("iocast/listing.py", "iocast/cli/manual_pages.py", "iocast/study/keys.py", "iocast/published/claims/")
 """Sources whose texts go into Markdown pages."""
 
 

@@ -35,7 +35,7 @@ from scoreboard import Bars, behind_rules, error_table, judge, put, scores  # no
 from second_simulator import Observed, run  # noqa: E402
 from truths import OTHER_KINDS, SIDES, Truth, other_truths, truths  # noqa: E402
 
-from iocast.calibrate import calibrate  # noqa: E402
+from iocast.calibrate.fit import calibrate  # noqa: E402
 from iocast.earlier import Earlier  # noqa: E402
 from iocast.files import write_json  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402

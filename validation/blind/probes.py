@@ -35,7 +35,7 @@ from blind import _pin, as_long, measured  # noqa: E402
 from second_simulator import System, run  # noqa: E402
 from truths import Truth  # noqa: E402
 
-from iocast.calibrate import calibrate  # noqa: E402
+from iocast.calibrate.fit import calibrate  # noqa: E402
 from iocast.fitted import Fitted  # noqa: E402
 from iocast.platform import dump  # noqa: E402
 from iocast.run_directory import Run, group  # noqa: E402

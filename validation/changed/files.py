@@ -19,7 +19,7 @@ import yaml
 from changed import ROOT, Change, Path_, farthest_of, replaced
 
 from iocast import binaries
-from iocast.calibrate import findings
+from iocast.calibrate.findings import findings
 from iocast.compare import compare
 from iocast.earlier import Earlier
 from iocast.errors import InputError

@@ -30,7 +30,7 @@ from systems import DROPPED, Question, Rate, no_question_of_scale, questions, si
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from scoreboard import put
 
-from iocast.calibrate import calibrate
+from iocast.calibrate.fit import calibrate
 from iocast.fitted import Fitted
 from iocast.importers import import_files
 from iocast.platform import dump

@@ -20,7 +20,7 @@ sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "blind
 from blind import small_campaign  # noqa: E402
 from truths import truths  # noqa: E402
 
-from iocast.calibrate import calibrate  # noqa: E402
+from iocast.calibrate.fit import calibrate  # noqa: E402
 
 REPEATS = 4
 MAX_SECONDS = 300

@@ -21,7 +21,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from iocast.calibrate import fit
-from iocast.compare import Side, _choose
+from iocast.changes import Side
+from iocast.significance import choose
 from iocast.records.run import Phase, Summary
 
 LEVEL, ALPHA = 0.9, 0.05
@@ -105,7 +106,7 @@ def false_alarms(runs: int, repeats: int, between: float, within: float, tries: 
         return Side(name, made)
 
     for _ in range(tries):
-        found = _choose(side("a"), side("b"), ALPHA, 0)
+        found = choose(side("a"), side("b"), ALPHA, 0)
         method = found.name
         alarms += any(change.adjusted is not None and change.adjusted < ALPHA for change in found.changes)
     return method, alarms / tries
