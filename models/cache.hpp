@@ -28,23 +28,29 @@ struct CacheSums {
   uint64_t taken       = 0; ///< pages or objects that one node had and another one took out
 };
 
-/// A share of the accesses of one kind that hit, of the last ones.
-struct RecentHits {
+/// Share of the last accesses of one kind that did something, such as hit.
+struct RecentShare {
   double share   = 0;
   uint32_t count = 0;
 
-  void add(bool hit)
+  void add(bool did)
   {
     count = std::min(count + 1, 1024U);
-    share += ((hit ? 1.0 : 0.0) - share) / count;
+    share += ((did ? 1.0 : 0.0) - share) / count;
   }
+};
+
+/// What the last accesses of one kind did.
+struct Recent {
+  RecentShare hits;
+  RecentShare evictions; ///< had another key removed
 };
 
 /// Memory that keeps what was used last: exact LRU by key, each entry of a weight of its own. When it has
 /// `most_entries` it goes on with every second key only, in half of the capacity, and so on: the keys that it knows
 /// then see the same distances between two uses, in half as many other keys (spatial sampling: Waldspurger, Park,
 /// Garthwaite & Ahmad, FAST 2015). Accesses of keys that it does not know hit as often as those of their kind that it
-/// knows did lately.
+/// knows did lately, and have another one removed as often.
 class Cache {
 public:
   static constexpr uint32_t none = UINT32_MAX;
@@ -124,7 +130,7 @@ public:
   }
 
   /// By kind of operation; only where some keys are unknown.
-  RecentHits& recent(OpKind kind)
+  Recent& recent(OpKind kind)
   {
     if (recent_.empty())
       recent_.resize(work_count);
@@ -249,7 +255,7 @@ private:
   uint64_t unused_    = 0;
   std::vector<Entry> entries_;
   std::vector<uint32_t> index_; ///< of entries, by key; its size is a power of two, or zero
-  std::vector<RecentHits> recent_;
+  std::vector<Recent> recent_;
 };
 static_assert(sizeof(Cache) <= 144); // one a node, perhaps
 
@@ -264,8 +270,9 @@ struct Caches {
   std::vector<ReadAhead> ahead;   ///< by instance; empty: nothing is fetched ahead
   std::optional<Holders> holders; ///< of pages held and in flight; none: no step removes pages of other instances
   CacheSums sums;
-  uint64_t fetches = 0; ///< that ever were
-  uint64_t in_vain = 0; ///< bytes that were fetched, and wanted no longer when they came
+  uint64_t fetches = 0;     ///< that ever were
+  bool evicted     = false; ///< by a touch since this was last set
+  uint64_t in_vain = 0;     ///< bytes that were fetched, and wanted no longer when they came
 
   Caches(const CacheSpec& cache, uint32_t count) : spec(&cache)
   {

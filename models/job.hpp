@@ -33,6 +33,7 @@ struct alignas(64) Job {
   bool beside : 1       = false;   ///< its steps are those of others' work or of a piece, not of an operation
   bool piece : 1        = false;   ///< that a buffer drains, a pool makes or a cache fetches
   bool recalled : 1     = false;   ///< the lock of its last visit had to be called back from others
+  bool evicted : 1      = false;   ///< its last look at a cache had something else evicted
   bool waited : 1       = false;   ///< at a cache for what is on its way, and looks again
   uint32_t operations   = 0;       ///< that the client has done; a number for random numbers, which may start again
   std::array<uint32_t, 3> words{}; ///< random ones for the next draws
@@ -149,6 +150,13 @@ public:
       --length_;
       head_ = links[job];
     }
+    return job;
+  }
+  JobId pop_back(Links& links)
+  {
+    const JobId job = head_ == nobody ? nobody : tail_;
+    if (job != nobody)
+      remove(links, job);
     return job;
   }
   /// Takes the job out, wherever it stands; false when it is not there.

@@ -4,7 +4,7 @@
 
 namespace iocast {
 
-/// A counting semaphore with a first-come-first-served queue: requests in flight of a mount or node, threads of a pool.
+/// A counting semaphore with a queue: requests in flight of a mount or node, threads of a pool.
 class Limit {
 public:
   /// True when a slot was free; otherwise the job waits and will be returned by a release().
@@ -17,10 +17,10 @@ public:
     waiting_.push_back(links, job);
     return false;
   }
-  /// The job that gets the slot now, or nobody.
-  JobId release(Links& links)
+  /// The job that gets the slot now, or nobody: who waits longest, or the last comer.
+  JobId release(Links& links, bool to_last = false)
   {
-    const JobId next = waiting_.pop_front(links);
+    const JobId next = to_last ? waiting_.pop_back(links) : waiting_.pop_front(links);
     if (next == nobody)
       --used_;
     return next;

@@ -117,6 +117,7 @@ public:
       keepers.add(node);
     return !alone;
   }
+  bool has(uint64_t key, uint32_t node) { return keepers_[key].has(node); }
   /// When it is there that was called back for reading; those who read as well wait for that, not for a call of their
   /// own.
   double& there_at(uint64_t key) { return keepers_[key].there_at; }

@@ -61,8 +61,10 @@ struct StationSpec {
 
 struct LimitSpec {
   std::string name;
-  uint32_t slots = 1;
-  Per per        = Per::node;
+  uint32_t slots  = 1;
+  Per per         = Per::node;
+  int32_t station = -1; ///< not negative: slots of their own for each instance of this station
+  double barging  = 0;  ///< share of the slots given up that go to the last comer, not to who waits longest
 };
 
 struct LockSpec {
@@ -73,14 +75,18 @@ struct LockSpec {
   std::optional<uint64_t>
       grow{};           ///< largest growth of a granted range in bytes, on each side; none: as far as units are free
   int32_t station = -1; ///< not negative: each instance of this station has the locks of the stripes that lie there
+  double hot      = 0;  ///< seconds since its last use in which a lock stays where it is
+  LawPointer message{}; ///< time of another node that wants it then
 };
 
 struct StallSpec {
   std::string name;
-  uint32_t station = 0;
-  double every     = 0;
-  double length    = 0; ///< mean, seconds
-  double sigma     = 0; ///< of the logarithm of the length
+  uint32_t station  = 0;
+  double every      = 0;
+  double length     = 0; ///< mean, seconds
+  double sigma      = 0; ///< of the logarithm of the length
+  double per_change = 0; ///< seconds that the mean grows for each operation since the last window began ...
+  double absorbed   = 0; ///< ... beyond this number
   std::array<bool, work_count> operations{};
 };
 
@@ -126,6 +132,7 @@ struct Step {
     take,
     look,
     recalled,
+    evicted,
     jump,
     end_part,
     end,
@@ -144,6 +151,7 @@ struct Step {
   static constexpr uint32_t spanned = 0; ///< as many as an access has bytes at
   bool to_server                    = true;
   bool forgets                      = false; ///< a look that takes out what the cache has of the object
+  bool evicts                       = false; ///< a look after which steps follow if something else was evicted
   Times times = Times::once;                 ///< of a visit's demand: for each entry listed, for each block accessed
   Flush flush = Flush::all;
   LawPointer law;

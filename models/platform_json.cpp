@@ -35,8 +35,14 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     if (!station.priority.empty())
       entry["priority"] = station.priority;
   }
-  for (const auto& limit : limits)
-    json["limits"][limit.name] = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
+  for (const auto& limit : limits) {
+    auto& entry = json["limits"][limit.name];
+    entry       = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
+    if (limit.station >= 0)
+      entry["of"] = stations[static_cast<size_t>(limit.station)].name;
+    if (limit.barging > 0)
+      entry["barging"] = limit.barging;
+  }
   for (const auto& lock : locks) {
     json["locks"][lock.name] = {{"per", name_of(lock.per)}};
     if (lock.hand_over)
@@ -47,6 +53,10 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       json["locks"][lock.name]["grow"] = *lock.grow;
     if (lock.station >= 0)
       json["locks"][lock.name]["station"] = stations[static_cast<size_t>(lock.station)].name;
+    if (lock.hot > 0) {
+      json["locks"][lock.name]["hot"]     = lock.hot;
+      json["locks"][lock.name]["message"] = law_to_json(*lock.message, quantiles);
+    }
   }
   for (const auto& stall : stalls) {
     auto operations = nlohmann::ordered_json::array();
@@ -58,6 +68,10 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                   {"length", stall.length},
                                   {"sigma", stall.sigma},
                                   {"operations", operations}};
+    if (stall.per_change > 0) {
+      json["stalls"][stall.name]["per_change"] = stall.per_change;
+      json["stalls"][stall.name]["absorbed"]   = stall.absorbed;
+    }
   }
   for (const auto& failure : failures) {
     auto& entry = json["failures"][failure.name];

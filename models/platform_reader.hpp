@@ -110,6 +110,7 @@ private:
   void read_limits_and_locks();
   /// What of an object a node keeps when not all of it.
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
+  void read_hot(const YamlNode& yaml, LockSpec& lock);
   void read_stalls();
   void read_failures();
   void refuse_endless_failures() const;

@@ -267,9 +267,27 @@ nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const Yam
   } else {
     look.jump = static_cast<uint16_t>(hit.size() + 1);
   }
+  const auto evicts = item.find("evict");
+  look.evicts       = evicts.has_value();
   out.push_back(look);
   out.insert(out.end(), hit.begin(), hit.end());
   out.insert(out.end(), miss.begin(), miss.end());
+  if (evicts) {
+    for (const auto* steps : {&hit, &miss})
+      if (std::any_of(steps->begin(), steps->end(), [](const Step& step) { return step.kind == Step::Kind::look; }))
+        evicts->fail(fmt::format("what the cache '{}' evicts goes by the last look at a cache; put other caches before "
+                                 "this step or after it",
+                                 cache.text()));
+    std::vector<Step> evict;
+    json["evict"] = read_steps(*evicts, evict, held);
+    if (evict.size() > most_steps)
+      evicts->fail(fmt::format("an eviction may have {} steps", most_steps));
+    Step branch;
+    branch.kind = Step::Kind::evicted;
+    branch.jump = static_cast<uint16_t>(evict.size() + 1);
+    out.push_back(branch);
+    out.insert(out.end(), evict.begin(), evict.end());
+  }
   return json;
 }
 
@@ -370,7 +388,7 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
     return;
   route.served     = true;
   const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) {
-    return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled;
+    return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled || step.kind == Step::Kind::evicted;
   });
   for (const auto& step : model.steps) {
     if (step.kind == Step::Kind::end_part) { // a directory has a name, as a file that is opened, and no content

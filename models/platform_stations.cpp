@@ -306,6 +306,14 @@ void PlatformReader::read_limits_and_locks()
                            {{"threads", "slots"}, {"requests", "slots"}, {"count", "slots"}, {"servers", "slots"}});
       platform_.limits.push_back({name, static_cast<uint32_t>(yaml["slots"].quantity(Unit::count, 1, most)),
                                   read_per(yaml, Per::node, {"system", "node"})});
+      LimitSpec& limit = platform_.limits.back();
+      if (const auto of = yaml.find("of")) {
+        limit.station = static_cast<int32_t>(find_in(platform_.stations, *of, "station"));
+        if (platform_.stations[static_cast<size_t>(limit.station)].per == Per::node)
+          of->fail(fmt::format("'{}' is of the client nodes; a limit has slots for each instance of a server's station",
+                               of->text()));
+      }
+      limit.barging = yaml.quantity_or("barging", Unit::factor, 0, 0, 1);
       yaml.finish();
     }
   if (const auto locks = yaml_.find("locks"))
@@ -317,6 +325,7 @@ void PlatformReader::read_limits_and_locks()
           hand_over->fail("a node's own lock is never handed over to another node");
       }
       read_extent(yaml, lock);
+      read_hot(yaml, lock);
       platform_.locks.push_back(lock);
       yaml.finish();
     }
@@ -351,6 +360,22 @@ void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
   }
 }
 
+void PlatformReader::read_hot(const YamlNode& yaml, LockSpec& lock)
+{
+  const auto hot = yaml.find("hot");
+  if (!hot) {
+    if (const auto message = yaml.find("message"))
+      message->fail("a message goes to a lock that stays where it is while it is hot; say for how long with 'hot'");
+    return;
+  }
+  if (!lock.hand_over)
+    hot->fail(fmt::format("only a lock that nodes keep can be hot; give the lock '{}' a hand_over", lock.name));
+  if (lock.extent > 0)
+    hot->fail("ranges of an object move whenever another node wants them; leave out 'hot' or 'extent'");
+  lock.hot     = hot->quantity(Unit::seconds, 0, longest_seconds);
+  lock.message = read_demand(yaml["message"]);
+}
+
 void PlatformReader::read_stalls()
 {
   const auto stalls = yaml_.find("stalls");
@@ -358,11 +383,18 @@ void PlatformReader::read_stalls()
     return;
   for (const auto& [name, yaml] : stalls->entries()) {
     StallSpec stall;
-    stall.name    = name;
-    stall.station = find_in(platform_.stations, yaml["station"], "station");
-    stall.every   = yaml["every"].quantity(Unit::seconds, 1e-6, longest_seconds);
-    stall.length  = yaml["length"].quantity(Unit::seconds, 0, longest_seconds);
-    stall.sigma   = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
+    stall.name       = name;
+    stall.station    = find_in(platform_.stations, yaml["station"], "station");
+    stall.every      = yaml["every"].quantity(Unit::seconds, 1e-6, longest_seconds);
+    stall.length     = yaml["length"].quantity(Unit::seconds, 0, longest_seconds);
+    stall.sigma      = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
+    stall.per_change = yaml.quantity_or("per_change", Unit::seconds, 0, 0, 1);
+    if (const auto absorbed = yaml.find("absorbed")) {
+      stall.absorbed = absorbed->quantity(Unit::factor, 0, 1e15);
+      if (stall.per_change == 0)
+        absorbed->fail(
+            "operations are absorbed before they lengthen a stall; say by how much each does with 'per_change'");
+    }
     if (stall.length >= stall.every)
       yaml["length"].fail(
           fmt::format("a stall of {} every {} would never end", yaml["length"].text(), yaml["every"].text()));

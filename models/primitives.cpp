@@ -57,13 +57,23 @@ const std::vector<PrimitiveEntry>& primitives()
          "bytes of the access"}}},
       {"limit",
        "concurrency limit; the step acquires a slot, runs `steps`, releases it",
-       {{"slots", "maximum number of concurrent requests"}, {"per", "node (default) or system: owner of the slots"}}},
+       {{"slots", "maximum number of concurrent requests"},
+        {"per", "node (default) or system: owner of the slots"},
+        {"of",
+         "a server's station: the owner has slots of its own for each of its instances, such as a mount's for each "
+         "metadata target"},
+        {"barging", "share of the released slots that go to the last comer, default 0: each goes to who waits longest. "
+                    "The mean wait is the same; medians are shorter and tails longer"}}},
       {"lock",
        "held for part of a service by one request at a time, or by several that share it",
        {{"per", "owner of a lock: dataset (default), object, node or system"},
         {"hand_over",
          "time to revoke the lock when another node needs it, a law or the name of a demand; nodes keep the "
          "lock until then, several nodes if all had it shared"},
+        {"hot",
+         "time since its last use in which the lock stays where it is; another node then sends a message instead, "
+         "and the node that has it does the work. Default 0: it moves at each use by another node"},
+        {"message", "with hot: time of such a message, a law or the name of a demand"},
         {"extent",
          "per object, with hand_over: unit in bytes of the ranges that nodes keep. An access gets its units in a "
          "range grown upwards to other nodes' ranges, or to the range that a revoked node had requested, and "
@@ -79,6 +89,9 @@ const std::vector<PrimitiveEntry>& primitives()
         {"every", "time between the starts of two stalls"},
         {"length", "mean length"},
         {"sigma", "of the lognormal length"},
+        {"per_change",
+         "time by which the mean length grows for each operation of the class since the last stall began"},
+        {"absorbed", "with per_change: operations that do not count, default 0"},
         {"operations", "the class"}}},
       {"failure",
        "an instance of a station stops serving for a time; its requests in service and in queue are lost and sent "
@@ -130,7 +143,9 @@ const std::vector<PrimitiveEntry>& primitives()
                   "this one"},
         {"objects", "in place of capacity and page: number of objects and datasets, whatever their size"},
         {"hit", "steps of a hit, default none"},
-        {"miss", "steps of a miss, default none"}}},
+        {"miss", "steps of a miss, default none"},
+        {"evict", "steps that follow when the operation brought something in that had something else removed, such as "
+                  "its write-back"}}},
       {"forget",
        "a step that removes the operation's object from a cache; of pages, the first ones that are there without a gap",
        {{"forget", "name of the cache: the node's or the server's own, unless `of` is given"},

@@ -19,13 +19,16 @@ inline double absence_length(double length, double sigma, const std::array<uint3
 
 /// When a stall's windows lie: one begins in every period, at the period's (randomly shifted) start, each with its own
 /// length. One that outlasts its period delays the next, so that the share of time stalled is length / every whatever
-/// sigma is.
+/// sigma is. The mean length grows with the operations since the last window began: length + per_change * max(0, n -
+/// absorbed).
 class StallClock {
 public:
   StallClock(const StallSpec& spec, uint64_t seed, uint32_t number)
       : every_(spec.every)
       , length_(spec.length)
       , sigma_(spec.sigma)
+      , per_change_(spec.per_change)
+      , absorbed_(spec.absorbed)
       , seed_(seed)
       , number_(number)
       , shift_(to_uniform(random_words(seed, Stream::stall, number, 0)[0]) * spec.every)
@@ -42,10 +45,15 @@ public:
     for (double next = start_of_next(); next <= std::max(now, end_); next = start_of_next()) {
       if (next > end_)
         begin_ = end_ = next;
-      end_ += absence_length(length_, sigma_, random_words(seed_, Stream::stall, number_, ++windows_));
+      const double mean = length_ + per_change_ * std::max(0.0, changes_ - absorbed_);
+      end_ += absence_length(mean, sigma_, random_words(seed_, Stream::stall, number_, ++windows_));
+      changes_ = 0;
     }
     return std::max(now, end_);
   }
+
+  /// One of the operations begins that the next window has to do with.
+  void changed() { ++changes_; }
 
 private:
   static constexpr double start_of_all = -std::numeric_limits<double>::infinity();
@@ -55,10 +63,13 @@ private:
   double every_;
   double length_;
   double sigma_;
+  double per_change_;
+  double absorbed_;
   uint64_t seed_;
   uint32_t number_;
   double shift_;
   uint64_t windows_ = 0;            ///< begun so far
+  double changes_   = 0;            ///< operations since the latest began
   double begin_     = start_of_all; ///< of the latest, with those that it delays
   double end_       = start_of_all;
 };

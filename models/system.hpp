@@ -27,6 +27,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace iocast {
@@ -167,6 +168,7 @@ private:
   // routes.cpp
   void advance(JobId id);
   Limit& limit_for(JobId id, const Step& step);
+  bool barges(JobId id, const LimitSpec& limit);
 
   // phases.cpp
   void reach_barrier();
@@ -251,6 +253,8 @@ private:
   [[gnu::noinline]] void give_up_shared(JobId id);
   void serve_admitted(uint64_t key);
   double hand_over(JobId id, const Step& step);
+  bool is_hot(uint64_t key, double hot);
+  double wait_for_lock(JobId id, double seconds);
   void give_up_locks(const std::vector<JobId>& lost);
   uint64_t lock_key(JobId id, int32_t lock) const;
 
@@ -363,7 +367,8 @@ private:
   std::vector<bool> shared_locks_; ///< by lock: some take it shared
   LockKeepers keepers_;
   std::vector<ExtentLocks> extents_;
-  std::vector<int32_t> extent_of_; ///< by lock: its place there; negative: it is no range's
+  std::vector<int32_t> extent_of_;               ///< by lock: its place there; negative: it is no range's
+  std::unordered_map<uint64_t, double> used_at_; ///< by lock that may be hot: its last use
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> beside_steps_;               ///< of background load, one each; then of the draining of buffers

@@ -14,6 +14,7 @@ from iocast.analytic.bounds import Bounds, asymptotic
 from iocast.analytic.network import Held, Network
 from iocast.analytic.product_form import ClosedNetwork, Station, servers
 from iocast.analytic.routes import Route
+from iocast.errors import InputError
 
 
 @dataclass(eq=False)
@@ -176,6 +177,11 @@ def stall_effects(
         kinds, station = set(stall["operations"]), stall["station"]
         affected = [r for r in routes if r.operation in kinds and any(v.station == station for v in r.visits)]
         length, period = float(stall["length"]), float(stall["every"])
+        if affected and "per_change" in stall:
+            raise InputError(
+                f"The stall '{name}' is longer the more operations came before it, which the analytic solver can't "
+                "know; use the simulator."
+            )
         if not affected or length <= 0:
             continue
         share = 1 - sum(r.count for r in affected) / total * (1 - pause / cycle)

@@ -16,11 +16,16 @@ bool Caches::touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t we
   const bool coming = !ahead.empty() && ahead[instance].forget(key);
   if (!holders)
     return cache.touch(
-        key, weight, [](uint64_t) {}, comes_ahead);
+        key, weight, [this](uint64_t) { evicted = true; }, comes_ahead);
   if (!coming && !cache.holds(key))
     holders->add(key, object, instance);
   const bool held = cache.touch(
-      key, weight, [&](uint64_t removed) { holders->remove(removed, instance); }, comes_ahead);
+      key, weight,
+      [&](uint64_t removed) {
+        evicted = true;
+        holders->remove(removed, instance);
+      },
+      comes_ahead);
   if (!held && !cache.holds(key))
     holders->remove(key, instance); // there was no place for it
   return held;
@@ -107,6 +112,7 @@ bool System::look_up(JobId id, const Step& step)
   }
   if (!caches.ahead.empty() && await_pages(id, caches))
     return false;
+  caches.evicted        = false;
   bool known            = false;
   bool hit              = true;
   Cache* cache          = nullptr;
@@ -126,13 +132,18 @@ bool System::look_up(JobId id, const Step& step)
       touch(cache_instance(id, caches, page * page_size), page_key(op, page), bytes);
     });
   if (cache && cache->rate() < 1) {
-    RecentHits& recent = cache->recent(jobs_[id].kind);
-    if (known)
-      recent.add(hit);
-    else
-      hit = uniform(id) < recent.share;
+    Recent& recent = cache->recent(jobs_[id].kind);
+    if (known) {
+      recent.hits.add(hit);
+      recent.evictions.add(caches.evicted);
+    } else {
+      hit = uniform(id) < recent.hits.share;
+      if (step.evicts)
+        caches.evicted = uniform(id) < recent.evictions.share;
+    }
     caches.sums.guessed += !known;
   }
+  jobs_[id].evicted = caches.evicted;
   ++caches.sums.lookups;
   caches.sums.hits += hit;
   jobs_[id].at = static_cast<uint16_t>(jobs_[id].at + (hit ? 1 : step.jump));

@@ -59,6 +59,11 @@ double System::hand_over(JobId id, const Step& step)
 {
   const uint64_t key   = lock_key(id, step.lock);
   ExtentLocks* extents = extents_of(step);
+  if (const auto& spec = platform_.locks[static_cast<size_t>(step.lock)]; spec.hot > 0 && is_hot(key, spec.hot)) {
+    if (keepers_.has(key, jobs_[id].owner))
+      return 0;
+    return wait_for_lock(id, draw(id, *spec.message));
+  }
   const uint32_t times =
       extents ? extents->objects[key].called_back(id) : keepers_.take(key, jobs_[id].owner, step.lock_shared);
   const bool together = step.lock_shared && !extents;
@@ -73,6 +78,20 @@ double System::hand_over(JobId id, const Step& step)
   } else {
     seconds = std::max(0.0, keepers_.there_at(key) - now_);
   }
+  return wait_for_lock(id, seconds);
+}
+
+/// Whether the lock was used within the last `hot` seconds; now it is used again.
+bool System::is_hot(uint64_t key, double hot)
+{
+  const auto [use, first] = used_at_.try_emplace(key, now_);
+  const bool recently     = !first && now_ - use->second < hot;
+  use->second             = now_;
+  return recently;
+}
+
+double System::wait_for_lock(JobId id, double seconds)
+{
   sums_of(id).lock_wait += seconds;
   jobs_[id].since += seconds;
   return seconds;

@@ -73,7 +73,8 @@ void System::advance(JobId id)
         ++job.at;
         break;
       case Step::Kind::release:
-        if (const JobId next = limit_for(id, step).release(links_); next != nobody) {
+        if (const JobId next = limit_for(id, step).release(links_, barges(id, platform_.limits[step.target]));
+            next != nobody) {
           granted_.push_back(next);
           prefetch(next);
         }
@@ -98,6 +99,9 @@ void System::advance(JobId id)
         break;
       case Step::Kind::recalled:
         job.at = static_cast<uint16_t>(job.at + (job.recalled ? 1 : step.jump));
+        break;
+      case Step::Kind::evicted:
+        job.at = static_cast<uint16_t>(job.at + (job.evicted ? 1 : step.jump));
         break;
       case Step::Kind::end: {
         if (job.kind == OpKind::phase) {
@@ -130,9 +134,21 @@ void System::advance(JobId id)
   }
 }
 
+/// Whether the last comer gets the slot that this job gives up, before those who wait longer.
+bool System::barges(JobId id, const LimitSpec& limit)
+{
+  return limit.barging > 0 && uniform(id) < limit.barging;
+}
+
 Limit& System::limit_for(JobId id, const Step& step)
 {
-  return limits_[step.target][platform_.limits[step.target].per == Per::node ? jobs_[id].owner : 0];
+  const auto& spec = platform_.limits[step.target];
+  size_t which     = spec.per == Per::node ? jobs_[id].owner : 0;
+  if (spec.station >= 0) {
+    const auto& station = platform_.stations[static_cast<size_t>(spec.station)];
+    which               = which * station.count + instance_for(id, station);
+  }
+  return limits_[step.target][which];
 }
 
 } // namespace iocast

@@ -83,7 +83,10 @@ void System::make_stations()
     }
   }
   for (size_t i = 0; i < platform_.limits.size(); ++i)
-    limits_[i].resize(platform_.limits[i].per == Per::node ? placement_.nodes() : 1);
+    limits_[i].resize((platform_.limits[i].per == Per::node ? placement_.nodes() : 1) *
+                      (platform_.limits[i].station < 0
+                           ? 1
+                           : platform_.stations[static_cast<size_t>(platform_.limits[i].station)].count));
   for (uint32_t i = 0; i < platform_.stalls.size(); ++i) {
     stalls_.emplace_back(platform_.stalls[i], options_.seed, i);
     stalls_at_[platform_.stalls[i].station].push_back(i);

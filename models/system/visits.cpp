@@ -115,11 +115,15 @@ void System::begin_service(JobId id)
   book(id, &VisitSums::wait);
   if (stations_[step.target].outages.any()) [[unlikely]]
     stations_[step.target].running[job.instance].push_back(id);
-  if (!stalls_at_[step.target].empty())
+  if (!stalls_at_[step.target].empty()) {
+    for (const uint32_t stall : stalls_at_[step.target])
+      if (platform_.stalls[stall].operations[static_cast<size_t>(job.kind)])
+        stalls_[stall].changed();
     if (const double end = end_of_stall(job, step.target); end > now_) {
       await(end, EventKind::stall_over, id);
       return;
     }
+  }
   take_lock(id);
 }
 

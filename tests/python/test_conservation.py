@@ -67,8 +67,8 @@ def a_station(r: random.Random, name: str) -> dict[str, Any]:
 
 
 class Routes:
-    def __init__(self, r: random.Random, stations: dict[str, Any]) -> None:
-        self.r, self.stations = r, stations
+    def __init__(self, r: random.Random, later: random.Random, stations: dict[str, Any]) -> None:
+        self.r, self.later, self.stations = r, later, stations
 
     def visit(self, name: str, op: str = "", locks: bool = True) -> dict[str, Any]:
         r, station = self.r, self.stations[name]
@@ -105,7 +105,10 @@ class Routes:
                     | r.choice([{}, {"stripes": "spanned"}])
                 )
             elif kind < 0.85 and op in ("create", "read", "append", "pwrite", "pread"):
-                found.append({"cache": "pages", "miss": [self.visit("mds", op, False)], "hit": [{"delay": "5us"}]})
+                found.append(
+                    {"cache": "pages", "miss": [self.visit("mds", op, False)], "hit": [{"delay": "5us"}]}
+                    | self.later.choice([{}, {"evict": [{"delay": "40us"}]}])
+                )
             elif op in ("create", "append", "pwrite"):
                 found.append({"buffer": "dirty"})
             elif op in ("fsync", "close"):
@@ -116,16 +119,19 @@ class Routes:
 
 
 def a_platform(seed: int) -> dict[str, Any]:
-    r = random.Random(seed)
+    r, later = random.Random(seed), random.Random(-1 - seed)
     stations = {name: a_station(r, name) for name in ("cpu", *SERVERS)}
-    routes = Routes(r, stations)
+    routes = Routes(r, later, stations)
     kept = {"hand_over": "300us"} if r.random() < 0.5 else {}
     platform: dict[str, Any] = {
         "schema_version": 1,
         "stations": stations,
-        "limits": {"rpc": {"slots": r.choice([1, 2, 8])}, "thr": {"slots": r.choice([1, 4, 32]), "per": "system"}},
+        "limits": {
+            "rpc": {"slots": r.choice([1, 2, 8])} | later.choice([{}, {"of": "mds"}, {"barging": 0.7}]),
+            "thr": {"slots": r.choice([1, 4, 32]), "per": "system"} | later.choice([{}, {"of": "oss", "barging": 0.3}]),
+        },
         "locks": {
-            "dir": {"per": "dataset"} | kept,
+            "dir": {"per": "dataset"} | kept | (later.choice([{}, {"hot": "2ms", "message": "50us"}]) if kept else {}),
             "obj": {"per": "object"},
             "sys": {"per": "system"},
             "rng": {"per": "object", "hand_over": "200us", "extent": "4KiB"}
@@ -179,6 +185,7 @@ def a_platform(seed: int) -> dict[str, Any]:
                 "sigma": 0.5,
                 "operations": ["create", "unlink", "pwrite"],
             }
+            | later.choice([{}, {"per_change": "20us", "absorbed": 100}])
         }
     failing = [name for name in SERVERS if stations[name]["discipline"] != "timeslice"]
     if failing and r.random() < 0.5:
