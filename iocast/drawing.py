@@ -23,7 +23,8 @@ MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Sections: the word for a member, and the values that are left out in its description."""
 SIZES = ("capacity", "unit", "page", "ahead", "extent", "grow", "stripe_size", "never_limited")
-TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency")
+TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency", "hop_latency")
+LATENCIES = ("latency", "hop_latency")
 STEPS = ("drain", "refill", "fetch")
 
 
@@ -51,8 +52,10 @@ def platform_text(platform: dict[str, Any]) -> str:
         for key, value in platform["network"].items()
         if value and (key != "never_limited" or platform["network"].get("latency"))
     }
-    if network:
-        lines += [f"network: {', '.join(_described(key, value) for key, value in network.items())}"]
+    if "topology" in platform:
+        lines += [_links(platform["topology"], network)]
+    elif network:
+        lines += [f"network: {_all_described(network)}"]
     lines += [
         *([""] if lines[-1] else []),
         "Routes (mean times; what is indented happens with the slot of a limit, or after a hit or a miss)",
@@ -64,6 +67,35 @@ def platform_text(platform: dict[str, Any]) -> str:
             lines += [f"    {part['part']}"] if named else []
             lines += _route(part["steps"], 6 if named else 4) or [f"{' ' * (6 if named else 4)}nothing"]
     return "\n".join(lines)
+
+
+def _links(topology: dict[str, Any], network: dict[str, Any]) -> str:
+    """The levels of a network's switches, and what two halves of its client nodes can send to each other."""
+    ends = {key: network[key] for key in (*LATENCIES, "node_bandwidth", "server_bandwidth") if key in network}
+    lines = [f"network: {topology['topology']} of {topology['nodes']} client nodes, {_all_described(ends)}"]
+    rows = [
+        [
+            level["level"],
+            f"{level['count']}",
+            f"{level['each']} {level['of']}",
+            f"{level['links']} x {quantity_of_bytes(level['bandwidth'])}/s" if "links" in level else "-",
+            f"{level['tapering']:.3g}:1" if "tapering" in level else "-",
+        ]
+        for level in topology["levels"]
+    ]
+    lines += [_indented(table(["level", "number", "below each", "links of each", "tapering"], rows))]
+    if topology.get("bisection"):
+        half = topology["half"]
+        share = f", {100 * topology['bisection'] / half:.3g} % of the cards of half of the client nodes" if half else ""
+        lines += [f"  bisection {quantity_of_bytes(topology['bisection'])}/s one way{share}"]
+    for name, at in topology["servers"].items():
+        where = "among the client nodes" if at["among_nodes"] else "of their own"
+        lines += [f"  {name}: {at['count']} at {at['switches']} switch{'es' * (at['switches'] != 1)} {where}"]
+    return "\n".join(lines)
+
+
+def _all_described(entries: dict[str, Any]) -> str:
+    return ", ".join(_described(key, value) for key, value in entries.items())
 
 
 def _stations(stations: dict[str, Any]) -> str:
@@ -159,6 +191,8 @@ def _law(law: dict[str, Any]) -> str:
 
 def _described(key: str, value: Any) -> str:
     name = key.replace("_", " ")
+    if key == "servers":
+        return ", ".join(_all_described({f"{of} bandwidth": one["bandwidth"]}) for of, one in value.items())
     if isinstance(value, dict):
         return f"{name} {_law(value)}"
     if isinstance(value, list):

@@ -11,28 +11,13 @@
 
 namespace iocast {
 
-namespace {
-constexpr uint32_t no_end = UINT32_MAX;
-} // namespace
-
 Fabric::Fabric(const Platform& platform, uint32_t nodes)
-    : platform_(platform), nodes_(nodes), first_server_(platform.stations.size(), no_end)
+    : platform_(platform), first_server_(platform.stations.size(), UINT32_MAX)
 {
-  uint32_t servers       = 0;
-  const auto add_servers = [&](uint32_t station) {
-    if (first_server_[station] != no_end)
-      return;
-    first_server_[station] = nodes + servers;
-    servers += platform.stations[station].count;
-  };
-  platform.for_each_step([&](const Step& step, const BufferSpec* buffer) {
-    if (step.kind != Step::Kind::transfer)
-      return;
-    add_servers(step.target);
-    if (buffer != nullptr && buffer->station >= 0)
-      add_servers(static_cast<uint32_t>(buffer->station));
-  });
-  topology_ = make_topology(platform.network, nodes, servers);
+  const auto ends = iocast::ends_of(platform, nodes);
+  for (const auto& servers : ends.servers)
+    first_server_[servers.station] = servers.first;
+  topology_ = make_topology(platform.network, ends);
   small_bytes_.resize(topology_->links());
   slack_          = platform.network.never_limited;
   double tightest = std::numeric_limits<double>::infinity();
@@ -45,7 +30,8 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
 bool Fabric::limits(const Platform& platform)
 {
   const auto& network = platform.network;
-  if (network.node_bandwidth == 0 && network.server_bandwidth == 0 && network.backbone_bandwidth == 0)
+  if (network.is_uniform() && network.node_bandwidth == 0 && network.server_bandwidth == 0 &&
+      network.backbone_bandwidth == 0)
     return false;
   bool transfers = false;
   platform.for_each_step(
@@ -56,7 +42,7 @@ bool Fabric::limits(const Platform& platform)
 bool Fabric::passes_links(const Transfer& transfer, double time)
 {
   const auto [from, to] = ends_of(transfer);
-  const auto route      = topology_->route(from, to);
+  const auto route      = topology_->route(from, to, 0);
   idle_.resize(small_bytes_.size());
   for (const auto& pass : route)
     if ((idle_[pass.link] - time) * topology_->capacity(pass.link) > 2 * slack_)
@@ -78,9 +64,11 @@ void Fabric::begin(const Transfer& transfer, double now)
 {
   const Ends ends = ends_of(transfer);
   begun_bytes_ += transfer.bytes;
-  looks_at_links_ = true;
-  use(topology_->route(ends.from, ends.to), transfer.bytes, now);
-  const Waiting one{now + topology_->latency(ends.from, ends.to), number_++, ends, transfer.job, transfer.bytes};
+  looks_at_links_    = true;
+  const uint32_t way = topology_->way(ends.from, ends.to, number_);
+  use(topology_->route(ends.from, ends.to, way), transfer.bytes, now);
+  const Waiting one{
+      now + topology_->latency(ends.from, ends.to, way), number_++, ends, way, transfer.job, transfer.bytes};
   if (one.time > now)
     waiting_.push(one);
   else
@@ -91,7 +79,8 @@ void Fabric::make_flows()
 {
   flows_.emplace();
   for (FlowNetwork::Link link = 0; link < topology_->links(); ++link)
-    flows_->add_link(topology_->capacity(link));
+    topology_->is_rate(link) ? flows_->add_rate(topology_->capacity(link))
+                             : flows_->add_link(topology_->capacity(link));
 }
 
 void Fabric::start(const Waiting& one)
@@ -100,9 +89,9 @@ void Fabric::start(const Waiting& one)
     make_flows();
   Topology::Route route;
   flows_->start(
-      uint64_t{one.ends.from} << 32 | one.ends.to,
+      uint64_t{one.way} << 48 | uint64_t{one.ends.from} << 24 | one.ends.to,
       [&] {
-        route = topology_->route(one.ends.from, one.ends.to);
+        route = topology_->route(one.ends.from, one.ends.to, one.way);
         return std::span<const FlowNetwork::Pass>(route.data(), route.size());
       },
       one.job, one.bytes, one.time);
@@ -131,19 +120,13 @@ void Fabric::go_on(double now, std::vector<JobId>& arrived)
   looks_at_links_ = !is_idle() || !topology_->is_star();
 }
 
-std::string Fabric::name_of(FlowNetwork::Link link) const
+double Fabric::alone(const Transfer& transfer) const
 {
-  const char* way    = link % 2 == 0 ? "out" : "in";
-  const uint32_t end = link / 2;
-  if (end < nodes_)
-    return fmt::format("node {} {}", end, way);
-  for (size_t station = 0; station < first_server_.size(); ++station) {
-    const uint32_t first = first_server_[station];
-    const auto& spec     = platform_.stations[station];
-    if (first != no_end && end >= first && end < first + spec.count)
-      return fmt::format("{} {} {}", spec.name, end - first, way);
-  }
-  return topology_->name(link);
+  const auto [from, to] = ends_of(transfer);
+  double slowest        = std::numeric_limits<double>::infinity();
+  for (const auto& pass : topology_->route(from, to, 0))
+    slowest = std::min(slowest, topology_->capacity(pass.link));
+  return topology_->latency(from, to, 0) + transfer.bytes / slowest;
 }
 
 /// By link, of the flows since the last call.
@@ -188,7 +171,7 @@ NetworkUse Fabric::use_since(double start, double now)
   std::sort(busiest.begin(), busiest.end());
   for (const auto& [seconds, link] : busiest)
     use.busiest.push_back(
-        {name_of(link), -seconds * topology_->capacity(link), now > start ? -seconds / (now - start) : 0});
+        {topology_->name(link), -seconds * topology_->capacity(link), now > start ? -seconds / (now - start) : 0});
   return use;
 }
 
@@ -203,7 +186,7 @@ void Fabric::check(double now)
   for (FlowNetwork::Link link = 0; link < topology_->links(); ++link)
     if (moved[link] > topology_->capacity(link) * now * (1 + 1e-9) + 1)
       throw RunError(fmt::format("{} moved {} bytes in {} s, more than it can; this is an error of the simulator.",
-                                 name_of(link), moved[link], now));
+                                 topology_->name(link), moved[link], now));
 }
 
 } // namespace iocast

@@ -50,6 +50,8 @@ public:
     all_bytes_ += transfer.bytes;
     return true;
   }
+  /// Seconds that the transfer takes when no other is on its way.
+  double alone(const Transfer& transfer) const;
   /// Asks for the cache line where small transfers of the node are counted.
   void prefetch(uint32_t node) const { __builtin_prefetch(&small_bytes_[Topology::out_of(node)], 1); }
   /// Begins as a flow.
@@ -74,6 +76,7 @@ private:
     double time;
     uint64_t number;
     Ends ends;
+    uint32_t way;
     JobId job;
     double bytes;
     bool operator<(const Waiting& other) const
@@ -93,11 +96,9 @@ private:
   void use(const Topology::Route& route, double bytes, double time);
   void start(const Waiting& one);
   void make_flows();
-  std::string name_of(FlowNetwork::Link link) const;
   std::vector<double> moved(double now);
 
   const Platform& platform_;
-  uint32_t nodes_;
   std::vector<uint32_t> first_server_; ///< by station: end of its first instance; UINT32_MAX: it is at no end
   std::unique_ptr<Topology> topology_;
   std::vector<double> small_bytes_; ///< by link: of small transfers that passed, in this phase

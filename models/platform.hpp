@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -111,12 +112,31 @@ struct BackgroundSpec {
   LawPointer demand;
 };
 
+/// Where the instances of a station are in a network.
+struct ServerPlace {
+  uint32_t station = 0;
+  uint32_t each    = 0; ///< instances at one switch; 0: as many as client nodes
+  bool among_nodes = false;
+  double bandwidth = 0; ///< bytes a second of the link of an instance; 0: server_bandwidth
+};
+
+class TopologyPlan;
+struct NetworkEnds;
+
 struct NetworkSpec {
   double latency            = 0;
+  double hop_latency        = 0; ///< of each link between switches
   double node_bandwidth     = 0; ///< bytes a second; 0: unlimited
   double server_bandwidth   = 0;
   double backbone_bandwidth = 0;
-  double never_limited      = 1 << 14; ///< bytes; smaller transfers are flows only where links are busy
+  double never_limited      = 1 << 14;      ///< bytes; smaller transfers are flows only where links are busy
+  std::shared_ptr<const TopologyPlan> plan; ///< none: a star
+  std::vector<ServerPlace> places;          ///< of stations that have a place or a bandwidth of their own
+
+  /// Whether any two ends are as far apart, and limited by the same bandwidths.
+  bool is_uniform() const { return !plan && places.empty(); }
+  /// Of the link of each server.
+  std::vector<double> bandwidths(const NetworkEnds& ends) const;
 };
 
 /// One instruction of a route. Routes are flattened: nested steps of a limit become seize ... release.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/platform_reader.hpp"
+#include "models/topology.hpp"
 #include "workload/workload.hpp"
 
 namespace iocast {
@@ -130,11 +131,19 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                   {"at_once", pool.at_once},
                   {"refill", pool.refill_json}});
   }
-  json["network"]    = {{"latency", network.latency},
-                        {"node_bandwidth", network.node_bandwidth},
-                        {"server_bandwidth", network.server_bandwidth},
-                        {"backbone_bandwidth", network.backbone_bandwidth},
-                        {"never_limited", network.never_limited}};
+  json["network"] = {{"latency", network.latency},
+                     {"node_bandwidth", network.node_bandwidth},
+                     {"server_bandwidth", network.server_bandwidth},
+                     {"backbone_bandwidth", network.backbone_bandwidth},
+                     {"never_limited", network.never_limited}};
+  if (network.plan) {
+    json["network"]["hop_latency"] = network.hop_latency;
+    json["network"].update(network.plan->to_json());
+  }
+  for (const auto& place : network.places) {
+    auto& entry = json["network"]["servers"][stations[place.station].name];
+    entry       = {{"each", place.each}, {"among_nodes", place.among_nodes}, {"bandwidth", place.bandwidth}};
+  }
   json["operations"] = routes_json;
   auto settle        = [&](auto&& self, nlohmann::ordered_json& node) -> void {
     if (!node.is_structured())

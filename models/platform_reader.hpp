@@ -148,6 +148,10 @@ private:
   /// A batch has no bytes and is of no object; of a pool that is no node's it has no node either.
   void check_refill_step(const YamlNode& item, const Step& step) const;
   void read_network();
+  void read_topology(const YamlNode& network);
+  void read_places(const YamlNode& network, const std::string& topology, const std::string& place);
+  /// Only what bytes go to has a place in the network.
+  void check_places() const;
 
   static OpKind read_op(const YamlNode& yaml);
   static std::string unknown_op(const std::string& name);

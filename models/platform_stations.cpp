@@ -43,6 +43,7 @@ void PlatformReader::read()
   read_operations();
   refuse_endless_failures();
   check_all_used();
+  check_places();
 }
 
 void PlatformReader::refuse_foreign_words(const YamlNode& owner,
@@ -519,22 +520,6 @@ void PlatformReader::read_background()
     yaml.finish();
     platform_.background.push_back(work);
   }
-}
-
-void PlatformReader::read_network()
-{
-  const auto network = yaml_.find("network");
-  if (!network)
-    return;
-  refuse_foreign_words(
-      *network, {{"flow_threshold", "never_limited [16KiB], or nothing: transfers of any size compete for the links"}});
-  auto& spec              = platform_.network;
-  spec.latency            = network->quantity_or("latency", Unit::seconds, 0, 0, 10);
-  spec.node_bandwidth     = network->quantity_or("node_bandwidth", Unit::bandwidth, 0, 1, 1e15);
-  spec.server_bandwidth   = network->quantity_or("server_bandwidth", Unit::bandwidth, 0, 1, 1e15);
-  spec.backbone_bandwidth = network->quantity_or("backbone_bandwidth", Unit::bandwidth, 0, 1, 1e18);
-  spec.never_limited      = network->quantity_or("never_limited", Unit::bytes, 1 << 14, 1, 1e18);
-  network->finish();
 }
 
 } // namespace iocast

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/platform.hpp"
+#include "models/topology.hpp"
+
+#include <fmt/format.h>
 
 namespace iocast {
 
-const std::vector<PrimitiveEntry>& primitives()
+namespace {
+std::vector<PrimitiveEntry> mechanisms()
 {
-  static const std::vector<PrimitiveEntry> entries{
+  return {
       {"station",
        "servers that work on requests",
        {{"per", "system (default) or node: owner of an instance"},
@@ -183,6 +186,17 @@ const std::vector<PrimitiveEntry>& primitives()
         {"think_overshoot", "extra time that a sleep takes beyond the requested think time"},
         {"wake_slowdown", "factor on the demands at stations of the node when ranks think between operations (cold "
                           "caches)"}}}};
+}
+} // namespace
+
+const std::vector<PrimitiveEntry>& primitives()
+{
+  static const std::vector<PrimitiveEntry> entries = [] {
+    std::vector<PrimitiveEntry> all = mechanisms();
+    for (const auto& kind : topology_kinds())
+      all.push_back({kind.name, fmt::format("a topology of the network: {}", kind.summary), kind.keys});
+    return all;
+  }();
   return entries;
 }
 

@@ -4,6 +4,7 @@
 #include "input/error_code.hpp"
 #include "input/options.hpp"
 #include "models/law.hpp"
+#include "models/topology.hpp"
 #include "profile/summary.hpp"
 #include "sim/serve.hpp"
 #include "sim/simgrid_compat.hpp"
@@ -36,6 +37,7 @@ struct Arguments {
   std::string workload = "md-workbench";
   std::vector<std::string> settings;
   long long nodes  = 1;
+  bool nodes_given = false;
   long long ppn    = 1;
   std::string seed = "0";
   std::string out;
@@ -76,7 +78,8 @@ std::vector<Listed> listed(const std::string& what)
   return entries;
 }
 
-nlohmann::ordered_json description_of(const std::string& name)
+/// @param nodes client nodes of a platform's network; 0: see describe_network()
+nlohmann::ordered_json description_of(const std::string& name, uint32_t nodes)
 {
   if (auto workload = describe_workload(name))
     return *workload;
@@ -93,8 +96,11 @@ nlohmann::ordered_json description_of(const std::string& name)
       names.push_back(entry.name);
   if (!name.ends_with(".yaml") && std::find(names.begin(), names.end(), name) == names.end())
     throw InputError(fmt::format("Nothing is called '{}'. {}", name, allowed_sentence(name, names)));
-  auto json    = open_platform(name).to_json(false);
-  json["kind"] = "platform";
+  const auto platform = open_platform(name);
+  auto json           = platform.to_json(false);
+  json["kind"]        = "platform";
+  if (auto network = describe_network(platform, nodes); !network.is_null())
+    json["topology"] = std::move(network);
   return json;
 }
 
@@ -167,7 +173,9 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     return 0;
   }
   if (!given.describe.empty()) {
-    fmt::print("{}", description_text(description_of(given.describe), given.json));
+    fmt::print("{}", description_text(
+                         description_of(given.describe, given.nodes_given ? make_placement(given.nodes, 1).nodes() : 0),
+                         given.json));
     return 0;
   }
   if (given.brief && (!given.json || !given.out.empty()))
@@ -259,7 +267,7 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--workload", given.workload, "workload of the catalogue, pattern, or a YAML file")
       ->capture_default_str();
   app.add_option("--set", given.settings, "a parameter of the workload, name=value; may be repeated")->take_all();
-  app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
+  const auto* nodes = app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
   app.add_option("--ppn", given.ppn, "ranks a node")->capture_default_str();
   app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
   app.add_option("--out", given.out, "run directory to write; it must not exist");
@@ -294,6 +302,7 @@ int run_command(const std::vector<std::string>& command, bool served)
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
     app.parse(arguments);
     refuse_extra_arguments(app);
+    given.nodes_given = nodes->count() > 0;
   } catch (const InputError& error) {
     return failed(prints_json(command), 2, error_code::bad_input, error.what());
   } catch (const CLI::ParseError& error) {

@@ -33,10 +33,14 @@ import ranges  # noqa: E402
 index: list[tuple[str, str, str]] = []
 """Address, title and words of every section."""
 NETWORK = {
+    "topology": "star (default), fat-tree, islands, dragonfly or torus; each has keys of its own here",
     "latency": "one way of a message between a client node and a server",
+    "hop_latency": "more for each link between switches; not of a star",
     "node_bandwidth": "each client node's link",
     "server_bandwidth": "each server's link",
     "backbone_bandwidth": "all links together",
+    "servers": "by station. leaf or router: number of its instances at one switch, default as many as client nodes; "
+    "among: nodes puts them at the nodes' switches, else they have their own; bandwidth of an instance's link",
     "never_limited": "transfers below this size wait for no link, unless others use it or they come to half of it",
 }
 """Keys of `network`, which is no primitive."""

@@ -19,6 +19,7 @@ READERS = {
     "read_instance": ["failure"],
     "read_background": ["background"],
     "read_network": ["network"],
+    "read_topology": ["network"],
     "read_buffers": ["buffer"],
     "read_caches": ["cache"],
     "read_fetch": ["cache"],

@@ -21,13 +21,17 @@ def describe(
     svg: Annotated[
         Optional[Path], typer.Option(help="Platform: draw the route of every operation into this SVG file.")
     ] = None,
+    nodes: Annotated[
+        Optional[int],
+        typer.Option(help="Platform: client nodes of its network [default: those of the machine, or 1000]."),
+    ] = None,
     backend: Annotated[bool, typer.Option("--backend", help="The backend of this name, not the platform.")] = False,
     json_: Json = False,
 ) -> None:
     """Describe one workload, platform, backend or primitive.
 
-    The description has parameters, units, defaults and source; for a platform the stations and the route of every
-    operation."""
+    The description has parameters, units, defaults and source; for a platform the stations, the links between switches
+    and the route of every operation."""
     from iocast.drawing import platform_text
     from iocast.listing import describer_of, names_of
     from iocast.strict_yaml import allowed_sentence
@@ -39,6 +43,7 @@ def describe(
     if backend and not is_backend:
         raise InputError(f"There is no backend '{name}'. {allowed_sentence(name, sorted(known['backends']))}")
     command = [binaries.find("iocast-bench" if is_backend else describer_of(name)), "--describe", name]
+    command += ["--nodes", str(nodes)] if nodes is not None else []
     described = binaries.run_json([*command, "--json"])
     if svg is not None:
         if described["kind"] != "platform":

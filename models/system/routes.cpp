@@ -41,7 +41,7 @@ void System::advance(JobId id)
         break;
       case Step::Kind::transfer:
         if (!stations_[step.target].outages.any() && passes(id, step, now_ + ahead)) {
-          ahead += alone(static_cast<double>(op_of(id).bytes()));
+          ahead += is_uniform_ ? alone(static_cast<double>(op_of(id).bytes())) : alone(id, step);
           ++job.at;
           continue;
         }

@@ -92,7 +92,7 @@ void System::begin_part(JobId part)
   job.parts_done          = 1; // it is on its way
   const Transfer transfer = transfer_of(part, whole, step, instance, job.work);
   if (!fabric_ || transfer.bytes == 0)
-    push(now_ + alone(transfer.bytes), EventKind::resume, part);
+    push(now_ + alone(transfer), EventKind::resume, part);
   else
     begin_flow(transfer);
 }

@@ -7,14 +7,16 @@
 
 namespace iocast {
 
-/// Unless nothing moves bytes over links that have a bandwidth: no transfer can then wait for another.
+/// Unless nothing moves bytes over links that have a bandwidth, or over some that differ: no transfer can then wait for
+/// another.
 void System::make_fabric(const Footprint& footprint)
 {
   for (const double bandwidth :
        {platform_.network.node_bandwidth, platform_.network.server_bandwidth, platform_.network.backbone_bandwidth})
     if (bandwidth > 0)
       slowest_link_ = std::min(slowest_link_, bandwidth);
-  if (footprint.largest_size > 0 && Fabric::limits(platform_))
+  is_uniform_ = platform_.network.is_uniform();
+  if ((footprint.largest_size > 0 || !is_uniform_) && Fabric::limits(platform_))
     fabric_ = std::make_unique<Fabric>(platform_, placement_.nodes());
 }
 
@@ -47,6 +49,13 @@ inline bool System::passes(const Transfer& transfer, double time)
   return passes(transfer_of(id, id, step, instance_for(id, spec), bytes), time);
 }
 
+/// Of a job's own operation, to where its ends are.
+[[gnu::noinline]] double System::alone(JobId id, const Step& step) const
+{
+  const StationSpec& spec = platform_.stations[step.target];
+  return fabric_->alone(transfer_of(id, id, step, instance_for(id, spec), static_cast<double>(op_of(id).bytes())));
+}
+
 bool System::begin_transfer(JobId id, const Step& step)
 {
   uint32_t instance = instance_for(id, platform_.stations[step.target]);
@@ -54,7 +63,7 @@ bool System::begin_transfer(JobId id, const Step& step)
     return false;
   const Transfer transfer = transfer_of(id, id, step, instance, static_cast<double>(op_of(id).bytes()));
   if (!fabric_ || transfer.bytes == 0 || passes(transfer, now_))
-    push(now_ + alone(transfer.bytes), EventKind::resume, id);
+    push(now_ + alone(transfer), EventKind::resume, id);
   else
     begin_flow(transfer);
   return true;

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks other than a star: every key changes an answer, what makes no sense is refused, and links carry no more
+than arrives. Routes are tested in tests/unit/topology_test.cpp."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLATFORM = """schema_version: 1
+stations: {{s: {{count: 4, servers: 400, spread: object}}, idle: {{servers: 1}}}}
+network:
+  latency: 2us
+  node_bandwidth: 1GB/s
+  server_bandwidth: 2GB/s
+{network}
+operations:
+  mkdir: []
+  rmdir: []
+  stat: [{{station: idle, demand: 1us}}]
+  unlink: []
+  open: []
+  close: []
+  fsync: []
+  create: {{}}
+  pwrite: [{{transfer: write, station: s}}]
+  pread: [{{transfer: read, station: s}}]
+"""
+NETWORKS = {
+    "fat-tree": """  topology: fat-tree
+  hop_latency: 1us
+  leaf: {nodes: 4, uplinks: 2, bandwidth: 800MB/s}
+  pod: {leaves: 2, uplinks: 2, bandwidth: 500MB/s}
+  servers: {s: {leaf: 2}}""",
+    "islands": """  topology: islands
+  hop_latency: 1us
+  leaf: {nodes: 4, uplinks: 2, bandwidth: 800MB/s}
+  island: {leaves: 2, uplinks: 2, bandwidth: 700MB/s}
+  servers: {s: {leaf: 2}}""",
+    "dragonfly": """  topology: dragonfly
+  hop_latency: 1us
+  groups: {routers: 3, nodes: 2, local: 700MB/s}
+  global: {links: 2, bandwidth: 600MB/s}
+  servers: {s: {router: 2}}""",
+    "torus": """  topology: torus
+  hop_latency: 1us
+  torus: {dimensions: [4, 3], nodes: 2, bandwidth: 700MB/s}
+  servers: {s: {router: 2}}""",
+}
+
+
+def simulated(simulator: Path, file: Path, text: str, *arguments: str) -> dict[str, Any]:
+    file.write_text(PLATFORM.format(network=text))
+    command = [str(simulator), "--platform", str(file), "--workload", "ior-easy", "--json", "--brief"]
+    sizes = ("--nodes", "12", "--ppn", "2", "--set", "per_process=8MiB", "--set", "transfer_size=1MiB")
+    done = subprocess.run([*command, *sizes, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def refused(simulator: Path, file: Path, text: str) -> str:
+    file.write_text(PLATFORM.format(network=text))
+    command = [str(simulator), "--platform", str(file), "--workload", "ior-easy", "--nodes", "12"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and not done.stdout, done.stdout
+    return done.stderr.replace(str(file), "FILE")
+
+
+def seconds(run: dict[str, Any]) -> list[float]:
+    return [phase["seconds"] for phase in run["phases"] if "network" in phase]
+
+
+def answer(run: dict[str, Any]) -> list[Any]:
+    """Times and latencies, and which links are busiest."""
+    return [(phase["seconds"], phase["latency"], phase.get("network")) for phase in run["phases"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        (kind, before, after)
+        for kind, changes in {
+            "fat-tree": {
+                "hop_latency: 1us": "hop_latency: 2us",
+                "nodes: 4": "nodes: 6",
+                "leaf: {nodes: 4, uplinks: 2": "leaf: {nodes: 4, uplinks: 3",
+                "bandwidth: 800MB/s": "bandwidth: 200MB/s",
+                "leaves: 2, uplinks: 2": "leaves: 3, uplinks: 2",
+                "pod: {leaves: 2, uplinks: 2": "pod: {leaves: 2, uplinks: 1",
+                "bandwidth: 500MB/s": "bandwidth: 300MB/s",
+                "\n  pod: {leaves: 2, uplinks: 2, bandwidth: 500MB/s}": "",
+                "servers: {s: {leaf: 2}}": "servers: {s: {leaf: 1}}",
+                "s: {leaf: 2}": "s: {leaf: 2, bandwidth: 300MB/s}",
+                "topology: fat-tree": "topology: fat-tree\n  routing: hashed",
+            },
+            "islands": {
+                "island: {leaves: 2, uplinks: 2": "island: {leaves: 2, uplinks: 3",
+                "island: {leaves: 2": "island: {leaves: 3",
+                "bandwidth: 700MB/s": "bandwidth: 400MB/s",
+            },
+            "dragonfly": {
+                "hop_latency: 1us": "hop_latency: 2us",
+                "routers: 3": "routers: 4",
+                "nodes: 2": "nodes: 3",
+                "local: 700MB/s": "local: 200MB/s",
+                "links: 2": "links: 1",
+                "bandwidth: 600MB/s": "bandwidth: 400MB/s",
+                "router: 2": "router: 1",
+                "topology: dragonfly": "topology: dragonfly\n  minimal: 0.5",
+                "routers: 3, nodes: 2": "routers: 3, count: 2, nodes: 2",
+                "s: {router: 2": "s: {router: 2, bandwidth: 300MB/s",
+            },
+            "torus": {
+                "hop_latency: 1us": "hop_latency: 2us",
+                "[4, 3]": "[4, 4]",
+                "[4, 3], nodes: 2": "[4, 3], nodes: 3",
+                "bandwidth: 700MB/s": "bandwidth: 400MB/s",
+                "router: 2": "router: 1",
+                "s: {router: 2": "s: {router: 2, among: nodes",
+            },
+        }.items()
+        for before, after in changes.items()
+    ],
+)
+def test_each_key_changes_an_answer(simulator: Path, tmp_path: Path, kind: str, before: str, after: str) -> None:
+    assert NETWORKS[kind].count(before) == 1
+    changed = NETWORKS[kind].replace(before, after)
+    if "count: 2" in after:  # more groups than the nodes need: only routes over a third group use them
+        changed = changed.replace("count: 2", "count: 4") + "\n  minimal: 0.5"
+        one = simulated(simulator, tmp_path / "p.yaml", NETWORKS[kind] + "\n  minimal: 0.5")
+    else:
+        one = simulated(simulator, tmp_path / "p.yaml", NETWORKS[kind])
+    other = simulated(simulator, tmp_path / "p.yaml", changed)
+    assert len(seconds(one)) == 2 and answer(one) != answer(other)
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_wide_network_is_a_star(simulator: Path, tmp_path: Path, kind: str) -> None:
+    """Where neither links between switches nor their latency count, only those of the ends are left."""
+    file = tmp_path / "p.yaml"
+    wide = NETWORKS[kind].replace("MB/s", "00GB/s").replace("hop_latency: 1us", "hop_latency: 0s")
+    star = simulated(simulator, file, "")
+    assert seconds(simulated(simulator, file, wide)) == pytest.approx(seconds(star), rel=1e-9)
+    assert seconds(simulated(simulator, file, NETWORKS[kind])) > seconds(star)
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_no_link_carries_more_than_it_can(simulator: Path, tmp_path: Path, kind: str) -> None:
+    run = simulated(simulator, tmp_path / "p.yaml", NETWORKS[kind])
+    for phase in run["phases"]:
+        if "network" not in phase:
+            continue
+        busiest = phase["network"]["busiest"]
+        assert len(busiest) == 3 and 1 + 1e-9 >= busiest[0]["busy"] >= busiest[1]["busy"] > 0
+        assert phase["network"]["fallbacks"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "sentence"),
+    [
+        ("fat-tree", "uplinks: 2, bandwidth: 8", "uplinks: 0, bandwidth: 8", "FILE:9: in network.leaf.uplinks"),
+        ("fat-tree", "bandwidth: 800MB/s", "bandwidth: 0B/s", "FILE:9: in network.leaf.bandwidth"),
+        ("fat-tree", "nodes: 4", "nodes: 4, count: 2", "there are 8 places for client nodes, 4 at each of 2 switches"),
+        ("fat-tree", "s: {leaf: 2}", "idle: {leaf: 2}", "no transfer goes to the station 'idle'"),
+        ("fat-tree", "s: {leaf: 2}", "t: {leaf: 2}", "there is no station 't'"),
+        ("fat-tree", "s: {leaf: 2}", "s: {router: 2}", "'router' has no effect: in a 'fat-tree' servers are at a leaf"),
+        ("fat-tree", "s: {leaf: 2}", "s: {leaf: 1, among: nodes}", "there are 3 places for 's' among the client nodes"),
+        ("fat-tree", "pod:", "global:", "'global' has no effect: it is of the topology 'dragonfly'"),
+        ("fat-tree", "fat-tree", "fat-tre", "the topology 'fat-tre' is unknown"),
+        ("fat-tree", "topology: fat-tree", "topology: fat-tree\n  routing: random", "'destination' or 'hashed'"),
+        ("fat-tree", "hop_latency: 1us", "backbone_bandwidth: 1GB/s", "only a star has a backbone"),
+        ("dragonfly", "routers: 3", "routers: 0", "FILE:9: in network.groups.routers"),
+        ("dragonfly", "links: 2", "links: 0", "FILE:10: in network.global.links"),
+        ("dragonfly", "\n  global: {links: 2, bandwidth: 600MB/s}", "", "3 groups are needed and nothing links them"),
+        ("torus", "[4, 3]", "[2, 2]", "there are 4 places for client nodes, 2 at each of 2 switches"),
+        ("torus", "[4, 3]", "[1, 2]", "the servers alone need 2 routers, and the torus has 2"),
+        ("torus", "[4, 3]", "[40, 40]", "the longest route has 42 links; it may have 32"),
+        ("torus", "topology: torus", "topology: star", "'torus' has no effect: it is of the topology 'torus'"),
+    ],
+)
+def test_what_makes_no_network_is_refused(
+    simulator: Path, tmp_path: Path, kind: str, before: str, after: str, sentence: str
+) -> None:
+    assert NETWORKS[kind].count(before) == 1
+    message = refused(simulator, tmp_path / "p.yaml", NETWORKS[kind].replace(before, after))
+    assert sentence in message and "FILE:" in message
