@@ -51,8 +51,8 @@ def text(
     )
     if not whole or not phase["operations"]:
         return f"{NOT_KNOWN}no operation takes any time."
-    if full := _full_link(phase, system, nodes):
-        return f"{LEAD}{full}."
+    if full := of_links(phase, system, nodes):
+        return full
     if share := share_if_pausing(whole, ranks * phase["seconds"]):
         return (
             f"{LEAD}the ranks themselves. They are in an operation {share} of the time; the rest are their pauses, or "
@@ -117,12 +117,12 @@ def solved_text(waiting: float, limits: Sequence[str]) -> str:
     return f"{LEAD}waits {behind}at stations, {100 * waiting:.0f} % of an operation's time."
 
 
-def _full_link(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
-    """The links that the phase's transfers fill, and how far; empty where they fill none."""
+def of_links(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
+    """The sentence on links that the phase's transfers fill; empty where they fill none."""
     for moved, links, later in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
         if moved >= FULL * most and not (later and moved > most):
-            return f"{name}, used at {100 * moved / most:.0f} % of capacity"
+            return f"{LEAD}{name}, used at {100 * moved / most:.0f} % of capacity."
     return ""
 
 

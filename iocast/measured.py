@@ -10,7 +10,7 @@ from typing import Any
 
 from iocast.baselines import Point
 from iocast.question import Question
-from iocast.settings import whole_workload
+from iocast.settings import settings_of, whole_workload
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,18 @@ def other_settings(fitted: Mapping[str, Any], question: Question) -> str:
         f"Nothing was measured with these settings ({', '.join(differences)}): it is another workload than the "
         "measured one, of which no error, simple rule or ceiling is known."
     )
+
+
+def measured_workload(fitted: Mapping[str, Any], workload: str | None) -> tuple[str, dict[str, str]] | None:
+    """Pattern and settings that forecasts and studies of the workload of this name begin with: those of the
+    measurements without their repeats, loads and phases. None where the platform was not fitted to it."""
+    if not is_called(fitted, workload):
+        return None
+    measured = fitted["campaign"]["workload"]
+    skipped = ("waiting_factor", "repeats", "start_index", "phases")
+    return str(measured["pattern"]), {
+        name: value for name, value in settings_of(measured).items() if name not in skipped
+    }
 
 
 def is_called(fitted: Mapping[str, Any], workload: str | None) -> bool:

@@ -63,20 +63,44 @@ class Residuals:
         )
 
     @classmethod
-    def of_fitted(cls, fitted: dict[str, Any], about: Question | None = None) -> Residuals:
+    def of_fitted(
+        cls, fitted: dict[str, Any], about: Question | None = None, rows: Iterable[dict[str, Any]] | None = None
+    ) -> Residuals:
         """Of the section `fitted` of a platform file (docs/answers.md), at the points that speak of a question, or at
-        all; none of a platform that was never calibrated."""
+        all; none of a platform that was never calibrated. `rows`: those of another solver than the simulator."""
         questions = {one.name: one.question for one in measured(fitted, about)}
-        return cls.of(fitted.get("fit", []), questions, fitted.get("noise", {}))
+        return cls.of(fitted.get("fit", []) if rows is None else rows, questions, fitted.get("noise", {}))
 
     def at(self, quantity: str, question: Question) -> float:
         """The logarithm by which the platform is taken to be too high: at the think time and waiting factor nearest to
         the question's, along the line of its placement; where none was measured on that line, at the nearest
         placements. A part of an operation ("create.open.q50") is off as the whole is."""
+        line = self._line(quantity, question)
+        return float(np.interp(math.log(question.placement.ranks), list(line), list(line.values()))) if line else 0.0
+
+    def walked(self, quantity: str, question: Question) -> float:
+        """How far the residual may be another one at a question than `at` says, as the standard deviation of a
+        logarithm: of a random walk with the steps between the measured scales, held at these and free beyond the
+        outermost ones. As much as is missed at all where nothing was measured with that load, or at one scale alone."""
+        line = self._line(quantity, question)
+        loads = {(one.question.waiting_factor, one.question.think_time) for one in self.known.get(quantity, [])}
+        if len(line) < 2 or (question.waiting_factor, question.think_time) not in loads:
+            here = any(one.question.answers(question) for one in self.known.get(quantity, []))
+            return 0.0 if here else self.largest(quantity, kind_of(quantity))
+        at, logs, target = np.array(list(line)), np.array(list(line.values())), math.log(question.placement.ranks)
+        variance = float(np.sum(np.diff(logs) ** 2) / (at[-1] - at[0]))
+        below, above = at[at <= target], at[at >= target]
+        if not len(below) or not len(above):
+            return math.sqrt(variance * float(np.min(np.abs(at - target))))
+        apart = above[0] - below[-1]
+        return math.sqrt(variance * (target - below[-1]) * (above[0] - target) / apart) if apart else 0.0
+
+    def _line(self, quantity: str, question: Question) -> dict[float, float]:
+        """By logarithm of the ranks, rising, the residuals that `at` goes along."""
         op, _, which = quantity.rpartition(".")
         known = self.known.get(quantity) or self.known.get(f"{op.partition('.')[0]}.{which}")
         if not known:
-            return 0.0
+            return {}
         place = question.placement
         known = [known[i] for i in place.line([one.question.placement for one in known])] or _nearest(
             known, lambda one: place.distance(one.question.placement)
@@ -85,8 +109,7 @@ class Residuals:
         by_ranks: dict[int, list[float]] = {}
         for one in known:
             by_ranks.setdefault(one.question.placement.ranks, []).append(one.log)
-        ranks = sorted(by_ranks)
-        return float(np.interp(math.log(place.ranks), np.log(ranks), [np.mean(by_ranks[n]) for n in ranks]))
+        return {math.log(ranks): float(np.mean(by_ranks[ranks])) for ranks in sorted(by_ranks)}
 
     def largest(self, quantity: str, kind: str) -> float:
         """By how much the platform is off, either way, at the largest scale of each waiting factor, as a logarithm: in

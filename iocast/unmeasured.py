@@ -21,16 +21,19 @@ REST = (
 BANDWIDTHS = ("network.node_bandwidth", "network.server_bandwidth")
 
 
-def unmeasured(platform: Fitted, operations: Iterable[str], question: Question | None = None) -> dict[str, list[str]]:
+def unmeasured(
+    platform: Fitted, operations: Iterable[str], question: Question | None = None, settled: Iterable[str] = ()
+) -> dict[str, list[str]]:
     """Of each of these operations that rests on numbers which nothing measured, their paths in the platform, such as
     `demands.ost_pwrite`; empty for a platform that was never calibrated, where that is so of all.
 
     What the measurements speak of rests on them. In another workload an operation that was measured does, too, but for
-    the bandwidths that its bytes meet where the question has larger objects than the measurements."""
+    the bandwidths that its bytes meet where the question has larger objects than the measurements. `settled`: paths
+    that a study's designs set."""
     if not platform.fitted or platform.rates_alone or (question and speaks_of(platform.fitted, question)):
         return {}
     document = whole(platform.best())
-    own = _own_paths(platform)
+    own = [*_own_paths(platform), *settled]
     measured = {op for point in platform.fitted["campaign"]["points"] for op in point.get("latency") or ()}
     larger = question is not None and _larger(platform, question)
     found = {}
@@ -63,16 +66,16 @@ def _own_paths(platform: Fitted) -> list[str]:
     """Paths of the numbers that the calibration, files upon it, and edits set."""
     found = [path for path, _ in platform.edits]
     for document in platform.documents:
-        found += _leaves({key: value for key, value in document.items() if key not in ("extends", "calibration")})
+        found += leaves({key: value for key, value in document.items() if key not in ("extends", "calibration")})
     return found
 
 
-def _leaves(node: Any, prefix: str = "") -> Iterator[str]:
+def leaves(node: Any, prefix: str = "") -> Iterator[str]:
     """Dotted paths down to single values, laws and lists."""
     for key, value in node.items():
         path = f"{prefix}.{key}" if prefix else str(key)
         if isinstance(value, dict) and "law" not in value:
-            yield from _leaves(value, path)
+            yield from leaves(value, path)
         else:
             yield path
 

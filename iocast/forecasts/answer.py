@@ -29,6 +29,7 @@ from iocast.forecasts.cautions import (
     resting_on_one,
 )
 from iocast.forecasts.grown import grown_rates
+from iocast.forecasts.one_system import Correction
 from iocast.forecasts.phase import (
     best_rule,
     by_operation,
@@ -59,6 +60,10 @@ NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, 
 SET_BY_HAND = (
     "This platform's author set its numbers by hand to published measurements of {}; iocast did not fit them, so there "
     "are no intervals."
+)
+NO_ERROR_OF_SOLVER = (
+    "The analytic solver has no model for what was measured, so that its error and an interval are not known; --solver "
+    "simulate has one."
 )
 SUM_OF_MACHINES = (
     "This is the sum of {} machines, each with storage of its own like that which was measured. Storage that these "
@@ -160,14 +165,16 @@ def predict(
     closed = not arrivals.is_open(requested.settings)  # the baselines know nothing else
     document = {}
     questions: dict[str, Question] = {}
+    factors = dict.fromkeys(requested.phases, 1.0)
     for name, (samples, shown) in found.items():
         question = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured)
         questions[name] = question
-        missed = missed_by(platform, question, samples["value"])
-        doubt = doubt_of(platform, question, samples["value"])
+        rows = samples.get("fit_rows")
+        missed = missed_by(platform, question, samples["value"], rows)
+        doubt = doubt_of(platform, question, samples["value"], rows)
         shares = shown.pop("shares")
         rests = unmeasured.unmeasured(platform, shares.share, question)
-        known = {} if rests else platform.fitted
+        known = {} if rests or rows == [] else platform.fitted
         quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
         blend_sentence = bounded = None
         applied = None
@@ -185,10 +192,6 @@ def predict(
         elif applied is not None:
             quantities, bounded = applied.apply(quantities, level)
             blend_sentence = applied.text
-        missed = {
-            key: math.log(samples["value"][key] / printed["value"]) if "calibrated" in printed else missed.get(key, 0.0)
-            for key, printed in quantities.items()
-        }
         one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not is_part(key)}
@@ -200,20 +203,17 @@ def predict(
         line = rules.line_of(platform.fitted, question) if closed else []
         one["baselines"] = simple_rules(line, question, list(samples["value"]))
         one["rule"] = best_rule(line)
-        document[name] = (
-            one
-            | shown
-            | {
-                "distributions": {
-                    op: shifted_distribution(printed, missed, op) for op, printed in shown["distributions"].items()
-                }
-            }
-        )
+        model = shown.pop("model")
+        load = rules.target(question) if closed else None
+        correction = Correction(model.rate, quantities["rate"]["value"], load, model.mean_rate)
+        factors[name] = correction.factor
+        shifted = {op: shifted_distribution(printed, quantities, op) for op, printed in shown["distributions"].items()}
+        document[name] = one | shown | model.at(correction) | {"distributions": shifted}
     answer |= document.pop(main)
     answer["further_phases"] = list(document.values())
     samples = found[main][0]
     answer["total_operations"] = samples.get("total")
-    answer["course"] = samples.get("course", [])
+    answer["course"] = samples["course"](factors) if "course" in samples else []
     beside = samples.get("beside")
     if beside is not None:
         for one in (answer, *answer["further_phases"]):
@@ -232,6 +232,7 @@ def predict(
     unsettled = falls_behind(requested.settings, ranks, [answer, *answer["further_phases"]])
     unsettled += answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
     unsettled += [unmeasured.sentence(rests)] if rests else []
+    unsettled += [NO_ERROR_OF_SOLVER] if samples.get("fit_rows") == [] else []
     unsettled += [parted(one) for one in answer["parting"]]
     if answer["parting"]:
         best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])

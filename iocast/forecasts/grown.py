@@ -11,6 +11,7 @@ import numpy as np
 from iocast import analytic, growth, limits_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.forecasts import one_system
 from iocast.forecasts.request import Found, Request, resolved
 from iocast.operations import Shares
 from iocast.phases import unit_entry
@@ -27,7 +28,7 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
     measured = growth.measured_in(campaign)
     target = growth.Placement(nodes, ranks_per_node / (1 + factor))
     found = growth.forecast(measured, target, operations=campaign.get("unit", "operations") == "operations")
-    changes, stations = [0.0], {}
+    changes, model = [0.0], one_system.Grown(math.exp(found.value), {}, RATES_SHOW_NO_BOTTLENECK)
     if platform.edited:
         edited, plain = (
             [
@@ -39,10 +40,8 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
             for one in (platform, platform.as_measured())
         )
         changes = [math.log(new.rate / old.rate) for new, old in zip(edited, plain, strict=True)]
-        stations = {
-            name: {"utilisation": u}
-            for name, u in edited[int(np.argsort(changes)[len(changes) // 2])].utilisation.items()
-        }
+        middle = edited[int(np.argsort(changes)[len(changes) // 2])]
+        model = one_system.Grown(middle.rate, middle.utilisation, RATES_SHOW_NO_BOTTLENECK)
     value = found.value + float(np.median(changes))
     low, high = _shifted_interval(found, changes, level)
     quantities: dict[str, Any] = {
@@ -53,12 +52,7 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
     if unmeasured:
         quantities["rate"] |= {"low": None, "high": None}
     workload = campaign["workload"] | {"parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
-    shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {})}
-    shown |= {
-        "distributions": {},
-        "stations": stations,
-        "bottleneck": limits_of.sentences(stations, RATES_SHOW_NO_BOTTLENECK) if stations else RATES_SHOW_NO_BOTTLENECK,
-    }
+    shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {}), "distributions": {}, "model": model}
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
     samples = {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,41 +43,52 @@ def phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | None
     return {end: shares.operations / rate[other] if rate[other] else None for end, other in ends.items()}
 
 
-def missed_by(platform: Fitted, question: Question, names: Iterable[str]) -> dict[str, float]:
+Rows = list[dict[str, Any]]
+"""What is missed at measured points, as `fitted.fit` has it (docs/answers.md)."""
+
+
+def missed_by(platform: Fitted, question: Question, names: Iterable[str], rows: Rows | None = None) -> dict[str, float]:
     """What the platform misses of the workload and phase that it was fitted to, as a logarithm by quantity, also where
     it is edited: what-ifs are compared with the system as it is. Of another phase or workload that is not known. What
     few rates are missed by is left to the belief about storage: carried on, it made forecasts of published systems
-    worse."""
+    worse. rows: of the analytic solver, where it answers"""
     if platform.rates_alone:
         return dict.fromkeys(names, 0.0)
-    residuals = Residuals.of_fitted(platform.fitted, question)
+    residuals = Residuals.of_fitted(platform.fitted, question, rows)
     return {name: residuals.at(name, question) for name in names}
 
 
-def doubt_of(platform: Fitted, question: Question, names: Iterable[str]) -> dict[str, float]:
+def doubt_of(platform: Fitted, question: Question, names: Iterable[str], rows: Rows | None = None) -> dict[str, float]:
     """How far what the platform misses may be something else here, as the standard deviation of a logarithm: nothing
     for the system, workload and phase that were measured; for an edited system or another workload as much as is missed
-    at the largest scale."""
+    at the largest scale. What the analytic solver misses (`rows`) is in no discrepancy, and changes with the scale."""
     if not platform.fitted or platform.rates_alone:
         return {}
     known = speaks_of(platform.fitted, question)
-    if known and not platform.edited:
+    if known and not platform.edited and rows is None:
         return {}
-    residuals = Residuals.of_fitted(platform.fitted, question if known else None)
+    residuals = Residuals.of_fitted(platform.fitted, question if known else None, rows)
+    if known and not platform.edited:
+        return {name: residuals.walked(name, question) for name in names}
     return {name: residuals.largest(name, kind_of(name)) for name in names}
 
 
 def shifted_distribution(
-    distribution: dict[str, list[float]], missed: dict[str, float], op: str
+    distribution: dict[str, list[float]], quantities: Mapping[str, Any], op: str
 ) -> dict[str, list[float]]:
-    """A distribution as its quantiles are shifted, those between by straight lines over the normal scores."""
-    known = {p: missed[f"{op}.{name}"] for name, p in QUANTILES.items() if f"{op}.{name}" in missed}
+    """A distribution through the printed quantiles, shifted between them by straight lines over the normal scores."""
+    at = dict(zip(distribution["probability"], distribution["seconds"], strict=True))
+    known = {
+        p: math.log(quantities[f"{op}.{name}"]["value"] / at[p])
+        for name, p in QUANTILES.items()
+        if f"{op}.{name}" in quantities and at[p] > 0
+    }
     if not known:
         return distribution
     shift = np.interp(ndtri(distribution["probability"]), ndtri(list(known)), list(known.values()))
     return {
         "probability": distribution["probability"],
-        "seconds": np.maximum.accumulate(distribution["seconds"] * np.exp(-shift)).tolist(),
+        "seconds": np.maximum.accumulate(distribution["seconds"] * np.exp(shift)).tolist(),
     }
 
 

@@ -15,12 +15,11 @@ from iocast import binaries
 from iocast.calibrate.search import Simulations, only, remembers
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.measured import is_called
+from iocast.measured import measured_workload
 from iocast.operations import phase_operations
 from iocast.phases import check_phase, first_phase, main_phases, phase_sentences
 from iocast.platform import Document, dump
 from iocast.platform_names import idle_edit
-from iocast.settings import settings_of
 
 
 def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
@@ -69,13 +68,9 @@ def workload_of(
     set-up and clean-up.
 
     @raises InputError for settings or a phase that the workload doesn't have; nothing is simulated for that"""
-    measured = platform.fitted.get("campaign", {}).get("workload")
-    if not is_called(platform.fitted, workload):
-        pattern, full, default = workload or "md-workbench", dict(settings), None
-    else:
-        skipped = ("waiting_factor", "repeats", "start_index", "phases")
-        full = {name: value for name, value in settings_of(measured).items() if name not in skipped}
-        pattern, full, default = measured["pattern"], full | settings, platform.phase
+    known = measured_workload(platform.fitted, workload)
+    pattern, own = known or (workload or "md-workbench", {})
+    full, default = own | settings, platform.phase if known else None
     names = list(
         dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"])
     )

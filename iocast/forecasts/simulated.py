@@ -5,25 +5,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import zip_longest
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
-from iocast import binaries, draws, limits_of
+from iocast import binaries, draws
 from iocast.calibrate.search import OVERLOADED, Simulations
 from iocast.errors import InputError, RunError
 from iocast.family import Beside
 from iocast.fitted import Fitted
+from iocast.forecasts import one_system
 from iocast.forecasts.request import Found, Request, is_part, leave_out, refuse_idle_edits, resolved
 from iocast.forecasts.solved import Solver
 from iocast.forecasts.structures import middle_of
 from iocast.operations import Shares
 from iocast.phases import operations_by_phase
 from iocast.platform import Document
-from iocast.platform_names import steps_of
 from iocast.run_directory import QUANTITIES, Run
 from iocast.scratch import scratch_directory
 
@@ -62,7 +62,7 @@ def simulated(
     values = {key: math.exp(np.mean([math.log(one[key]) for one in known if key in one])) for key in every}
 
     def solver() -> draws.Solve:
-        solution = Solver(simulations, best, request, nodes, ranks_per_node)
+        solution = Solver(request, nodes, ranks_per_node)
         if set(solution.phases) != set(names):
             raise InputError(f"Some phases of the workload {request.pattern} have no solution.")
         return lambda document: {
@@ -100,15 +100,11 @@ def simulated(
             settles,
         )
         shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
-        system = resolved(document, platform.file)
-        stations = _stations(repeats[-1], system)
-        limiting = limits_of.text(repeats[-1], stations, system, nodes, nodes * ranks_per_node)
-        shown |= {"stations": stations, "bottleneck": limits_of.sentences(stations, limiting)}
-        shown["links"] = limits_of.capacity_text(repeats[-1], system, nodes)
-        shown["timeline"] = _timeline(repeats[-1])
-        shown["balance"] = _balance(
-            [p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase]
-        )
+        balances = [p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase]
+        shown["model"] = one_system.Simulated(
+            known[0][phase, "rate"], values[phase, "rate"], repeats[-1], resolved(document, platform.file), nodes,
+            nodes * ranks_per_node, _balance(balances),
+        )  # fmt: skip
         samples = {
             "value": value,
             "ensemble": ensemble,
@@ -116,7 +112,7 @@ def simulated(
             "structures": settled_structures,
             "peak_objects": first["peak_objects"],
             "total": sum(p["operations"] for p in first["phases"]),
-            "course": _course(first["phases"], request.phases),
+            "course": partial(one_system.course, [p for p in first["phases"] if p["name"] in request.phases]),
             "draws": reported.document(),
             "beside": beside,
         }
@@ -144,31 +140,6 @@ def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -
         + ". A longer run has more of them."
         for (phase, op), runs in lacking.items()
         if runs
-    ]
-
-
-def _timeline(phase: dict[str, Any]) -> dict[str, Any]:
-    """Throughput over the phase's time: operations a second that ended within each bin."""
-    bins = phase["timeline"]
-    counts = [one["count"] for name, one in bins.items() if name != "bin_seconds"]
-    width = bins["bin_seconds"]
-    return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
-
-
-def _course(phases: list[dict[str, Any]], names: list[str]) -> list[dict[str, Any]]:
-    """Every repeat of the forecast's phases in order: when it begins, in seconds since the first one began, how long it
-    lasts, and its operations and bytes a second. In the first simulated run."""
-    rows = [p for p in phases if p["name"] in names]
-    return [
-        {
-            "phase": p["name"],
-            "repeat": p["repeat"],
-            "start": p["start_seconds"] - rows[0]["start_seconds"],
-            "seconds": p["seconds"],
-            "rate": p["rate"],
-            "bytes_per_second": sum(one.get("bytes_per_second", 0.0) for one in p["by_operation"].values()),
-        }
-        for p in rows
     ]
 
 
@@ -251,23 +222,3 @@ def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
         found = [one for one in found if NOTHING_SHARED not in one]
     name = Path(binaries.known_as.get(str(platform), platform)).stem
     return [one.replace(f"'{platform.stem}'", f"'{name}'") for one in found]
-
-
-def _stations(phase: dict[str, Any], system: Document) -> dict[str, Any]:
-    """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
-    side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
-    operations = phase["operations"]
-    result = {}
-    for name, station in phase["stations"].items():
-        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall", "lost")}
-        for op, visit in station["operations"].items():
-            if op in ("others", "drain"):
-                continue
-            steps = [step for step in steps_of(system["operations"].get(op, [])) if step.get("station") == name]
-            visits = visit["visits"]
-            if any(step.get("stripes", 1) != 1 for step in steps):
-                visits = min(visits, len(steps) * phase["latency"][op]["count"])
-            for key in sums:
-                sums[key] += visits * visit.get(key, 0.0) / operations
-        result[name] = {"utilisation": station["utilisation"], **sums}
-    return result

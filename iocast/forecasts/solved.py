@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from iocast import analytic, draws, limits_of
+from iocast import analytic, draws
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.family import Beside
 from iocast.fitted import Fitted
-from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved
+from iocast.forecasts import one_system
+from iocast.forecasts.phase import Rows
+from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved, workload_of
 from iocast.forecasts.structures import middle_of
+from iocast.measured import Measured, measured
 from iocast.operations import MOVES_DATA, Shares, UNSOLVED, is_solved, iteration, profile
 from iocast.platform import Document
 from iocast.run_directory import QUANTITIES
@@ -23,11 +25,8 @@ from iocast.run_directory import QUANTITIES
 class Solver:
     """The analytic solver for the phases of a workload that it has a model for: `phases`; `unsolved` are the others."""
 
-    def __init__(
-        self, simulations: Simulations, platform: Path, request: Request, nodes: int, ranks_per_node: int
-    ) -> None:
+    def __init__(self, request: Request, nodes: int, ranks_per_node: int) -> None:
         """@raises InputError when it has a model for no phase"""
-        self.simulations = simulations
         known = profile(request.pattern, request.settings, nodes, ranks_per_node)
         self.workload, self.given, self.known = known["workload"], known["given"], known["phases"]
         present = request.present({name: sum(of["operations"].values()) for name, of in self.known.items()})
@@ -78,7 +77,7 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
     """The same by the analytic solver. Phases that it has no model for are left out with a warning, or refused when no
     other is there."""
     file = simulations.write(platform.best())
-    solver = Solver(simulations, file, request, nodes, ranks_per_node)
+    solver = Solver(request, nodes, ranks_per_node)
     refuse_idle_edits(platform, [op for one in solver.known.values() for op in one["operations"]])
     if solver.unsolved:
         request.warnings.append(
@@ -104,20 +103,16 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
             "how long they last, only --solver simulate knows."
         )
     found: Found = {}
+    rows = fit_rows(platform) if platform.fitted else None
     for phase in solver.phases:
         solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
         value, *reported = [solver.quantities(phase, one) for one in solutions]
-        stations = {name: {"utilisation": u} for name, u in solutions[0].utilisation.items()}
         shown = {
             "workload": solver.workload,
             "shares": solver.shares(phase),
             "lasting": not solver.is_cut(phase, cut),
             "distributions": {},
-            "stations": stations,
-            "bottleneck": limits_of.sentences(
-                stations, limits_of.solved_text(solutions[0].waiting, solutions[0].limits)
-            ),
-            "left_out": solutions[0].left_out,
+            "model": one_system.Solved(solutions[0]),
         }
         ensemble = {n: [one[n] for one in reported] for n in value}
         count = {"used": len(reported), "of": len(reported), "how": "solved"}
@@ -127,6 +122,7 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
                     platform.fitted, platform.undecided, value, ensemble, platform.fitted.get("draw_structures") or []
                 ),
                 "ensemble": ensemble,
+                "fit_rows": rows,
                 "draws": count,
                 "beside": beside,
                 "total": None
@@ -136,3 +132,37 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
             shown,
         )
     return found
+
+
+_fit_rows: dict[tuple[str, str], Rows] = {}
+
+
+def fit_rows(platform: Fitted) -> Rows:
+    """What the analytic solver is off by at the points that a calibrated platform was fitted to, without any edit;
+    points that it has no model for are left out, and those whose number of nodes is not known are on one."""
+    plain = platform.as_measured()
+    key = platform.content_hash(), platform.phase
+    if key not in _fit_rows:
+        _fit_rows[key] = [row for one in measured(plain.fitted) for row in _rows_at(plain, one)]
+    return _fit_rows[key]
+
+
+def _rows_at(platform: Fitted, point: Measured) -> Rows:
+    place = point.question.placement
+    where = place.nodes or 1, round(place.ranks_per_node or place.ranks)
+    own = {"waiting_factor": point.question.waiting_factor, "think_time": point.question.think_time}
+    settings = {name: f"{value:g}" for name, value in own.items() if value}
+    settings |= {name: str(value) for name, value in point.entry.get("switches", {}).items()}
+    try:
+        solver = Solver(workload_of(platform, None, settings, None, *where), *where)
+        known = solver.quantities(platform.phase, solver.solve(platform.phase, platform.best()))
+    except InputError:
+        return []
+    reported = {f"{op}.{q}": value for op, of in point.entry["latency"].items() for q, value in of.items()}
+    reported["rate"] = point.entry["rate"]
+    runs = point.entry.get("repeats", 1)
+    return [
+        {"point": point.name, "quantity": name, "error": value / reported[name] - 1, "runs": runs}
+        for name, value in known.items()
+        if reported.get(name)
+    ]

@@ -294,7 +294,7 @@ def largest_part(stations: Mapping[str, Mapping[str, Any]], response: float) -> 
     parts = {
         f"{words} {name}": float(at.get(part) or 0) for name, at in stations.items() for part, words in PARTS.items()
     }
-    if not parts or response <= 0:
+    if response <= 0 or not any(at.get(part) is not None for at in stations.values() for part in PARTS):
         return units.NOTHING
     known = sum(parts.values())
     parts[ELSEWHERE] = max(0.0, response - known)

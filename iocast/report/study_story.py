@@ -38,7 +38,7 @@ def tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Stor
         cards.append(
             Card(
                 "chance that all levels are kept",
-                amounts.chance(probability, study["confidence_asked"])
+                amounts.kept_with(study, probability)
                 .replace("more than", ">")
                 .replace("less than", "<")
                 .replace(" ", units.SPACE),
@@ -103,7 +103,7 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
             amounts.limit_of(row),
             amounts.amount(row["quantity"], row["value"]),
             amounts.margin(row),
-            amounts.chance(row["probability"], study["confidence_asked"]),
+            amounts.kept_with(study, row["probability"]),
             *words.measured_beside(study, row),
         ]
         for row in amounts.tightest(shown["levels"])
@@ -121,7 +121,7 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
                 amounts.signed_money(r["difference"], study["currency"]).replace(" ", units.SPACE)
                 if priced
                 else units.NOTHING,
-                amounts.chance(r["probability"], study["confidence_asked"]).replace(" ", units.SPACE),
+                amounts.kept_with(study, r["probability"]).replace(" ", units.SPACE),
                 r["why"],
             ]
             for r in rivals

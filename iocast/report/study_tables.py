@@ -7,6 +7,7 @@ from typing import Any
 
 from iocast.report.sources import Sources
 from iocast.report.table import Column, Table
+from iocast.study.amounts import is_confident
 from iocast.study.evaluate import OUTSIDE
 
 
@@ -40,20 +41,9 @@ def _designs(study: dict[str, Any]) -> Table:
                 "chosen": d["id"] == decision,
                 **{
                     k: d[k]
-                    for k in (
-                        "id",
-                        "name",
-                        "cost",
-                        "price",
-                        "watts",
-                        "rack_units",
-                        "probability",
-                        "meets",
-                        "rate",
-                        "tail",
-                        "front",
-                    )
+                    for k in ("id", "name", "cost", "price", "watts", "rack_units", "meets", "rate", "tail", "front")
                 },
+                "probability": _chance(study, d["probability"]),
                 "what": what,
                 "breaks": ends.get("ranks"),
                 "failing": failing and f"{failing['level']} at {failing['ranks']:,} clients" or None,
@@ -86,6 +76,11 @@ def _designs(study: dict[str, Any]) -> Table:
         "estimate of the clients from which on a level is missed."
     )
     return Table("designs", "The designs", note, columns, rows, leads=True)
+
+
+def _chance(study: dict[str, Any], probability: float | None) -> float | None:
+    """None where the study's chances are not known."""
+    return probability if is_confident(study) else None
 
 
 def why(answer: dict[str, Any] | None) -> str | None:
@@ -136,7 +131,8 @@ def _levels(study: dict[str, Any]) -> Table:
 def _conditions(study: dict[str, Any]) -> Table:
     chosen = (study["decision"] or {}).get("id") or (study["nearest_miss"] or {}).get("design")
     design = next((d for d in study["designs"] if d["id"] == chosen), None)
-    rows = list(design["levels"]) if design else []
+    levels = design["levels"] if design else []
+    rows = [row | {"probability": _chance(study, row["probability"])} for row in levels]
     columns = [
         Column("level", "level"),
         Column("workload", "workload"),
@@ -166,7 +162,7 @@ def _relaxations(study: dict[str, Any]) -> Table:
             "design": one["design"],
             "name": one["name"],
             "saves": one["saves"],
-            "probability": one["probability"],
+            "probability": _chance(study, one["probability"]),
             **needed,
         }
         for one in found

@@ -49,6 +49,16 @@ def chance(probability: float, required: float | None = None) -> str:
     return f"{shown} %"
 
 
+def is_confident(answer: Json) -> bool:
+    """Whether the answer's chances are known: not where its platform has numbers that nothing measured."""
+    return not answer["platform"].get("unmeasured")
+
+
+def kept_with(answer: Json, probability: float) -> str:
+    """The chance that levels are kept, where it is known."""
+    return chance(probability, answer["confidence_asked"]) if is_confident(answer) else "unknown chance"
+
+
 def quoted(name: str) -> str:
     return f"\u201c{name}\u201d"
 

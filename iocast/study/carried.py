@@ -9,18 +9,18 @@ import math
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
+from iocast.forecasts.one_system import Correction
 from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.run_directory import QUANTITIES
 from iocast.study.evaluate import Result
 from iocast.study.levels import kind_of
 
+UTILISATION = ".utilisation"
+
 
 def residual(residuals: Residuals, name: str, question: Question) -> float:
-    """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it, 0 for what has
-    none (utilisations)."""
-    if name.endswith(".utilisation"):
-        return 0.0
+    """Logarithm by which a quantity of a study is too high: that of the fitted quantity nearest to it."""
     if name == "seconds":
         return -residuals.at("rate", question)
     return residuals.at(fitted_name(name), question)
@@ -36,8 +36,6 @@ def changed(result: Result, changes: Mapping[str, float]) -> Result:
     `changes`: factor by fitted quantity."""
 
     def factor(name: str) -> float:
-        if name.endswith(".utilisation"):
-            return 1.0
         return 1 / changes["rate"] if name == "seconds" else changes.get(fitted_name(name), 1.0)
 
     return _times(result, factor)
@@ -57,7 +55,16 @@ def _times(result: Result, factor: Callable[[str], float]) -> Result:
         rising = [f"{op}.{q}" for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
             quantities[higher] = max(quantities[higher], quantities[lower])
-    found = result | {"quantities": quantities}
+    for name in (name for name in quantities if name.endswith(UTILISATION)):
+        quantities[name] = min(1.0, quantities[name])  # beyond it a level on it is missed as well
+    found = result | {"quantities": quantities, "stations": _stations(result, quantities)}
+    if not Correction(1.0, factor("rate")).is_close:
+        found["operations"] = {}  # where an operation waits at the corrected rate is not known
     if "bounds" in result:
         found["bounds"] = {end: value * factor("rate") for end, value in result["bounds"].items()}
     return found
+
+
+def _stations(result: Result, quantities: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """The result's stations with the utilisations that are among its quantities."""
+    return {name: one | {"utilisation": quantities[f"{name}{UTILISATION}"]} for name, one in result["stations"].items()}

@@ -22,7 +22,7 @@ from iocast.platform import PLATFORMS, find_platform
 from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
-from iocast.study.amounts import amount, chance, money, quoted
+from iocast.study.amounts import amount, chance, is_confident, money, quoted
 from iocast.text import percent, table
 from iocast.workers import Workers
 
@@ -107,6 +107,7 @@ def _design(argument: str) -> Json:
         "asks": [level["level"] for level in reported["levels"]],
         "rows": samples["designs"][found["id"]]["rows"],
         "platform": reported["platform"],
+        "probability": found["probability"] if is_confident(reported) else None,
     }
 
 

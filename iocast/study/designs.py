@@ -20,7 +20,7 @@ from iocast.platform import Document, get_path, merge
 from iocast.question import Question
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
-from iocast.unmeasured import unmeasured
+from iocast.unmeasured import leaves, unmeasured
 
 HOURS_A_YEAR = 8766
 STRATA = 4
@@ -45,6 +45,11 @@ class Design:
     @property
     def id(self) -> str:
         return f"d{self.number}"
+
+
+def _set_by(value: Value) -> set[str]:
+    found = {edit.path for edit in value.edits if edit.how == "set"}
+    return found.union(*(leaves(edit.value) for edit in value.edits if edit.how == "lay"))
 
 
 class Designs:
@@ -83,6 +88,14 @@ class Designs:
             design = self.of(choice)
             if not self.excluded(design):
                 yield design
+
+    @cached_property
+    def settled(self) -> set[str]:
+        """Paths of numbers that each design sets, whichever value it has of an axis."""
+        found: set[str] = set()
+        for axis in self.study.axes:
+            found |= set.intersection(*(_set_by(value) for value in axis.values))
+        return found
 
     def _make(self, number: int) -> Design:
         study = self.study
@@ -135,9 +148,9 @@ class Platform:
         """Its family, and the catalogue's measured systems of it but itself; none beside a calibrated platform."""
         return family_of(self._source), [] if self.fitted else others_of_family(self._source)
 
-    def unmeasured(self, operations: Iterable[str], question: Question) -> dict[str, list[str]]:
+    def unmeasured(self, operations: Iterable[str], question: Question, settled: Iterable[str]) -> dict[str, list[str]]:
         """Of a question's operations the numbers that nothing measured (iocast/unmeasured.py)."""
-        return unmeasured(self._source, operations, question)
+        return unmeasured(self._source, operations, question, settled)
 
     @cached_property
     def draws(self) -> list[tuple[Document, str]]:

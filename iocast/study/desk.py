@@ -16,7 +16,7 @@ from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
-from iocast.measured import is_called, speaks_of
+from iocast.measured import is_called, measured_workload, speaks_of
 from iocast.operations import READS, UNSOLVED, WRITES, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
 from iocast.platform import find_platform, get_path, merge
@@ -191,11 +191,11 @@ class Desk:
 
     def _profile(self, workload: Workload, scale: Scale) -> Result:
         """What the workload does, from its own operation streams; `phase` and `settings` are those to be used."""
-        settings = dict(workload.settings)
+        reference, settings = self._as_measured(workload)
         request = {
             "what": "profile",
             "platform": {},
-            "workload": workload.reference,
+            "workload": reference,
             "settings": settings,
             "nodes": scale.nodes,
             "ranks_per_node": scale.ranks_per_node,
@@ -222,6 +222,14 @@ class Desk:
             )
         return profile | {"phase": named, "settings": settings, **phases[named]}
 
+    def _as_measured(self, workload: Workload) -> tuple[str, dict[str, str]]:
+        """The workload and its settings as iocast predict takes them: what is not given of a platform's measured
+        workload is as it was measured."""
+        for platform in self.platforms.values():
+            if known := measured_workload(platform.fitted, workload.reference):
+                return known[0], known[1] | workload.settings
+        return workload.reference, dict(workload.settings)
+
     def profile_at(self, workload: str, scale: Scale) -> Result:
         """What the workload does at this scale. @raises InputError where it can't be there"""
         key = (workload, scale.nodes, scale.ranks_per_node)
@@ -244,7 +252,7 @@ class Desk:
             found: dict[str, list[str]] = {}
             for name in [workload] if workload else self.study.workloads:
                 operations = [op for op, count in self.profiles[name]["operations"].items() if count]
-                found |= platform.unmeasured(operations, self.question(name, self.study.largest))
+                found |= platform.unmeasured(operations, self.question(name, self.study.largest), self.designs.settled)
             self._unmeasured[platform.reference, workload] = found
         return self._unmeasured[platform.reference, workload]
 
@@ -557,7 +565,7 @@ class Desk:
         }  # fmt: skip
 
     def _simulation(self, workload: str, scale: Scale, key: str, seed: int) -> dict[str, Any]:
-        reference, settings = self.study.workloads[workload].reference, self.settings(workload, scale)
+        reference, settings = self._as_measured(self.study.workloads[workload])[0], self.settings(workload, scale)
         return self._question("simulate", workload, scale, key) | {
             "workload": reference, "settings": settings, "seed": seed,
         }  # fmt: skip

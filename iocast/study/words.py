@@ -10,6 +10,8 @@ from iocast.study.amounts import (
     Json,
     amount,
     chance,
+    is_confident,
+    kept_with,
     is_kept,
     is_kept_now,
     is_priced,
@@ -50,13 +52,13 @@ def sentence(answer: Json) -> str:
     if answer["decision"]:
         d = answer["decision"]
         cost = f" for {money(d['cost'], answer['currency'])}" if any(x["cost"] for x in answer["designs"]) else ""
-        kept = chance(answer["confidence"], answer["confidence_asked"])
+        kept = kept_with(answer, answer["confidence"])
         sure = f" with {kept} confidence (required: {words})"
-        if answer["platform"].get("unmeasured"):
+        if not is_confident(answer):
             sure = ", how surely is not known"
         return f"Choose {quoted(d['name'])}{cost}: it keeps {levels}{sure}{if_it_holds(answer)}."
     miss = answer["nearest_miss"]
-    kept = chance(miss["probability"], answer["confidence_asked"])
+    kept = kept_with(answer, miss["probability"])
     return (
         f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, "
         f"{quoted(miss['name'])}, does with {kept}{if_it_holds(answer)}."
@@ -210,7 +212,7 @@ def _nearest(answer: Json) -> str:
     miss, design = answer["nearest_miss"], reference(answer)
     if not miss or design is None:
         return ""
-    kept = chance(miss["probability"], answer["confidence_asked"])
+    kept = kept_with(answer, miss["probability"])
     start = f"{quoted(miss['name'])}{_for(answer, miss)} keeps all levels with {kept}."
     return f"{start} {_misses(answer, design)} {_would_do(miss)}{_as_near(answer, design)}"
 
@@ -244,7 +246,7 @@ def _cheaper(answer: Json) -> str:
     others = f"Of {len(cheaper)} cheaper designs {quoted(design['name'])} comes nearest"
     who = others if len(cheaper) > 1 else f"The only cheaper design is {quoted(design['name'])}"
     screened = design["basis"] == "screened"
-    probability = chance(design["probability"], answer["confidence_asked"])
+    probability = kept_with(answer, design["probability"])
     kept = f"{'at most ' * screened}{probability}{' by the analytic solver alone' * screened}"
     required = f"{100 * answer['confidence_asked']:g} % are required"
     words = (
@@ -289,7 +291,7 @@ def _misses_one(answer: Json, row: Json) -> str:
         return f"does not serve {where} ({level})"
     reported = amount(row["quantity"], value)
     if is_kept(row):  # it may go either way, and goes wrong too often
-        kept = chance(row["probability"], answer["confidence_asked"])
+        kept = kept_with(answer, row["probability"])
         return f"keeps {level} with {kept} only {where} (best estimate {reported}, {margin(row)})"
     times = max(value / limit, limit / value) if value else math.inf
     size = percent_off(value, limit) if times < 2 else f"a factor of {times:.2g}"
@@ -419,7 +421,7 @@ def changes(answer: Json) -> list[str]:
             ),
             None,
         )
-        if lower:
+        if lower and is_confident(answer):
             kept = next(d["probability"] for d in answer["designs"] if d["id"] == lower["design"])
             words.append(
                 f"Where {chance(kept)} confidence is enough, {quoted(lower['name'])}{_for(answer, lower)} would do."
@@ -432,7 +434,7 @@ def changes(answer: Json) -> list[str]:
             ),
             None,
         )
-        if higher:
+        if higher and is_confident(answer):
             instead = f"{quoted(higher['name'])}{_for(answer, higher)}" if higher["design"] else "none of the designs"
             words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
     uncertain = answer["sensitivity"]["uncertain"]
@@ -534,7 +536,7 @@ def _found(answer: Json) -> str:
         )
     holdout = answer["platform"].get("holdout") or {}
     rate = next((r for r in holdout.get("rows", []) if r["quantity"] == "rate"), None)
-    if rate and not answer["platform"].get("unmeasured"):
+    if rate and is_confident(answer):
         words += (
             f" The calibration forecast its largest measured scale, {holdout['ranks']} ranks, without having seen it, "
             f"and was wrong by {100 * rate['error']:+.0f} % in throughput."

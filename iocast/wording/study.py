@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from iocast import text
-from iocast.study.amounts import Json, amount, chance, limit_of, margin, money, place, reference, tightest
+from iocast.study.amounts import Json, amount, kept_with, limit_of, margin, money, place, reference, tightest
 from iocast.study.words import measured_beside, systems_beside
 
 
@@ -21,7 +21,7 @@ def as_text(answer: Json, most: int = 12) -> str:
             [
                 ("> " if d["id"] == decision else "  ") + f"{d['id']} {d['name']}",
                 money(d["cost"], answer["currency"]),
-                chance(d["probability"], answer["confidence_asked"]),
+                kept_with(answer, d["probability"]),
                 amount("rate", d["rate"]) if d["rate"] else "-",
                 amount("", d["tail"]) if d["tail"] else "-",
                 "*" if d["front"] else "",
@@ -38,7 +38,7 @@ def as_text(answer: Json, most: int = 12) -> str:
                 limit_of(r),
                 amount(r["quantity"], r["value"]),
                 margin(r),
-                chance(r["probability"], answer["confidence_asked"]),
+                kept_with(answer, r["probability"]),
                 *measured_beside(answer, r),
             ]
             for r in tightest(chosen["levels"])

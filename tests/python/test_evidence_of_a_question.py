@@ -89,7 +89,7 @@ def test_a_changed_setting_takes_all_evidence_away_and_a_length_none(tmp_path: P
     fitted = platform(tmp_path)
 
     def forecast(**settings: str) -> dict[str, Any]:
-        return predict(fitted, None, settings, 8, 1, solver="analytic")
+        return predict(fitted, None, settings, 8, 1)
 
     same = forecast()
     assert used(same) == {"baselines", "rule", "blend", "bounded", "residual", "warning"}
@@ -135,6 +135,30 @@ def test_a_question_has_one_answer_however_it_is_put(tmp_path: Path) -> None:
             ask = Ask("analytic", 0, Point(NORMAL, "own", "s"), 0)
             shift = desk.gather([ask], "")[ask]["quantities"]["rate"] / desk._stored([ask])[ask]["quantities"]["rate"]
             assert (shift == 1.0) == (read_only == "true")
+
+
+def test_a_workload_by_its_name_is_the_measured_one_in_forecasts_and_studies(tmp_path: Path) -> None:
+    """Settings that are not given are those of the measurements, and not the catalogue's."""
+    fitted = platform(tmp_path)
+    study = {
+        "schema_version": 1, "title": "t", "platform": str(fitted.file), "currency": "EUR",
+        "workloads": {"named": {"workload": "md-workbench"}, "more": {
+            "workload": "md-workbench", "settings": {"objects": 50, "iterations": 50}}},
+        "scales": {"s": {"nodes": 2, "ranks_per_node": 1}}, "parts": {"core": {"price": 1, "source": "made up"}},
+        "axes": {"nodes": {"as it is": {}, "same": {"parts": {"core": 1}}}}, "levels": ["rate(stat) >= 1/s"],
+    }  # fmt: skip
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    with Workers(1) as workers, Store(tmp_path / "store") as store:
+        desk = Desk(read_study(tmp_path / "study.yaml"), store, workers, lambda *_: None)
+        for name, given in (("named", {}), ("more", {"objects": "50", "iterations": "50"})):
+            for called in (None, "md-workbench"):
+                forecast = predict(fitted, called, given, 2, 1, solver="analytic")
+                asked = Question.read(forecast["question"])
+                here = desk.question(name, desk.study.largest)
+                assert here.answers(asked) and here.settings == asked.settings, name
+            point = desk._stored([ask := Ask("analytic", 0, Point(NORMAL, name, "s"), 0)]) or desk.gather([ask], "")
+            assert point[ask]["quantities"]["seconds"] > 0
+            assert forecast["total_operations"] == sum(desk.profiles[name]["operations"].values())
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -13,7 +13,14 @@ from forked import Iocast
 from programs import REPOSITORY
 
 from iocast.fitted import Fitted
+from iocast.report.figures import study_risk
+from iocast.report.sources import read_sources
+from iocast.report.study_tables import all_tables
+from iocast.study.desk import Desk
+from iocast.study.spec import read_study
+from iocast.study.store import Store
 from iocast.unmeasured import unmeasured
+from iocast.workers import Workers
 
 STUDY = """
 schema_version: 1
@@ -81,6 +88,35 @@ def test_a_study_is_as_sure_as_its_numbers(workload: str, known: bool, iocast: I
     assert ("how surely is not known" in headline and "nothing measured its demands." in headline) is not known
     assert ("calibrate with that" in done.stdout) is not known
     assert ("without having seen it" in done.stdout) is known
+    assert ("unknown chance" in done.stdout) is not known
+    assert known or ("more than 99 %" not in done.stdout and "less than 1 %" not in done.stdout)
+    sources = read_sources([tmp_path / "answer"])
+    chances = [row["probability"] for table in all_tables(sources) for row in table.rows if "probability" in row]
+    assert chances and {one is not None for one in chances} == {known}
+    assert any(row["panel"] == "chance" for row in study_risk.data(sources) or []) is known
+
+
+def test_what_each_design_sets_needs_no_measurement(on_lustre: Path, tmp_path: Path) -> None:
+    """An axis with a number of its own for each value settles it; one that leaves it alone in one value does not, nor
+    one that multiplies it."""
+    workload = "ior-easy, phase: write, settings: {per_process: 2MiB, transfer_size: 1MiB}"
+    document = yaml.safe_load(STUDY.format(platform=on_lustre, workload=workload))
+    document["axes"] = {"servers": {"path": "stations.mds.servers", "values": [4, 8]}}
+
+    def named(**axes: Any) -> set[str]:
+        (tmp_path / "study.yaml").write_text(yaml.safe_dump(document | {"axes": document["axes"] | axes}))
+        with Workers(1) as workers, Store(tmp_path / "store") as store:
+            desk = Desk(read_study(tmp_path / "study.yaml"), store, workers, lambda *_: None)
+            found = desk.unmeasured(desk.platforms[desk.study.platform])
+        return {path for paths in found.values() for path in paths}
+
+    path, every = "network.node_bandwidth", named()
+    assert path in every
+    assert named(cards={"path": path, "values": ["1GB/s", "2GB/s"]}) == every - {path}
+    assert named(cards={"as it is": {}, "new": {"edit": {path: "2GB/s"}}}) == every
+    assert named(cards={"one": {"edit": {path: {"times": 2}}}, "two": {"edit": {path: {"times": 3}}}}) == every
+    law = {"slow": {"edit": {"demands.ost_pwrite": "1ms"}}, "fast": {"add": {"demands": {"ost_pwrite": "1us"}}}}
+    assert named(law=law) == every - {"demands.ost_pwrite"}
 
 
 def test_a_forecast_is_as_sure_as_its_numbers(iocast: Iocast, tmp_path: Path) -> None:

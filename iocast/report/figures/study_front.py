@@ -7,6 +7,7 @@ import altair as alt
 
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
+from iocast.study.amounts import is_confident
 
 DECISION = style.Mark("the decision", style.VERMILLION, "diamond", kind="point")
 KEEPS = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
@@ -42,7 +43,7 @@ def data(sources: Sources) -> list[Row] | None:
                     "currency": study["currency"],
                     "rate": d["rate"],
                     "tail": d["tail"],
-                    "probability": d["probability"],
+                    "probability": d["probability"] if is_confident(study) else None,
                     "front": d["front"],
                 }
             )
@@ -70,7 +71,7 @@ def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Dr
     base = style.with_texts(style.chart(), text, value=what)
     base = base.transform_calculate(
         cost_text="format(datum.cost, ',.3~r') + ' ' + datum.currency",
-        chance_text="datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')",
+        chance_text="datum.probability === null ? 'unknown' : datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')",
     )
     x = alt.X(
         "cost:Q",

@@ -7,6 +7,7 @@ import altair as alt
 
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
+from iocast.study.amounts import is_confident
 
 MOST = 16
 ALL = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
@@ -76,7 +77,9 @@ def data(sources: Sources) -> list[Row] | None:
                 "required": None,
             }
         )
-    return rows if chosen else None
+    if not is_confident(study):
+        rows = [row for row in rows if row["panel"] != "chance"]
+    return rows if any(row["panel"] != "scale" for row in rows) else None
 
 
 def _short(d: Row) -> str:
@@ -86,13 +89,20 @@ def _short(d: Row) -> str:
 
 
 def draw(rows: list[Row]) -> Drawing:
-    order = list(dict.fromkeys(r["design"] for r in rows if r["panel"] == "chance"))
-    panels = [Panel("Chance that the levels are kept", _chances(order, rows))]
+    order = list(dict.fromkeys(r["design"] for r in rows if r["panel"] != "scale"))
+    panels = []
+    if any(r["panel"] == "chance" for r in rows):
+        panels.append(Panel("Chance that the levels are kept", _chances(order, rows)))
     if any(r["panel"] == "breaks" for r in rows):
         panels.append(Panel("Clients at which a design breaks", _breaks(order, rows)))
     present = {r["series"] for r in rows}
     return Drawing(
-        panels, [m for m in (ALL, EACH, REQUIRED, BREAKS, HOLDS, SCALES) if m.label in present or m is REQUIRED]
+        panels,
+        [
+            m
+            for m in (ALL, EACH, REQUIRED, BREAKS, HOLDS, SCALES)
+            if m.label in present or (m is REQUIRED and ALL.label in present)
+        ],
     )
 
 
