@@ -26,6 +26,7 @@ from iocast.names import as_file_name
 from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
 from iocast.platform import dump, find_platform
 from iocast.forecasts.answer import predict
+from iocast.forecasts.cautions import each_once
 from iocast.forecasts.request import ranks_per_node_of
 from iocast.question import meaning
 from iocast.strict_yaml import allowed_sentence
@@ -509,7 +510,7 @@ def _held_out_cell(holdout: Mapping[str, Any], made: Mapping[str, Any]) -> str:
 def forecasts_text(answer: Answer) -> str:
     """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
-    rows, warnings = [], []
+    rows = []
     checked: list[float] = []
     nearer: list[Nearer] = []
     for one in answer.phases:
@@ -533,7 +534,6 @@ def forecasts_text(answer: Answer) -> str:
                     _held_out_cell(one.holdout, made) if held_out else "not held out",
                 ]
             )
-            warnings += [f"{one.phase}: {sentence}" for sentence in made["warnings"]]
         if held_out and one.forecasts and (rule := one.forecasts[0].get("rule")):
             nearer.append(Nearer(one.phase, rule["name"], abs(rule["error"]), abs(held_out[0])))
     level = next(f["level"] for one in answer.phases for f in one.forecasts)
@@ -549,7 +549,7 @@ def forecasts_text(answer: Answer) -> str:
     lines = [bulk_text(made) for one in answer.phases for made in one.forecasts if moves_bulk(made)]
     lines += [table(header, rows, keys=2), ""]
     lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
-    shown = list(dict.fromkeys(sentence.split(": ", 1)[1] for sentence in warnings))
+    shown = each_once([made for one in answer.phases for made in one.forecasts])
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     left = len(shown) - 3
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []

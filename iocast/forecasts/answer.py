@@ -17,6 +17,7 @@ from iocast.family import set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted
 from iocast.forecasts.cautions import (
+    OUTSIDE,
     beyond_measured,
     beyond_observed,
     falls_behind,
@@ -319,8 +320,11 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
             for text in one[key]:
                 having.setdefault(text, []).append(one["phase"])
         joined[key] = [
-            text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}" for text, phases in having.items()
+            text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}"
+            for text, phases in having.items()
+            if OUTSIDE not in text
         ]
+    joined["warnings"] += outside_bounds(answers)
     return joined
 
 

@@ -82,11 +82,31 @@ def falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Mappi
     ]
 
 
-def outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
+OUTSIDE = "Forecast rates outside the asymptotic bounds of the measurements: "
+
+
+def each_once(forecasts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The warnings of several forecasts, each thing once: their rates outside the bounds are one sentence, which names
+    the placement where there are several."""
+    texts = [text for one in forecasts for text in one.get("warnings") or []]
+    if any(OUTSIDE in text for text in texts):
+        places = {tuple(sorted(one["placement"].items())) for one in forecasts}
+        rows = []
+        for one in forecasts:
+            where = one["placement"]
+            at = f" at {where['nodes']}x{where['ranks_per_node']:g}" if len(places) > 1 else ""
+            rows += [row | {"phase": f"{row['phase']}{at}"} for row in [dict(one), *(one.get("further_phases") or [])]]
+        (sentence,) = outside_bounds(rows) or [""]
+        texts = [sentence if OUTSIDE in text else text for text in texts]
+    return [text for text in dict.fromkeys(texts) if text]
+
+
+def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """One sentence on the forecast rates outside the bounds that are printed beside them, or none."""
     entries = []
     for one in rows:
-        bounds, rate = one["baselines"].get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
+        known = one.get("baselines") or {}
+        bounds, rate = known.get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
         if (
             isinstance(bounds, dict)
             and not bounds["low"] / baselines.BEYOND <= rate <= baselines.BEYOND * bounds["high"]
@@ -101,8 +121,7 @@ def outside_bounds(rows: list[dict[str, Any]]) -> list[str]:
     if not entries:
         return []
     return [
-        f"Forecast rates outside the asymptotic bounds of the measurements: {'; '.join(entries)}. In a "
-        "closed system more ranks do no less than fewer, and each does no more than one of the fewest."
+        f"{OUTSIDE}{'; '.join(entries)}. In a closed system more ranks do no less than fewer, and each does no more than one of the fewest."
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from iocast import busy
 from iocast.accuracy import OF_QUANTILES
 from iocast.forecasts.answer import NEVER_CALIBRATED
+from iocast.forecasts.cautions import each_once
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
 from iocast.phases import main_phases, rate_of
@@ -480,7 +481,7 @@ def warnings(sources: Sources) -> list[str]:
         )
     for forecast in sources.forecasts:
         found += [sentence for sentence in forecast.get("basis") or [] if sentence == NEVER_CALIBRATED]
-        found += forecast.get("warnings") or []
+    found += each_once(sources.forecasts)
     entries = [
         (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))
         for f in sources.forecasts
