@@ -59,6 +59,7 @@ def findings(points: list[Point]) -> list[Finding]:
         others(points),
         *bands(points),
         clock(points),
+        bound(points),
     ]
     return [one for one in found if one is not None]
 
@@ -346,6 +347,38 @@ def clock(points: list[Point]) -> Finding | None:
                 {"resolution_ns": resolution, "operation": op},
             )
     return None
+
+
+def bound(points: list[Point]) -> Finding | None:
+    """Ranks that were bound to fewer CPUs than they and their node have."""
+    crowded = []
+    for point in points:
+        for run in point.runs:
+            environment = run.record.environment or {}
+            bindings = environment.get("bindings") or []
+            cpus = {cpu for text in bindings for cpu in _cpus(str(text))}
+            wanted = min(len(bindings), environment.get("cpus_per_node") or 0)
+            if 0 < len(cpus) < wanted:
+                crowded.append((len(cpus) / wanted, point, len(bindings), len(cpus), environment["cpus_per_node"]))
+    if not crowded:
+        return None
+    _, point, ranks, have, of = min(crowded, key=lambda one: one[0])
+    return Finding(
+        "bound",
+        f"Bound ranks: at {point.name} the {ranks} ranks of a node are bound to {have} of its {of} CPUs. They wait for "
+        "each other there, and latencies contain that: a forecast is of ranks that are bound as these. Start them with "
+        "mpirun --bind-to none, or srun --cpu-bind=none.",
+        {"point": point.name, "ranks": ranks, "cpus": have, "cpus_per_node": of},
+    )
+
+
+def _cpus(text: str) -> set[int]:
+    """Numbers of a list of CPUs as run.json has it: "0-3,8"."""
+    found: set[int] = set()
+    for part in filter(None, text.split(",")):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
 
 
 def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:

@@ -51,7 +51,10 @@ def storage_of(points: Sequence[Point]) -> Storage:
     if family is not None:
         return Storage((family,))
     if service:
-        return Storage(("service",), f"the machines of the service '{service.get('type', '')}' are not recorded")
+        # Family `service` has the clients' machine do the work: with clients on several that is not so.
+        apart = any((point.first.placement[0] or 1) > 1 for point in points)
+        unknown = f"the machines of the service '{service.get('type', '')}' are not recorded"
+        return Storage(("network" if apart else "service",), unknown)
     if kind and LOCAL & set(kind.split("/")):
         return Storage(("local",))
     if kind in ("", "unknown"):

@@ -21,6 +21,7 @@ from iocast.calibrate.findings import (
     FALSE_ALARM,
     ageing,
     bands,
+    bound,
     clock,
     drift,
     latency_bands,
@@ -232,6 +233,24 @@ def test_bands_of_latencies_have_their_middles_and_shares(tmp_path: Path) -> Non
     (reported,) = bands(points(run))
     assert yaml.safe_load(yaml.safe_dump(reported.document())) == json.loads(json.dumps(reported.document()))
     assert reported.text.startswith("Latencies of create at N=1 lie in bands: ")
+
+
+@pytest.mark.parametrize(
+    ("bindings", "cpus", "found"),
+    [
+        (["0", "0", "0", "0"], 2, 1), (["0-1"] * 4, 2, 0), (["0", "1"], 8, 0), (["0-1,4", "0-1,4", "4", "4", "4"], 8, 3),
+        ([""], 2, 0), ([], 2, 0), (["0", "0"], None, 0),
+    ],
+)  # fmt: skip
+def test_ranks_bound_to_few_cpus_are_found(bindings: list[str], cpus: int | None, found: int, tmp_path: Path) -> None:
+    run = measured(tmp_path / "run", 1, np.random.default_rng(1))
+    assert run.record.environment is not None
+    run.record.environment.update(bindings=bindings, cpus_per_node=cpus)
+    finding = bound(points(run))
+    assert (finding is not None) == bool(found)
+    if finding is not None:
+        assert f"bound to {found} of its {cpus} CPUs" in finding.text and finding.numbers["cpus"] == found
+        assert finding in findings(points(run))
 
 
 def test_a_coarse_clock_is_reported(tmp_path: Path) -> None:

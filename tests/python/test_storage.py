@@ -2,14 +2,15 @@
 """Storage that nobody names: the family that fits best, by name, and no value for nodes of which nothing is known."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
 from study_inputs import changed, write
 
 from iocast.calibrate.recipe import family_document
-from iocast.calibrate.storage import DEFAULT, LOCAL, Storage, best_family
+from iocast.calibrate.storage import DEFAULT, LOCAL, Storage, best_family, storage_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import Document
@@ -38,6 +39,22 @@ def test_no_default_brings_storage_with_nodes() -> None:
     assert not LOCAL & {"nfs", "nfs4", "gpfs", "wekafs", "lustre", "9p", "virtiofs", "cifs", "smb3", "fuse", "unknown"}
     for family in DEFAULT:
         assert any(one.get("per") != "node" for one in family_document(family)["stations"].values())
+
+
+@pytest.mark.parametrize(("nodes", "family"), [((1, 1), "service"), ((1, 2), "network"), ((2, 2), "network")])
+def test_a_service_with_clients_on_several_nodes_is_no_machine_of_theirs(nodes: tuple[int, ...], family: str) -> None:
+    """In the family `service` each further node would bring cores of the server's."""
+    environment = {"environment": {"service": {"type": "s3"}}}
+    points = [
+        SimpleNamespace(
+            quantities=lambda: ["rate", "stat.q50"], first=SimpleNamespace(json=environment, placement=(count, 4))
+        )
+        for count in nodes
+    ]
+    storage = storage_of(cast(Any, points))
+    assert storage.families == (family,) and "'s3'" in storage.unknown
+    shared = [one.get("per") != "node" for one in family_document(family)["stations"].values()]
+    assert any(shared) == (family == "network")
 
 
 def _fitted(directory: Path, nodes: tuple[int, ...], default: bool) -> Path:
