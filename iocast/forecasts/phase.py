@@ -81,7 +81,7 @@ def shifted_distribution(
     known = {
         p: math.log(quantities[f"{op}.{name}"]["value"] / at[p])
         for name, p in QUANTILES.items()
-        if f"{op}.{name}" in quantities and at[p] > 0
+        if at.get(p, 0.0) > 0 and quantities.get(f"{op}.{name}", {"value": 0.0})["value"] > 0
     }
     if not known:
         return distribution

@@ -86,14 +86,14 @@ def test_shifted_quantiles_do_not_cross() -> None:
         assert found["create.q50"][end] <= found["create.q75"][end]
 
 
-def test_a_distribution_is_shifted_as_its_quantiles() -> None:
-    distribution = {"probability": [0.0, 0.5, 0.75, 0.9, 0.99, 1.0], "seconds": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
-    missed = {"rate": 1.0, "create.q50": 0.0, "create.q75": 0.1, "create.q95": 0.1, "create.q99": -0.2}
-    shifted = shifted_distribution(distribution, missed, "create")["seconds"]
-    assert shifted == pytest.approx(
-        [1.0, 2.0, 3 * math.exp(-0.1), 4 * math.exp(-0.1), 5 * math.exp(0.2), 6 * math.exp(0.2)]
-    )
-    assert shifted_distribution(distribution, {"rate": 1.0}, "create") == distribution
+def test_a_distribution_goes_through_the_printed_quantiles() -> None:
+    seconds = [1.0, 2.0, 3.0, 3.5, 4.0, 5.0, 6.0]
+    distribution = {"probability": [0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0], "seconds": seconds}
+    printed = {"q50": 2.0, "q75": 3.3, "q95": 4.4, "q99": 4.6}
+    quantities = {f"create.{q}": {"value": value} for q, value in printed.items()} | {"rate": {"value": 9.0}}
+    shifted = shifted_distribution(distribution, quantities, "create")["seconds"]
+    assert shifted == pytest.approx([1.0, 2.0, 3.3, 3.5 * 1.1, 4.4, 4.6, 6 * 4.6 / 5])
+    assert shifted_distribution(distribution, {"rate": {"value": 9.0}}, "create") == distribution
 
 
 @pytest.mark.parametrize(("degrees", "expected"), [({"q50": 12}, 12), ({"q99": 12}, 3), (None, 3), ({"q50": 1}, 1)])

@@ -78,6 +78,7 @@ def test_less_confidence_is_named_as_what_the_design_has() -> None:
         "decision": {"id": "B", "cost": 0},
         "designs": [{"id": "A", "probability": 0.7, "meets": False, "cost": 0}],
         "confidence_asked": 0.9,
+        "platform": {"name": "p", "calibrated": True},
         "other_confidences": [
             {"confidence": c, "design": "A" if c < 0.7 else "B", "name": "A", "cost": 0}
             for c in (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -87,3 +88,5 @@ def test_less_confidence_is_named_as_what_the_design_has() -> None:
         "nearest_miss": None,
     }
     assert words.changes(answer) == ["Where 70 % confidence is enough, \u201cA\u201d would do."]
+    answer["platform"]["unmeasured"] = {"pwrite": ["demands.ost_pwrite"]}
+    assert words.changes(answer) == []
