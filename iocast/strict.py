@@ -20,7 +20,10 @@ from iocast.errors import InputError
 
 MAX_BYTES = 2**30
 """Bytes of a file that is read as a whole."""
-MAX_YAML_BYTES = 2**26
+MAX_YAML_BYTES = 2**23
+"""Of YAML, which takes some two seconds for each million of bytes."""
+MAX_JSON_BYTES = 2**26
+"""Of one JSON text. Lists of lists take up to thirty times their text in memory."""
 MAX_DEPTH = 100
 """Lists and maps within each other."""
 MAX_ALIASED = 100_000
@@ -96,6 +99,10 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> Any:
     """The content of a JSON text whose first line is `first_line` of the file. Numbers are finite.
 
     @raises InputError with the line"""
+    if len(text) > MAX_JSON_BYTES:
+        raise InputError(
+            f"{path}:{first_line}: this JSON has {len(text)} characters; more than {MAX_JSON_BYTES} are not read."
+        )
     options: dict[str, Any] = {}
     if _ODD_JSON.search(text):  # rare; the scanner in C knows no bounds
         options = {"parse_int": _integer, "parse_float": _real, "parse_constant": _no_constant}

@@ -140,8 +140,15 @@ def _read_runs(importer: Importer, source: Source) -> list[Record]:
     return records
 
 
+MANUAL = re.compile(r"^\.(?:TH|SH|Dd)[ \t]", re.MULTILINE)
+"""A request of troff that each manual page has."""
+
+
 def matching(source: Source, importers: dict[str, Importer]) -> list[Importer]:
-    """The importers whose tools' output is in the source; several when it is the log of several tools."""
+    """The importers whose tools' output is in the source; several when it is the log of several tools, and none when it
+    is a manual page, whose examples are no results."""
+    if not source.is_directory and MANUAL.search(source.head):
+        return []
     return [importer for importer in importers.values() if importer.recognises(source)]
 
 
@@ -157,6 +164,8 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
             where = f"{source.path}:1" if not source.is_directory else f"{source.path}"
             if not source.is_directory and darshan_log.recognises(source.path):
                 raise InputError(f"{where}: {darshan_log.no_result(shlex.quote(str(source.path)))}.")
+            if not source.is_directory and MANUAL.search(source.head):
+                raise InputError(f"{where}: this is a manual page, whose examples are no results.")
             if nearly := "".join(importer.nearly(source) for importer in importers.values()):
                 raise InputError(f"{where}: {nearly}")
             more = " A CSV table needs the columns rate and two of nodes, ppn and ranks." * (

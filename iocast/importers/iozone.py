@@ -32,12 +32,15 @@ WORDS = {
 }
 
 
+AUTOMATIC = re.compile(r"^[ \t]*(?:kB|KB)[ \t]+reclen[ \t]+write\b", re.MULTILINE)
+"""The head of the table of one process, by sizes of files and records."""
+
+
 def recognises(source: Source) -> bool:
-    return (
-        "Iozone" in source.head
-        and "Children see throughput" in source.head
-        and any(SEEN.match(line) for line in source.lines)
-    )
+    if "Iozone" not in source.head:
+        return False
+    seen = "Children see throughput" in source.head and any(SEEN.match(line) for line in source.lines)
+    return seen or bool(AUTOMATIC.search(source.text))
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -45,6 +48,12 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_one(source: Source) -> Record:
+    if table := AUTOMATIC.search(source.text):
+        raise source.refuse(
+            source.line_at(table.start()),
+            "this is iozone's table of one process by sizes of files and records (-a), which says nothing of several "
+            "ranks; throughput mode (iozone -t N) is imported",
+        )
     record = Record("iozone", "iozone", [], pattern="iozone")
     for number, line in source.numbered:
         if found := SEEN.match(line):

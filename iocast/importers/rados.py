@@ -16,6 +16,8 @@ from iocast.importers.source import Source
 
 CONCURRENT = re.compile(r"^Maintaining (\d+) concurrent (\w+) of (\d+) bytes to objects of size (\d+)", re.MULTILINE)
 VALUE = re.compile(r"^([A-Z][\w ()/]*?):?\s{2,}(-?[\d.]+(?:e[-+]?\d+)?)\s*$")
+SECOND = re.compile(r"^[ \t]*\d+[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]")
+"""A row of the table: operations in flight ("Cur ops"), started and finished ones."""
 KINDS = {"write": ("write", "create"), "read": ("read", "read")}
 
 
@@ -45,6 +47,12 @@ def _read_all(source: Source) -> list[Record]:
         _read_one(source.part(begin, after - 1))
         for begin, after in zip(begins, [*begins[1:], len(source.lines) + 1], strict=True)
     ]
+
+
+def _in_flight(source: Source) -> list[tuple[int, int]]:
+    """Operations in flight, and the line, of each second of the table; what started and did not finish is in flight."""
+    rows = [(found, number) for number, line in source.numbered if (found := SECOND.match(line))]
+    return [(int(row[1]), n) for row, n in rows if int(row[1]) == int(row[2]) - int(row[3]) > 0]
 
 
 def _read_one(source: Source) -> Record:
@@ -84,6 +92,9 @@ def _read_one(source: Source) -> Record:
         record.ranks, line = int(concurrent[1]), source.line_at(concurrent.start())
         record.origin |= {"ranks": source.at(line), "parameters": source.at(line)}
         record.parameters = {"transfer_size": int(concurrent[3]), "object_size": int(concurrent[4])}
+    elif in_flight := _in_flight(source):
+        record.ranks, line = max(in_flight)
+        record.origin["ranks"] = f"{source.at(line)} (largest of Cur ops)"
     record.missing |= {
         "command": "rados bench does not print it.",
         "started": "rados bench prints no start.",

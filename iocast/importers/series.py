@@ -204,7 +204,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
         with zipfile.ZipFile(archive) as box:
             for entry in box.infolist():
                 if not entry.is_dir():
-                    yield entry.filename, entry.file_size, partial(box.read, entry)
+                    yield entry.filename, entry.file_size, partial(_content, box, entry)
         return
     with tarfile.open(fileobj=io.BytesIO(unpacked(archive))) as tape:
         for member in tape:
@@ -212,6 +212,12 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], bytes]]]:
                 content = tape.extractfile(member)
                 assert content is not None  # as it is of every plain file
                 yield member.name, member.size, content.read
+
+
+def _content(box: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """In pieces: as a whole the library unpacks all that is there, however little the entry claims to have."""
+    with box.open(entry) as file:
+        return b"".join(iter(partial(file.read, 2**20), b""))
 
 
 def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], report: Report) -> Series:

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -521,3 +522,33 @@ def test_no_secret_is_written(here: Path, iocast: Iocast) -> None:
         first = next(p for p in sorted(out.with_name(out.name + "-i").rglob("run.json")))
         assert first.stat().st_mode & 0o777 == 0o666 & ~mask and first.parent.stat().st_mode & 0o777 == 0o777 & ~mask
     assert not list(root.iterdir())
+
+
+def test_texts_beyond_their_bounds_are_refused_before_they_are_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(strict, "MAX_YAML_BYTES", 40)
+    monkeypatch.setattr(strict, "MAX_JSON_BYTES", 40)
+    for parse in (strict.parse_json, strict.parse_yaml, strict.compose_yaml):
+        parse("[" + "1," * 18 + "1]", tmp_path / "a")
+        with pytest.raises(InputError, match="more than 40 (of YAML )?are not read"):
+            parse("[" + "1," * 50, tmp_path / "a")  # which is damaged as well
+
+
+def test_an_archive_that_claims_to_be_small_is_not_unpacked_as_a_whole(tmp_path: Path) -> None:
+    """The entry has 64 MiB and says that it has 10 bytes."""
+    file = tmp_path / "a.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as box:
+        box.writestr("b", bytes(2**26))
+    content = bytearray(file.read_bytes())
+    for place in (22, content.find(b"PK\1\2") + 24):
+        content[place : place + 4] = (10).to_bytes(4, "little")
+    file.write_bytes(content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="can't be unpacked"):
+            import_series([file], tmp_path / "out")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 2**24

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from programs import REPOSITORY
+
 from iocast.errors import InputError
 from iocast.importers import import_files
 from iocast.importers.record import Latency, Phase, Record
+
+SAMPLES = REPOSITORY / "tests" / "samples"
 
 
 def imported(directory: Path, text: str, name: str = "file", **stated: Any) -> list[dict[str, Any]]:
@@ -280,3 +284,37 @@ def test_tables_of_other_programs(row: str, words: str, tmp_path: Path) -> None:
 def test_a_cell_of_a_table_that_is_too_long_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can't be read"):
         imported(tmp_path, f"nodes,ppn,rate,note\n1,4,500,{'x' * 200_000}\n", "t.csv")
+
+
+SECONDS = """\
+  sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)
+    0       0         0         0         0         0           -           0
+    1      15       145       130   519.977       520    0.113882    0.110504
+    2      16       276       260   519.974       520    0.182140    0.113790
+    3       4       310       306   519.974       520    0.182140    0.113790
+"""
+
+
+def test_ranks_of_a_read_of_rados_are_its_operations_in_flight(tmp_path: Path) -> None:
+    """Its log has no line that says how many were requested."""
+    log = (SAMPLES / "rados" / "write.txt").read_text()
+    summary = log[log.index("Total time run") :].replace("writes", "reads").replace("Write size", "Read size")
+    (run,) = imported(tmp_path, SECONDS + summary)
+    assert run["placement"]["ranks"] == 16 and run["phases"][0]["name"] == "read"
+    contradicts = SECONDS.replace("    2      16 ", "    2      99 ")
+    assert imported(tmp_path, contradicts + summary)[0]["placement"]["ranks"] == 15
+    with pytest.raises(InputError, match="--ranks"):
+        imported(tmp_path, summary)
+
+
+def test_the_table_of_one_process_of_iozone_is_named(tmp_path: Path) -> None:
+    table = "\tIozone: Performance Test of File I/O\n\n     kB  reclen    write  rewrite    read    reread\n"
+    with pytest.raises(InputError, match=r":3: this is iozone's table of one process .*iozone -t N"):
+        imported(tmp_path, table + "     64       4   372772  1232783  2662899  3588436\n\niozone test complete.\n")
+
+
+def test_examples_of_a_manual_page_are_no_results(tmp_path: Path) -> None:
+    example = (SAMPLES / "mdtest" / "archer-shared-file.log").read_text()
+    assert imported(tmp_path, example)
+    with pytest.raises(InputError, match="this is a manual page"):
+        imported(tmp_path, '.TH mdtest 1 "2010-05-05" "mdtest" "mdtest"\n.SH EXAMPLES\n' + example, "mdtest.1")
