@@ -121,7 +121,8 @@ def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     if not entries:
         return []
     return [
-        f"{OUTSIDE}{'; '.join(entries)}. In a closed system more ranks do no less than fewer, and each does no more than one of the fewest."
+        f"{OUTSIDE}{'; '.join(entries)}. In a closed system more ranks do no less than fewer, and each does no more "
+        "than one of the fewest."
     ]
 
 

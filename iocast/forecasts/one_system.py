@@ -172,8 +172,8 @@ class Grown:
 class Simulated:
     """Of the last repeat of a simulated phase.
 
-    rate: of all repeats together. mean_rate: of several runs. phase: of a run.json. system: the resolved platform. balance: first rank's end over
-    the last one's, {value, low, high}."""
+    rate: of all repeats together. mean_rate: of several runs. phase: of a run.json. system: the resolved platform.
+    balance: first rank's end over the last one's, {value, low, high}."""
 
     rate: float
     mean_rate: float

@@ -153,9 +153,9 @@ def test_a_workload_by_its_name_is_the_measured_one_in_forecasts_and_studies(tmp
         for name, given in (("named", {}), ("more", {"objects": "50", "iterations": "50"})):
             for called in (None, "md-workbench"):
                 forecast = predict(fitted, called, given, 2, 1, solver="analytic")
-                asked = Question.read(forecast["question"])
+                requested = Question.read(forecast["question"])
                 here = desk.question(name, desk.study.largest)
-                assert here.answers(asked) and here.settings == asked.settings, name
+                assert here.answers(requested) and here.settings == requested.settings, name
             point = desk._stored([ask := Ask("analytic", 0, Point(NORMAL, name, "s"), 0)]) or desk.gather([ask], "")
             assert point[ask]["quantities"]["seconds"] > 0
             assert forecast["total_operations"] == sum(desk.profiles[name]["operations"].values())

@@ -71,7 +71,8 @@ def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Dr
     base = style.with_texts(style.chart(), text, value=what)
     base = base.transform_calculate(
         cost_text="format(datum.cost, ',.3~r') + ' ' + datum.currency",
-        chance_text="datum.probability === null ? 'unknown' : datum.probability > 0.99 ? 'more than 99 %' : format(datum.probability, '.0%')",
+        chance_text="datum.probability === null ? 'unknown' : datum.probability > 0.99 ? 'more than 99 %' : "
+        "format(datum.probability, '.0%')",
     )
     x = alt.X(
         "cost:Q",
