@@ -26,7 +26,13 @@ operations:
 
 
 def simulate(
-    simulator: Path, place: Path, text: str, *settings: str, workload: str = "operation-mix", seed: int = 1
+    simulator: Path,
+    place: Path,
+    text: str,
+    *settings: str,
+    workload: str = "operation-mix",
+    seed: int = 1,
+    nodes: int = 1,
 ) -> dict[str, Any]:
     (place / "p.yaml").write_text(text)
     command = [
@@ -38,7 +44,7 @@ def simulate(
         *(a for s in settings for a in ("--set", s)),
     ]
     done = subprocess.run(
-        [*command, "--seed", str(seed), "--nodes", "1", "--json"], capture_output=True, text=True, check=True
+        [*command, "--seed", str(seed), "--nodes", str(nodes), "--json"], capture_output=True, text=True, check=True
     )
     run: dict[str, Any] = json.loads(done.stdout)
     return run
@@ -199,3 +205,36 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
     assert (answer["extent"], answer["grow"], answer["station"]) == (4096, 1 << 30, "oss")
     rows = route("pwrite", segmented["platform"]["operations"]["pwrite"])
     assert [(r["name"], r["lock"], r["case"]) for r in rows] == [("s", "l", None), ("delay", None, "recall of l")]
+
+
+PAGES = """schema_version: 1
+stations: {disk: {per: node, servers: 1}}
+caches: {memory: {per: node, capacity: CAPACITY, page: 4KiB}}
+operations:
+  mkdir: []
+  rmdir: []
+  create: {}
+  open: []
+  close: []
+  fsync: []
+  unlink: [{forget: memory}]
+  pwrite: [{cache: memory}]
+  pread: [{cache: memory, hit: [{delay: 10us}], miss: [{station: disk, demand: 1ms}]}]
+"""
+
+
+@pytest.mark.parametrize(("nodes", "fits"), [(1, 16), (256, 16), (300, 16), (1000, 6), (10_000, 1)])
+def test_a_nodes_memory_does_not_depend_on_how_many_nodes_there_are(
+    simulator: Path, tmp_path: Path, nodes: int, fits: int
+) -> None:
+    """What fits is read from memory, and what does not from the disk: on each of
+    any number of nodes, and a run says nothing of samples."""
+    platform = PAGES.replace("CAPACITY", f"{fits}MiB")
+    for mebibytes, hits, seconds in ((fits, 1, 10e-6), (fits + 1, 0, 1e-3)):
+        settings = (f"per_process={mebibytes}MiB", "block_size=1MiB", "sharing=process", "run=write,read", "passes=2")
+        run = simulate(simulator, tmp_path, platform, *settings, workload="application", nodes=nodes)
+        read = next(p for p in run["phases"] if p["name"].startswith("read"))
+        looked = read["caches"]["memory"]
+        assert looked["lookups"] == nodes * 2 * mebibytes and looked["hits"] == hits * looked["lookups"]
+        assert read["latency"]["pread"]["mean"] == pytest.approx(seconds, rel=1e-3)
+        assert not any(f["kind"] == "sampled-cache" for f in run.get("model_limits", {}).get("findings", ()))
