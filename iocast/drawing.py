@@ -125,6 +125,12 @@ def _more(station: dict[str, Any]) -> str:
     if station.get("priority"):
         entries.append(f"first {', then '.join(' '.join(one) for one in station['priority'])}")
     entries += [f"sockets of {station['sockets']['servers']}"] if station.get("sockets") else []
+    if disk := station.get("disk"):
+        entries.append(
+            f"a disk each, reads {quantity_of_bytes(disk['read'])}/s, writes {quantity_of_bytes(disk['write'])}/s"
+        )
+    if rpc := station.get("rpc"):
+        entries.append(f"{rpc['in_flight']} requests of {size(rpc['size'])} in flight")
     entries += (
         [f"stripes of {size(station['stripe_size'])} over {station['stripe_count']}"]
         if station.get("stripe_size")
@@ -148,7 +154,11 @@ def _route(steps: list[dict[str, Any]], indent: int) -> list[str]:
 OTHER_STEPS: dict[str, Callable[[dict[str, Any]], str]] = {
     "limit": lambda step: f"with a slot of {step['limit']}:",
     "delay": lambda step: f"delay  {_law(step['delay'])}",
-    "transfer": lambda step: f"bytes {'to' if step['transfer'] == 'write' else 'from'} {step['station']}{_parts(step)}",
+    "transfer": lambda step: (
+        f"bytes {'to' if step['transfer'] == 'write' else 'from'} {step['station']}{_parts(step)}"
+        + (f", for each request {_law(step['demand'])} there" if "demand" in step else "")
+    ),
+    "disk": lambda step: f"bytes {step['disk']} at the disk of {step['station']}{_parts(step)}",
     "buffer": lambda step: f"bytes into buffer {step['buffer']}",
     "flush": lambda step: f"wait until buffer {step['flush']} has drained ({step['of']})",
     "take": lambda step: f"take one of pool {step['take']}",

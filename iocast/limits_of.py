@@ -148,11 +148,11 @@ def _transfers(route: Any, system: Mapping[str, Any]) -> Iterator[tuple[dict[str
     """The transfers of an operation's route, and those with which the buffers that it fills drain. True for the latter:
     what the phase wrote may cross their links after its end."""
     for step in steps_of(route):
-        if "transfer" in step:
+        if "transfer" in step or "disk" in step:
             yield step, False
         if "buffer" in step:
             for drained in steps_of(system.get("buffers", {}).get(step["buffer"], {}).get("drain", [])):
-                if "transfer" in drained:
+                if "transfer" in drained or "disk" in drained:
                     yield drained, True
 
 
@@ -162,17 +162,18 @@ def _links(
     """For each direction to each station: bytes a second that the phase's transfers move; the links on their way, each
     with its name, the bandwidth of one, and their number; and whether some of the bytes may cross them later."""
     network = system.get("network", {})
-    ends: dict[tuple[str, str], float] = {}
+    ends: dict[tuple[bool, str, str], float] = {}
     drained = set()
     for name, row in phase.get("by_operation", {}).items():
         if name in MOVES_DATA and row.get("bytes"):
             for step, later in _transfers(system["operations"].get(name, []), system):
-                key = (step["transfer"], step["station"])
+                key = ("transfer" in step, step.get("transfer") or step["disk"], step["station"])
                 ends[key] = ends.get(key, 0.0) + row["bytes"] / phase["seconds"]
                 if later:
                     drained.add(key)
-    for (way, station), moved in ends.items():
-        count = int(system["stations"][station]["count"])
+    for (sent, way, station), moved in ends.items():
+        spec = system["stations"][station]
+        count = nodes if spec.get("per") == "node" else int(spec["count"])
         links = [
             (f"the network cards of {nodes} client node{'s' * (nodes != 1)}", network.get("node_bandwidth", 0), nodes),
             (
@@ -181,6 +182,8 @@ def _links(
                 count,
             ),
             ("the backbone", network.get("backbone_bandwidth", 0), 1),
-        ]
+        ][: None if sent else 0]
+        disks = f"the disk{'s' * (count != 1)} of {count} instance{'s' * (count != 1)} of '{station}'"
+        links.append((disks, spec.get("disk", {}).get(way, 0), count))
         if limited := [(name, float(each), number) for name, each, number in links if each > 0]:
-            yield moved, limited, (way, station) in drained
+            yield moved, limited, (sent, way, station) in drained

@@ -68,11 +68,16 @@ private:
         break;
       case Step::Kind::transfer: {
         const auto& network = platform_.network;
+        const auto& station = platform_.stations[step.target];
+        const bool sent     = platform_.ways[step.way].network;
         const bool limited =
-            network.node_bandwidth > 0 || network.server_bandwidth > 0 || network.backbone_bandwidth > 0;
+            station.disk.exists() ||
+            (sent && (network.node_bandwidth > 0 || network.server_bandwidth > 0 || network.backbone_bandwidth > 0));
         reach_.timed    = reach_.timed || limited || network.latency > 0;
         reach_.by_bytes = reach_.by_bytes || limited;
-        reach_.server   = true;
+        if (station.per == Per::node)
+          break;
+        reach_.server = true;
         reach_.data_stations.push_back(step.target);
         break;
       }

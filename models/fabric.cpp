@@ -4,25 +4,37 @@
 #include "input/error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace iocast {
 
+namespace {
+constexpr double no_limit       = std::numeric_limits<double>::infinity();
+constexpr double in_nanoseconds = 1e9; // times of servers and windows, so that their weights are near 1
+} // namespace
+
 Fabric::Fabric(const Platform& platform, uint32_t nodes)
-    : platform_(platform), first_server_(platform.stations.size(), UINT32_MAX)
+    : platform_(platform), nodes_(nodes), first_server_(platform.stations.size(), UINT32_MAX)
 {
   const auto ends = iocast::ends_of(platform, nodes);
   for (const auto& servers : ends.servers)
     first_server_[servers.station] = servers.first;
   topology_ = make_topology(platform.network, ends);
-  small_bytes_.resize(topology_->links());
+  add_ways();
+  small_bytes_.resize(topology_->links() + disks_.size());
+  passed_.resize(disks_.size() + crews_.size());
   slack_          = platform.network.never_limited;
-  double tightest = std::numeric_limits<double>::infinity();
-  for (FlowNetwork::Link link = 0; link < topology_->links(); ++link)
-    tightest = std::min(tightest, topology_->capacity(link));
+  double tightest = no_limit;
+  for (FlowNetwork::Link link = 0; link < small_bytes_.size(); ++link)
+    tightest = std::min(tightest, capacity_of(link));
+  for (const auto& way : ways_)
+    if (way.disk)
+      tightest = std::min(tightest, way.station->disk.speed(way.to_server));
   all_pace_       = 2 / tightest;
   looks_at_links_ = !topology_->is_star();
 }
@@ -30,26 +42,141 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
 bool Fabric::limits(const Platform& platform)
 {
   const auto& network = platform.network;
-  if (network.is_uniform() && network.node_bandwidth == 0 && network.server_bandwidth == 0 &&
-      network.backbone_bandwidth == 0)
-    return false;
-  bool transfers = false;
-  platform.for_each_step(
-      [&](const Step& step, const BufferSpec*) { transfers = transfers || step.kind == Step::Kind::transfer; });
-  return transfers;
+  const bool links    = !network.is_uniform() || network.node_bandwidth > 0 || network.server_bandwidth > 0 ||
+                     network.backbone_bandwidth > 0;
+  return std::any_of(platform.ways.begin(), platform.ways.end(), [&](const Way& way) {
+    return (way.network && links) || platform.stations[way.station].disk.exists() || way.train;
+  });
+}
+
+/// Whether some of its disks take time for an access without bytes.
+bool Fabric::has_overheads(const Platform& platform)
+{
+  return std::any_of(platform.ways.begin(), platform.ways.end(),
+                     [&](const Way& way) { return platform.stations[way.station].disk.overhead > 0; });
+}
+
+void Fabric::add_ways()
+{
+  const auto& network = platform_.network;
+  double wire         = no_limit;
+  for (const double bandwidth : {network.node_bandwidth, network.server_bandwidth, network.backbone_bandwidth})
+    if (bandwidth > 0)
+      wire = std::min(wire, bandwidth);
+  for (const auto& way : platform_.ways) {
+    WayState state;
+    state.network   = way.network;
+    state.train     = way.train;
+    state.to_server = way.to_server;
+    state.station   = &platform_.stations[way.station];
+    state.demand    = way.demand;
+    state.wire      = way.network ? wire : no_limit;
+    if (way.network) // the answer to a request has a way, too
+      state.fixed = network.latency * (state.station->rpc.size > 0 ? 2 : 1);
+    double seconds = 1 / state.wire;
+    if (state.station->disk.exists()) {
+      add_disk(state);
+      const auto& disk   = state.station->disk;
+      const double speed = disk.speed(way.to_server) * (disk.slowdown.empty() ? 1 : disk.slowdown.front());
+      state.extra        = disk.overhead * disk.speed(way.to_server);
+      state.fixed += disk.overhead;
+      seconds += 1 / speed;
+    }
+    state.streams = way.network && state.disk && !way.train && state.extra == 0 && !state.station->disk.fifo;
+    state.pace    = way.network && !state.disk ? state.wire : 1 / seconds;
+    ways_.push_back(state);
+  }
+  for (size_t way = 0; way < ways_.size(); ++way)
+    if (ways_[way].train && ways_[way].demand > 0) {
+      ways_[way].first_crew = static_cast<uint32_t>(topology_->links() + disks_.size() + crews_.size());
+      for (size_t before = 0; before < way; ++before)
+        if (ways_[before].station == ways_[way].station && ways_[before].first_crew > 0)
+          ways_[way].first_crew = ways_[before].first_crew;
+      if (ways_[way].first_crew == topology_->links() + disks_.size() + crews_.size())
+        crews_.resize(crews_.size() + ways_[way].station->count, ways_[way].station->servers * in_nanoseconds);
+    }
+}
+
+/// The links of the station's disks, unless another way has them.
+void Fabric::add_disk(WayState& state)
+{
+  const auto& disk = state.station->disk;
+  state.disk       = true;
+  state.disk_links = disk.together > 0 ? 3 : 1;
+  for (const auto& before : ways_)
+    if (before.station == state.station) {
+      state.first_disk  = before.first_disk;
+      state.first_queue = before.first_queue;
+      return;
+    }
+  const uint32_t count = state.station->per == Per::node ? nodes_ : state.station->count;
+  state.first_disk     = static_cast<uint32_t>(topology_->links() + disks_.size());
+  state.first_queue    = static_cast<uint32_t>(queues_.size());
+  for (uint32_t instance = 0; instance < count; ++instance)
+    if (disk.together > 0)
+      disks_.insert(disks_.end(), {disk.read, disk.write, disk.together});
+    else
+      disks_.push_back(std::max(disk.read, disk.write));
+  if (disk.fifo)
+    queues_.resize(queues_.size() + count);
+}
+
+double Fabric::capacity_of(FlowNetwork::Link link) const
+{
+  if (link < topology_->links())
+    return topology_->capacity(link);
+  link -= topology_->links();
+  if (link < disks_.size())
+    return disks_[link];
+  link -= static_cast<FlowNetwork::Link>(disks_.size());
+  return link < crews_.size() ? crews_[link] : windows_[link - crews_.size()].capacity;
+}
+
+void Fabric::count_at_disk(const WayState& way, uint32_t instance, double bytes)
+{
+  Topology::Route route;
+  pass_disk(way, instance, 1, route);
+  for (const auto& pass : route) {
+    small_bytes_[pass.link] += bytes * pass.weight;
+    passed_[pass.link - topology_->links()] += bytes;
+  }
+}
+
+/// @param weight of a byte, 1 unless the disk has more to do for it
+void Fabric::pass_disk(const WayState& way, uint32_t instance, double weight, Topology::Route& route) const
+{
+  const FlowNetwork::Link link = way.first_disk + instance * way.disk_links;
+  if (way.disk_links == 1) {
+    route.push_back({link, weight * weight_at_disk(way)});
+  } else {
+    route.push_back({link + (way.to_server ? 1 : 0), weight});
+    route.push_back({link + 2, weight});
+  }
 }
 
 bool Fabric::passes_links(const Transfer& transfer, double time)
 {
-  const auto [from, to] = ends_of(transfer);
-  const auto route      = topology_->route(from, to, 0);
+  const WayState& way = ways_[transfer.way];
+  Topology::Route route;
+  if (way.network) {
+    const auto [from, to] = ends_of(transfer);
+    route                 = topology_->route(from, to, 0);
+  }
+  if (way.disk) {
+    if (way.station->disk.fifo && queues_[way.first_queue + transfer.instance].busy)
+      return false;
+    pass_disk(way, transfer.instance, 1, route);
+  }
   idle_.resize(small_bytes_.size());
   for (const auto& pass : route)
-    if ((idle_[pass.link] - time) * topology_->capacity(pass.link) > 2 * slack_)
+    if ((idle_[pass.link] - time) * capacity_of(pass.link) > 2 * slack_)
       return false;
   use(route, transfer.bytes, time);
-  for (const auto& pass : route)
-    small_bytes_[pass.link] += transfer.bytes;
+  for (const auto& pass : route) {
+    small_bytes_[pass.link] += transfer.bytes * pass.weight;
+    if (pass.link >= topology_->links())
+      passed_[pass.link - topology_->links()] += transfer.bytes;
+  }
   return true;
 }
 
@@ -57,49 +184,254 @@ void Fabric::use(const Topology::Route& route, double bytes, double time)
 {
   idle_.resize(small_bytes_.size());
   for (const auto& pass : route)
-    idle_[pass.link] = std::max(idle_[pass.link], time) + 2 * bytes / topology_->capacity(pass.link);
+    if (pass.link < idle_.size())
+      idle_[pass.link] = std::max(idle_[pass.link], time) + 2 * bytes * pass.weight / capacity_of(pass.link);
+}
+
+/// Of all its stages.
+void Fabric::use_all(const Move& move, double time)
+{
+  Move part = move;
+  for (bool more = true; more; more = part.first && next_stage(part))
+    use(route_of(part), part.bytes, time);
 }
 
 void Fabric::begin(const Transfer& transfer, double now)
 {
-  const Ends ends = ends_of(transfer);
+  const WayState& way = ways_[transfer.way];
+  uint32_t id;
+  if (free_moves_.empty()) {
+    id = static_cast<uint32_t>(moves_.size());
+    moves_.emplace_back();
+  } else {
+    id = free_moves_.back();
+    free_moves_.pop_back();
+  }
+  Move& move    = moves_[id];
+  move          = {};
+  move.job      = transfer.job;
+  move.way      = transfer.way;
+  move.instance = transfer.instance;
+  move.bytes    = transfer.bytes;
+  move.stage    = way.train || way.streams                      ? Stage::both
+                  : way.network && (way.to_server || !way.disk) ? Stage::network
+                                                                : Stage::disk;
+  if (way.network) {
+    move.ends = ends_of(transfer);
+    move.path = topology_->way(move.ends.from, move.ends.to, number_++);
+    move.wire = narrowest(topology_->route(move.ends.from, move.ends.to, move.path));
+  }
   begun_bytes_ += transfer.bytes;
-  looks_at_links_    = true;
-  const uint32_t way = topology_->way(ends.from, ends.to, number_);
-  use(topology_->route(ends.from, ends.to, way), transfer.bytes, now);
-  const Waiting one{
-      now + topology_->latency(ends.from, ends.to, way), number_++, ends, way, transfer.job, transfer.bytes};
-  if (one.time > now)
-    waiting_.push(one);
-  else
-    start(one);
+  looks_at_links_ = true;
+  use_all(move, now);
+  if (way.train)
+    plan_train(move);
+  else if (way.streams) // all but the slower of both
+    move.fill = latency(move) + std::min(move.bytes / move.wire, move.bytes / way.station->disk.speed(way.to_server));
+  begin_stage(id, now);
+}
+
+/// Seconds of a request from being sent to its answer, when nobody else is there.
+double Fabric::whole(const Move& move, double bytes) const
+{
+  const WayState& way = ways_[move.way];
+  const double disk   = way.disk ? bytes / way.station->disk.speed(way.to_server) + way.station->disk.overhead : 0;
+  return 2 * topology_->latency(move.ends.from, move.ends.to, move.path) + bytes / move.wire + way.demand + disk;
+}
+
+/// The first request goes through all stages; behind it comes one each time that the slowest stage takes. Servers that
+/// are the slowest, and windows that are, send as many as they are together, one close behind the other.
+void Fabric::plan_train(Move& move)
+{
+  const WayState& way = ways_[move.way];
+  const auto& rpc     = way.station->rpc;
+  const auto most     = static_cast<double>(rpc.size);
+  const double bytes  = std::min(most, move.bytes);
+  const double disk   = way.disk ? bytes / way.station->disk.speed(way.to_server) + way.station->disk.overhead : 0;
+  const double all    = whole(move, bytes);
+  const uint32_t crew = way.first_crew > 0 ? way.station->servers : 1;
+  const double held   = way.first_crew > 0 ? way.demand + disk : 0;
+  double pace         = std::max(bytes / move.wire, disk);
+  double fill         = all - pace;
+  if (held / crew > pace) {
+    fill = all - held + (crew - 1) * pace;
+    pace = held / crew;
+  }
+  move.fill             = std::min(fill, (rpc.in_flight - 1) * pace);
+  const double requests = std::ceil(move.bytes / most);
+  const bool in_order   = way.disk && way.station->disk.fifo;
+  if (requests > (in_order ? rpc.in_flight : 1) && requests < 4.0 * rpc.in_flight)
+    ++short_trains_;
+}
+
+Topology::Route Fabric::route_of(const Move& move)
+{
+  const WayState& way = ways_[move.way];
+  Topology::Route route;
+  if (move.stage != Stage::disk)
+    route = topology_->route(move.ends.from, move.ends.to, move.path);
+  if (move.stage == Stage::disk)
+    pass_disk(way, move.instance, 1, route);
+  if (move.stage != Stage::both)
+    return route;
+  const auto& station = *way.station;
+  const auto bytes    = static_cast<double>(station.rpc.size);
+  const double speed  = station.disk.speed(way.to_server);
+  if (way.disk)
+    pass_disk(way, move.instance, 1 + station.disk.overhead * speed / bytes, route);
+  if (!way.train)
+    return route;
+  if (way.first_crew > 0) {
+    const double held = way.demand + (way.disk ? bytes / speed + station.disk.overhead : 0);
+    route.push_back({way.first_crew + move.instance, held / bytes * in_nanoseconds});
+  }
+  route.push_back({window_of(move), whole(move, bytes) / bytes * in_nanoseconds});
+  return route;
+}
+
+/// The link of all requests between two ends, whichever way their bytes go.
+FlowNetwork::Link Fabric::window_of(const Move& move)
+{
+  const auto& [from, to] = move.ends;
+  const bool to_server   = ways_[move.way].to_server;
+  const Ends ends        = to_server ? Ends{from, to} : Ends{to, from};
+  const auto first       = static_cast<FlowNetwork::Link>(topology_->links() + disks_.size() + crews_.size());
+  const auto [at, fresh] = window_of_.try_emplace(uint64_t{ends.from} << 32 | ends.to,
+                                                  first + static_cast<FlowNetwork::Link>(windows_.size()));
+  if (fresh) {
+    windows_.push_back({ends, ways_[move.way].station->rpc.in_flight * in_nanoseconds});
+    passed_.push_back(0);
+    if (flows_)
+      flows_->add_link(windows_.back().capacity);
+  }
+  return at->second;
+}
+
+/// Same key, same route: two ends and, where there are several ways between them, which; or one disk.
+uint64_t Fabric::key_of(const Move& move)
+{
+  constexpr uint64_t at_disk = UINT16_MAX;
+  if (move.stage == Stage::disk) {
+    const WayState& way = ways_[move.way];
+    return at_disk << 48 | (uint64_t{way.first_disk} + move.instance * way.disk_links) << 1 | (way.to_server ? 1 : 0);
+  }
+  const uint64_t kind = move.stage == Stage::both ? move.way + 1U : 0;
+  uint64_t number     = 0;
+  if (kind > 0 || move.path > 0) {
+    const auto [found, fresh] =
+        class_of_.try_emplace(kind << 32 | move.path, static_cast<uint16_t>(class_of_.size() + 1));
+    if (class_of_.size() >= at_disk)
+      throw RunError(
+          fmt::format("More than {} kinds of ways between two ends are more than keys have room for.", at_disk));
+    number = found->second;
+  }
+  return number << 48 | uint64_t{move.ends.from} << 24 | move.ends.to;
 }
 
 void Fabric::make_flows()
 {
   flows_.emplace();
-  for (FlowNetwork::Link link = 0; link < topology_->links(); ++link)
-    topology_->is_rate(link) ? flows_->add_rate(topology_->capacity(link))
-                             : flows_->add_link(topology_->capacity(link));
+  const size_t links = topology_->links() + disks_.size() + crews_.size() + windows_.size();
+  for (FlowNetwork::Link link = 0; link < links; ++link)
+    link < topology_->links() && topology_->is_rate(link) ? flows_->add_rate(capacity_of(link))
+                                                          : flows_->add_link(capacity_of(link));
+  for (const auto& way : ways_)
+    if (way.disk && !way.station->disk.slowdown.empty()) {
+      const uint32_t count = way.station->per == Per::node ? nodes_ : way.station->count;
+      for (uint32_t link = 0; link < count * way.disk_links; ++link)
+        flows_->degrade(way.first_disk + link, way.station->disk.slowdown);
+    }
 }
 
-void Fabric::start(const Waiting& one)
+/// Of a request: the answer has a way, too.
+double Fabric::latency(const Move& move) const
+{
+  return topology_->latency(move.ends.from, move.ends.to, move.path) * (ways_[move.way].station->rpc.size > 0 ? 2 : 1);
+}
+
+/// What passes before the stage's bytes move.
+void Fabric::begin_stage(uint32_t id, double now)
+{
+  const Move& move    = moves_[id];
+  const double before = move.stage == Stage::network ? latency(move) : move.fill;
+  if (before > 0)
+    waiting_.push({now + before, number_++, id});
+  else
+    start(id, now);
+}
+
+/// A disk that serves one after the other has its own order; trains that are longer than a window pass in between.
+void Fabric::start(uint32_t id, double now)
+{
+  Move& move          = moves_[id];
+  const WayState& way = ways_[move.way];
+  if (move.stage != Stage::network && way.disk && way.station->disk.fifo &&
+      (move.stage == Stage::disk ||
+       move.bytes <= static_cast<double>(way.station->rpc.size) * way.station->rpc.in_flight)) {
+    DiskQueue& queue = queues_[way.first_queue + move.instance];
+    if (queue.busy) {
+      queue.moves.push_back(id);
+      return;
+    }
+    queue.busy = true;
+    move.has   = true;
+  }
+  start_flow(id, now);
+}
+
+void Fabric::start_flow(uint32_t id, double now)
 {
   if (!flows_)
     make_flows();
+  const Move& move = moves_[id];
   Topology::Route route;
   flows_->start(
-      uint64_t{one.way} << 48 | uint64_t{one.ends.from} << 24 | one.ends.to,
+      key_of(move),
       [&] {
-        route = topology_->route(one.ends.from, one.ends.to, one.way);
+        route = route_of(move);
         return std::span<const FlowNetwork::Pass>(route.data(), route.size());
       },
-      one.job, one.bytes, one.time);
+      id, move.stage == Stage::disk ? move.bytes + ways_[move.way].extra : move.bytes, now);
+}
+
+/// False when the stage was the last one.
+bool Fabric::next_stage(Move& move) const
+{
+  const WayState& way = ways_[move.way];
+  if (!move.first || move.stage == Stage::both || !way.network || !way.disk)
+    return false;
+  move.first = false;
+  move.stage = move.stage == Stage::network ? Stage::disk : Stage::network;
+  return true;
+}
+
+/// A stage of the move has ended. False when that was the last one.
+bool Fabric::goes_on(uint32_t id, double now)
+{
+  if (moves_[id].stage != Stage::network)
+    for (const auto& pass : route_of(moves_[id]))
+      if (pass.link >= topology_->links())
+        passed_[pass.link - topology_->links()] += moves_[id].bytes;
+  if (moves_[id].has) {
+    moves_[id].has   = false;
+    DiskQueue& queue = queues_[ways_[moves_[id].way].first_queue + moves_[id].instance];
+    queue.busy       = !queue.moves.empty();
+    if (queue.busy) {
+      const uint32_t next = queue.moves.front();
+      queue.moves.pop_front();
+      moves_[next].has = true;
+      start_flow(next, now);
+    }
+  }
+  if (!next_stage(moves_[id]))
+    return false;
+  begin_stage(id, now);
+  return true;
 }
 
 double Fabric::next_time()
 {
-  const double end = flows_ ? flows_->next_time() : std::numeric_limits<double>::infinity();
+  const double end = flows_ ? flows_->next_time() : no_limit;
   return waiting_.empty() ? end : std::min(end, waiting_.top().time);
 }
 
@@ -109,24 +441,69 @@ void Fabric::go_on(double now, std::vector<JobId>& arrived)
     ended_.clear();
     flows_->end(now, ended_);
     for (const auto& flow : ended_) {
-      ended_bytes_ += flow.bytes;
-      arrived.push_back(flow.flow);
+      if (goes_on(flow.flow, now))
+        continue;
+      ended_bytes_ += moves_[flow.flow].bytes;
+      arrived.push_back(moves_[flow.flow].job);
+      free_moves_.push_back(flow.flow);
     }
   }
   while (!waiting_.empty() && waiting_.top().time <= now) {
-    start(waiting_.top());
+    const Waiting one = waiting_.top();
     waiting_.pop();
+    start(one.move, one.time);
   }
   looks_at_links_ = !is_idle() || !topology_->is_star();
 }
 
+double Fabric::narrowest(const Topology::Route& route) const
+{
+  double least = no_limit;
+  for (const auto& pass : route)
+    least = std::min(least, topology_->capacity(pass.link));
+  return least;
+}
+
 double Fabric::alone(const Transfer& transfer) const
 {
+  const WayState& way = ways_[transfer.way];
+  if (!way.network)
+    return alone(transfer.way, transfer.bytes);
   const auto [from, to] = ends_of(transfer);
-  double slowest        = std::numeric_limits<double>::infinity();
-  for (const auto& pass : topology_->route(from, to, 0))
-    slowest = std::min(slowest, topology_->capacity(pass.link));
-  return topology_->latency(from, to, 0) + transfer.bytes / slowest;
+  const double wire     = narrowest(topology_->route(from, to, 0));
+  const double latency  = topology_->latency(from, to, 0) * (way.station->rpc.size > 0 ? 2 : 1);
+  return alone(transfer.way, transfer.bytes) - platform_.network.latency * (way.station->rpc.size > 0 ? 2 : 1) +
+         latency + transfer.bytes / wire - transfer.bytes / way.wire;
+}
+
+std::string Fabric::name_of(FlowNetwork::Link link) const
+{
+  return link < topology_->links() ? topology_->name(link) : name_of_device(link);
+}
+
+/// Of a link that is none of the network.
+std::string Fabric::name_of_device(FlowNetwork::Link link) const
+{
+  const size_t crews   = topology_->links() + disks_.size();
+  const size_t windows = crews + crews_.size();
+  if (link >= windows) {
+    const auto& [from, to] = windows_[link - windows].ends;
+    const auto ends        = iocast::ends_of(platform_, nodes_);
+    return fmt::format("window of {} to {}", ends.name(from), ends.name(to));
+  }
+  for (const auto& way : ways_) {
+    const uint32_t count = way.station->per == Per::node ? nodes_ : way.station->count;
+    if (link >= crews) {
+      if (way.first_crew > 0 && link >= way.first_crew && link < way.first_crew + count)
+        return fmt::format("{} {} servers", way.station->name, link - way.first_crew);
+    } else if (way.disk && link >= way.first_disk && link < way.first_disk + count * way.disk_links) {
+      static constexpr std::array<const char*, 3> parts{" reads", " writes", ""};
+      const uint32_t place = link - way.first_disk;
+      return fmt::format("{} {} disk{}", way.station->name, place / way.disk_links,
+                         way.disk_links == 1 ? "" : parts[place % 3]);
+    }
+  }
+  return "";
 }
 
 /// By link, of the flows since the last call.
@@ -148,17 +525,19 @@ NetworkUse Fabric::use_since(double start, double now)
 {
   NetworkUse use;
   use.flows           = flows_ ? flows_->cost().starts : 0;
+  use.short_trains    = short_trains_;
   use.fallbacks       = flows_ ? flows_->cost().fallbacks : 0;
   const auto by_flows = moved(now);
   if (topology_->is_star() && topology_->links() % 2 == 1)
-    small_bytes_.back() += all_bytes_;
+    small_bytes_[topology_->links() - 1] += all_bytes_;
   all_bytes_ = 0;
   std::vector<std::pair<double, FlowNetwork::Link>> busiest;
   constexpr size_t most = 3;
-  for (FlowNetwork::Link link = 0; link < small_bytes_.size(); ++link) {
-    const double bytes    = by_flows[link] + small_bytes_[link];
-    const double capacity = topology_->capacity(link);
-    small_bytes_[link]    = 0;
+  for (FlowNetwork::Link link = 0; link < by_flows.size(); ++link) {
+    double bytes          = by_flows[link];
+    const double capacity = capacity_of(link);
+    if (link < small_bytes_.size())
+      bytes += std::exchange(small_bytes_[link], 0);
     if (bytes == 0 || std::isinf(capacity))
       continue;
     busiest.emplace_back(-bytes / capacity, link);
@@ -171,7 +550,10 @@ NetworkUse Fabric::use_since(double start, double now)
   std::sort(busiest.begin(), busiest.end());
   for (const auto& [seconds, link] : busiest)
     use.busiest.push_back(
-        {topology_->name(link), -seconds * topology_->capacity(link), now > start ? -seconds / (now - start) : 0});
+        {name_of(link),
+         link < topology_->links() ? -seconds * topology_->capacity(link) : passed_[link - topology_->links()],
+         now > start ? -seconds / (now - start) : 0});
+  std::fill(passed_.begin(), passed_.end(), 0);
   return use;
 }
 
@@ -183,10 +565,10 @@ void Fabric::check(double now)
   if (!flows_)
     return;
   const auto moved = flows_->moved(now);
-  for (FlowNetwork::Link link = 0; link < topology_->links(); ++link)
-    if (moved[link] > topology_->capacity(link) * now * (1 + 1e-9) + 1)
+  for (FlowNetwork::Link link = 0; link < moved.size(); ++link)
+    if (moved[link] > capacity_of(link) * now * (1 + 1e-9) + 1)
       throw RunError(fmt::format("{} moved {} bytes in {} s, more than it can; this is an error of the simulator.",
-                                 topology_->name(link), moved[link], now));
+                                 name_of(link), moved[link], now));
 }
 
 } // namespace iocast

@@ -5,15 +5,17 @@
 #include "models/topology.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <queue>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace iocast {
 
-/// Bytes of one job that begin to move between a client node and a server, or two servers.
+/// Bytes of one job that begin to move between a client node and a server, or two servers, or at a station's disk.
 struct Transfer {
   JobId job;
   uint32_t node;     ///< client node, unless it comes from a server
@@ -21,41 +23,55 @@ struct Transfer {
   uint32_t instance; ///< of that station
   double bytes;
   bool to_server;
+  uint16_t way;                        ///< of the platform's
   uint32_t from_station  = UINT32_MAX; ///< where it comes from when it is no node
   uint32_t from_instance = 0;
 };
 
-/// Times the transfers of a system on the platform's network. Transfers of any size compete for the links on their way:
-/// they are flows that share these max-min fairly, their latency before. A small one is spared that where its links
-/// have had no more to carry than half of their bandwidth; it takes as long as it would alone. As long as there are no
-/// flows and all small ones together come to no more than half of the narrowest link, no link is looked at.
+/// Times the transfers of a system on the platform's network and at its disks. Transfers of any size compete for the
+/// links on their way: they are flows that share these max-min fairly, their latency before. A disk is a link as well.
+/// One request crosses the network and then is at the disk (when reading, the other way round); a train of requests is
+/// at both at the same time, and at the station's servers and in the node's window. A small transfer is spared all that
+/// where its links have had no more to carry than half of their bandwidth; it takes as long as it would alone. As long
+/// as there are no flows and all small ones together come to no more than half of the narrowest link, no link is looked
+/// at.
 class Fabric {
 public:
   Fabric(const Platform& platform, uint32_t nodes);
   /// Whether some transfer of the platform passes a link that it could wait for.
   static bool limits(const Platform& platform);
+  static bool has_overheads(const Platform& platform);
 
+  /// Seconds of a transfer, no train, that meets no other; between any two ends, where these are all alike.
+  double alone(uint16_t way, double bytes) const { return ways_[way].fixed + bytes / ways_[way].pace; }
   /// Whether the transfer may pass as if it were alone, at this time; only then its bytes are counted.
   bool passes(const Transfer& transfer, double time)
   {
-    if (transfer.bytes >= platform_.network.never_limited)
+    const WayState& way = ways_[transfer.way];
+    if (transfer.bytes >= platform_.network.never_limited || way.extra > 0)
       return false;
     const double idle = std::max(all_idle_, time) + transfer.bytes * all_pace_;
     if (looks_at_links_ || idle - time > slack_ * all_pace_)
       return passes_links(transfer, time);
-    all_idle_             = idle;
-    const auto [from, to] = ends_of(transfer);
-    small_bytes_[Topology::out_of(from)] += transfer.bytes;
-    small_bytes_[Topology::into(to)] += transfer.bytes;
-    all_bytes_ += transfer.bytes;
+    all_idle_ = idle;
+    if (way.network) {
+      const auto [from, to] = ends_of(transfer);
+      small_bytes_[Topology::out_of(from)] += transfer.bytes;
+      small_bytes_[Topology::into(to)] += transfer.bytes;
+      all_bytes_ += transfer.bytes;
+    }
+    if (way.disk)
+      count_at_disk(way, transfer.instance, transfer.bytes);
     return true;
   }
-  /// Seconds that the transfer takes when no other is on its way.
+  /// Likewise, between these two ends.
   double alone(const Transfer& transfer) const;
   /// Asks for the cache line where small transfers of the node are counted.
   void prefetch(uint32_t node) const { __builtin_prefetch(&small_bytes_[Topology::out_of(node)], 1); }
   /// Begins as a flow.
   void begin(const Transfer& transfer, double now);
+  /// Whether the transfer takes no time of any link.
+  bool is_nothing(uint16_t way, double bytes) const { return bytes == 0 && ways_[way].extra == 0; }
   bool is_idle() const { return waiting_.empty() && (!flows_ || flows_->empty()); }
   /// When a flow begins after its latency, or one ends; infinity when there is none.
   double next_time();
@@ -72,13 +88,53 @@ private:
     uint32_t from;
     uint32_t to;
   };
+  /// What all transfers of a way have in common.
+  struct WayState {
+    bool network = true;
+    bool disk    = false;
+    bool train   = false;
+    bool streams = false; ///< one request is on the network and at the disk at the same time
+    bool to_server;
+    const StationSpec* station;
+    double demand        = 0; ///< of a train's request
+    double fixed         = 0; ///< seconds of one request beside its bytes
+    double pace          = 0; ///< bytes a second of one request alone
+    double wire          = 0; ///< likewise, over the network
+    double extra         = 0; ///< bytes that the disk could have moved in its overhead
+    uint32_t first_disk  = 0; ///< link of instance 0
+    uint32_t disk_links  = 0; ///< of an instance
+    uint32_t first_queue = 0; ///< of instance 0, in `queues_`; fifo only
+    uint32_t first_crew  = 0; ///< link of instance 0's servers; 0: a request takes none
+  };
+  enum class Stage : uint8_t { network, disk, both };
+  /// A transfer under way.
+  struct Move {
+    JobId job         = nobody;
+    uint32_t instance = 0;
+    Ends ends{};
+    uint32_t path = 0; ///< of those that the topology has between them
+    double wire   = 0; ///< bytes a second of the narrowest link between them
+    double bytes  = 0;
+    double fill   = 0; ///< of a train: seconds before the flow begins
+    uint16_t way  = 0;
+    Stage stage   = Stage::network;
+    bool first    = true;  ///< of two stages
+    bool has      = false; ///< the disk for itself
+  };
+  /// Of a disk that serves one after the other.
+  struct DiskQueue {
+    bool busy = false;
+    std::deque<uint32_t> moves;
+  };
+  /// Requests of one end on their way to another.
+  struct Window {
+    Ends ends;
+    double capacity;
+  };
   struct Waiting {
     double time;
     uint64_t number;
-    Ends ends;
-    uint32_t way;
-    JobId job;
-    double bytes;
+    uint32_t move;
     bool operator<(const Waiting& other) const
     {
       return time > other.time || (time == other.time && number > other.number);
@@ -94,13 +150,49 @@ private:
   }
   bool passes_links(const Transfer& transfer, double time);
   void use(const Topology::Route& route, double bytes, double time);
-  void start(const Waiting& one);
+  void use_all(const Move& move, double time);
+  void add_ways();
+  void add_disk(WayState& state);
+  void count_at_disk(const WayState& way, uint32_t instance, double bytes);
+  /// Of bytes at a disk whose reads and writes share its time.
+  static double weight_at_disk(const WayState& way)
+  {
+    const DiskSpec& disk = way.station->disk;
+    return way.disk_links > 1 ? 1 : std::max(disk.read, disk.write) / disk.speed(way.to_server);
+  }
+  void pass_disk(const WayState& way, uint32_t instance, double weight, Topology::Route& route) const;
+  Topology::Route route_of(const Move& move);
+  uint64_t key_of(const Move& move);
+  double narrowest(const Topology::Route& route) const;
+  void plan_train(Move& move);
+  FlowNetwork::Link window_of(const Move& move);
+  double whole(const Move& move, double bytes) const;
+  double latency(const Move& move) const;
+  void begin_stage(uint32_t move, double now);
+  void start(uint32_t move, double now);
+  void start_flow(uint32_t move, double now);
+  bool next_stage(Move& move) const;
+  bool goes_on(uint32_t move, double now);
+  double capacity_of(FlowNetwork::Link link) const;
   void make_flows();
+  std::string name_of(FlowNetwork::Link link) const;
+  std::string name_of_device(FlowNetwork::Link link) const;
   std::vector<double> moved(double now);
 
   const Platform& platform_;
+  uint32_t nodes_;
   std::vector<uint32_t> first_server_; ///< by station: end of its first instance; UINT32_MAX: it is at no end
   std::unique_ptr<Topology> topology_;
+  std::vector<WayState> ways_;
+  std::vector<double> disks_;     ///< capacity of each disk's links, which follow those of the network
+  std::vector<DiskQueue> queues_; ///< of disks that serve one after the other
+  std::vector<double> crews_;     ///< capacity of the links of stations' servers, which follow
+  std::vector<Window> windows_;   ///< of the links that come last
+  std::unordered_map<uint64_t, FlowNetwork::Link> window_of_;
+  std::unordered_map<uint64_t, uint16_t> class_of_; ///< by way and path, of keys
+  std::vector<double> passed_;                      ///< bytes by link behind those of the network, in this phase
+  std::vector<Move> moves_;
+  std::vector<uint32_t> free_moves_;
   std::vector<double> small_bytes_; ///< by link: of small transfers that passed, in this phase
   std::vector<double> idle_; ///< by link: when all that it has to carry would be done, were it half as fast; empty: no
                              ///< link has been looked at
@@ -108,14 +200,15 @@ private:
   std::priority_queue<Waiting> waiting_;
   std::vector<FlowNetwork::Ended> ended_;
   std::vector<double> moved_before_; ///< by link, by flows until the last call of use_since()
-  double slack_        = 0;          ///< bytes beyond half of a link that small transfers may come to
-  double all_pace_     = 0;          ///< seconds a byte of half of the narrowest link
-  double all_bytes_    = 0;          ///< of small transfers, in this phase, as long as no link was looked at
-  double all_idle_     = 0;          ///< Small::idle of that link, if all small transfers passed it
-  bool looks_at_links_ = true;       ///< before a small transfer passes: flows are on their way, or may have been
-  uint64_t number_     = 0;
-  double begun_bytes_  = 0; ///< of flows
-  double ended_bytes_  = 0;
+  double slack_          = 0;        ///< bytes beyond half of a link that small transfers may come to
+  double all_pace_       = 0;        ///< seconds a byte of half of the narrowest link
+  double all_bytes_      = 0;        ///< of small transfers, in this phase, as long as no link was looked at
+  double all_idle_       = 0;        ///< Small::idle of that link, if all small transfers passed it
+  bool looks_at_links_   = true;     ///< before a small transfer passes: flows are on their way, or may have been
+  uint64_t number_       = 0;
+  double begun_bytes_    = 0; ///< of flows
+  double ended_bytes_    = 0;
+  uint64_t short_trains_ = 0;
 };
 
 } // namespace iocast

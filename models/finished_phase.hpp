@@ -42,8 +42,9 @@ struct NetworkUse {
     double busy; ///< share of the phase that it would take at the link's whole bandwidth
   };
   std::vector<Link> busiest; ///< at most three, busiest first
-  uint64_t flows     = 0;    ///< that began since the start
-  uint64_t fallbacks = 0;    ///< since the start: how often all rates were worked out from nothing
+  uint64_t flows        = 0; ///< that began since the start
+  uint64_t short_trains = 0; ///< since the start: accesses of few requests for a window, see docs/platforms.md
+  uint64_t fallbacks    = 0; ///< since the start: how often all rates were worked out from nothing
 };
 
 struct FinishedPhase {

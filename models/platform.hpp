@@ -30,6 +30,25 @@ constexpr size_t work_count = op_count + 1;
 /// Where the work of others stands in the order of a station's classes, behind all that has a number of its own.
 constexpr size_t work_of_others = work_count;
 
+/// The device that each instance of a station has for bytes: a disk, an array of them, flash.
+struct DiskSpec {
+  double read     = 0; ///< bytes a second, when nobody writes; 0: the station has no device
+  double write    = 0; ///< likewise, when nobody reads
+  double together = 0; ///< bytes a second of reads and writes at the same time; 0: they share the device's time
+  double overhead = 0; ///< seconds of an access or request beside its bytes
+  std::vector<double> slowdown{}; ///< share of its speed that is left with 1, 2, ... accesses at a time
+  bool fifo = false;              ///< one access after the other; else all at a time share it
+
+  bool exists() const { return read > 0; }
+  double speed(bool writes) const { return writes ? write : read; }
+};
+
+/// How a client cuts what it moves to or from one instance of a station.
+struct RpcSpec {
+  uint64_t size      = 0; ///< bytes of a request; 0: it is not cut
+  uint32_t in_flight = 1; ///< requests on their way at a time, of a node to an instance
+};
+
 struct StationSpec {
   std::string name;
   Per per               = Per::system;
@@ -49,6 +68,8 @@ struct StationSpec {
   std::vector<std::vector<std::string>>
       priority{}; ///< fcfs only: classes of work by name, the first one first; empty: all are one
   std::array<uint8_t, work_of_others + 1> class_of{}; ///< its place there, by kind of work
+  DiskSpec disk{};
+  RpcSpec rpc{};
 
   /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the
   /// queue, 1 for n = 1.
@@ -147,6 +168,7 @@ struct Step {
     seize,
     release,
     transfer,
+    train, ///< of requests; an access of one request takes the visit and the transfer behind it instead
     enter,
     flush,
     take,
@@ -170,12 +192,24 @@ struct Step {
   uint32_t stripes                  = 1;
   static constexpr uint32_t spanned = 0; ///< as many as an access has bytes at
   bool to_server                    = true;
+  uint16_t way                      = 0;     ///< of a transfer or train: its place in Platform::ways
   bool forgets                      = false; ///< a look that takes out what the cache has of the object
   bool evicts                       = false; ///< a look after which steps follow if something else was evicted
   Times times = Times::once;                 ///< of a visit's demand: for each entry listed, for each block accessed
   Flush flush = Flush::all;
   LawPointer law;
   double constant = -1; ///< the law's value when it has but one
+};
+
+/// What bytes pass that move to or from an instance of a station.
+struct Way {
+  uint32_t station = 0;
+  bool to_server   = true;
+  bool network     = true; ///< between two ends; else they are at the station already
+  bool train       = false;
+  double demand    = 0; ///< of a train: mean seconds for which a request has one of the station's servers
+
+  bool operator==(const Way&) const = default;
 };
 
 struct Route {
@@ -252,6 +286,7 @@ struct Platform {
   std::vector<BufferSpec> buffers;
   std::vector<PoolSpec> pools;
   NetworkSpec network;
+  std::vector<Way> ways;
   std::array<Route, op_count> routes;    ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json;    ///< as read, with laws resolved
   std::vector<LawPointer> quantile_laws; ///< laws by the numbers that the steps' JSON has in place of quantiles, which

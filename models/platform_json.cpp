@@ -35,6 +35,18 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["speeds"] = station.speeds;
     if (!station.priority.empty())
       entry["priority"] = station.priority;
+    if (const auto& disk = station.disk; disk.exists()) {
+      entry["disk"] = {{"read", disk.read},
+                       {"write", disk.write},
+                       {"overhead", disk.overhead},
+                       {"discipline", disk.fifo ? "fifo" : "shared"}};
+      if (disk.together > 0)
+        entry["disk"]["together"] = disk.together;
+      if (!disk.slowdown.empty())
+        entry["disk"]["slowdown"] = disk.slowdown;
+    }
+    if (station.rpc.size > 0)
+      entry["rpc"] = {{"size", station.rpc.size}, {"in_flight", station.rpc.in_flight}};
   }
   for (const auto& limit : limits) {
     auto& entry = json["limits"][limit.name];

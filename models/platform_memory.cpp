@@ -83,9 +83,11 @@ void PlatformReader::check_fetch_step(const YamlNode& item, const Step& step) co
   if (step.times != Times::once)
     item["per"].fail(
         "what a cache fetches has no entries and no blocks; its demand is per operation, which is per piece");
-  if (step.kind == Step::Kind::transfer && step.to_server)
-    item["transfer"].fail("what a cache fetches is read, not written");
-  if (step.kind == Step::Kind::transfer && !fetched_->of_nodes())
+  const bool moves = step.kind == Step::Kind::transfer;
+  const bool sends = moves && platform_.ways[step.way].network;
+  if (moves && step.to_server)
+    item[sends ? "transfer" : "disk"].fail("what a cache fetches is read, not written");
+  if (sends && !fetched_->of_nodes())
     item["transfer"].fail(
         fmt::format("the cache '{}' is no node's; what it fetches moves by the bandwidth of a visit", fetched_->name));
   if (!fetched_->of_nodes())
@@ -105,7 +107,8 @@ void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) c
 
 void PlatformReader::check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const
 {
-  if (step.kind == Step::Kind::visit && platform_.stations[step.target].per == Per::node)
+  if ((step.kind == Step::Kind::visit || step.kind == Step::Kind::transfer) &&
+      platform_.stations[step.target].per == Per::node)
     item["station"].fail(nodeless + "visit a station of the client nodes");
   if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
     item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
@@ -155,7 +158,10 @@ void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) co
   if (step.times != Times::once)
     item["per"].fail(
         "what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
-  if (step.kind == Step::Kind::transfer) {
+  if (step.kind == Step::Kind::transfer && !platform_.ways[step.way].network) {
+    if (!step.to_server)
+      item["disk"].fail("what a buffer drains is written, not read");
+  } else if (step.kind == Step::Kind::transfer) {
     if (!step.to_server)
       item["transfer"].fail("what a buffer drains is written, not read");
     if (!drained_->of_nodes() && drained_->station < 0)
@@ -250,7 +256,7 @@ void PlatformReader::check_refill_step(const YamlNode& item, const Step& step) c
     case Step::Kind::seize:
       break;
     default:
-      for (const char* key : {"transfer", "buffer", "flush", "take", "cache", "forget"})
+      for (const char* key : {"transfer", "disk", "buffer", "flush", "take", "cache", "forget"})
         if (item.has(key))
           item[key].fail("a pool is filled by delays, visits to stations and slots of limits");
   }

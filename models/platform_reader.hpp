@@ -107,6 +107,8 @@ private:
   static void read_speeds(const YamlNode& yaml, StationSpec& station);
   /// Which work is served before which.
   static void read_priority(const YamlNode& yaml, StationSpec& station);
+  static void read_disk(const YamlNode& yaml, StationSpec& station);
+  static void read_rpc(const YamlNode& yaml, StationSpec& station);
   void read_limits_and_locks();
   /// What of an object a node keeps when not all of it.
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
@@ -162,6 +164,11 @@ private:
   static void set_law(Step& step, LawPointer law);
   nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law);
   nlohmann::ordered_json read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held);
+  /// Bytes to or from a station, its disk included.
+  nlohmann::ordered_json read_transfer(const YamlNode& item, const YamlNode& transfer, std::vector<Step>& out);
+  /// Bytes at the disk of a station.
+  nlohmann::ordered_json read_disk_access(const YamlNode& item, const YamlNode& access, std::vector<Step>& out);
+  uint16_t number_of(const Way& way);
   /// Steps for those who had to call the lock of the visit back.
   nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
                                      const std::vector<uint32_t>& held);

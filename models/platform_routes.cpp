@@ -87,25 +87,9 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       out.push_back(step);
       json.push_back({{"limit", item["limit"].text()}, {"steps", inner}});
     } else if (const auto transfer = item.find("transfer")) {
-      step.kind = Step::Kind::transfer;
-      if (transfer->text() != "write" && transfer->text() != "read")
-        transfer->fail(
-            fmt::format("a transfer is a 'write' to a server or a 'read' from one, not '{}'", transfer->text()));
-      step.to_server = transfer->text() == "write";
-      step.target    = find_in(platform_.stations, item["station"], "station");
-      if (platform_.stations[step.target].per == Per::node)
-        item["station"].fail("a transfer goes to a station of the system, not of a client node");
-      nlohmann::ordered_json moved{{"transfer", transfer->text()}, {"station", item["station"].text()}};
-      if (const auto stripes = item.find("stripes")) {
-        if (stripes->text() != "spanned")
-          stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'",
-                                    stripes->text()));
-        read_spanned(*stripes, step);
-        moved["stripes"] = "spanned";
-      }
-      check_beside_step(item, step);
-      out.push_back(step);
-      json.push_back(moved);
+      json.push_back(read_transfer(item, *transfer, out));
+    } else if (const auto access = item.find("disk")) {
+      json.push_back(read_disk_access(item, *access, out));
     } else if (const auto buffer = item.find("buffer")) {
       step.kind   = Step::Kind::enter;
       step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
@@ -218,6 +202,98 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
     item.finish();
   }
   return json;
+}
+
+nlohmann::ordered_json PlatformReader::read_transfer(const YamlNode& item, const YamlNode& transfer,
+                                                     std::vector<Step>& out)
+{
+  if (transfer.text() != "write" && transfer.text() != "read")
+    transfer.fail(fmt::format("a transfer is a 'write' to a server or a 'read' from one, not '{}'", transfer.text()));
+  Step step;
+  step.kind        = Step::Kind::transfer;
+  step.to_server   = transfer.text() == "write";
+  step.target      = find_in(platform_.stations, item["station"], "station");
+  const auto& spec = platform_.stations[step.target];
+  if (spec.per == Per::node)
+    item["station"].fail("a transfer goes to a station of the system, not of a client node");
+  nlohmann::ordered_json json{{"transfer", transfer.text()}, {"station", item["station"].text()}};
+  if (const auto stripes = item.find("stripes")) {
+    if (stripes->text() != "spanned")
+      stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'",
+                                stripes->text()));
+    read_spanned(*stripes, step);
+    json["stripes"] = "spanned";
+  }
+  Way way{step.target, step.to_server};
+  step.way = number_of(way);
+  check_beside_step(item, step);
+  if (const auto demand = item.find("demand")) {
+    if (spec.rpc.size == 0)
+      demand->fail(fmt::format("the demand of a transfer is that of each of its requests; say with 'rpc' how the "
+                               "station '{}' cuts it, or write a visit before the transfer",
+                               spec.name));
+    Step visit;
+    visit.kind    = Step::Kind::visit;
+    visit.target  = step.target;
+    visit.stripes = step.stripes;
+    set_law(visit, read_demand(*demand));
+    check_beside_step(item, visit);
+    json["demand"] = demand_json(*demand, visit.law);
+    way.demand     = visit.law->mean() / spec.rating;
+    way.train      = true;
+    Step train     = step;
+    train.kind     = Step::Kind::train;
+    train.jump     = 3;
+    train.way      = number_of(way);
+    out.push_back(train);
+    out.push_back(visit);
+  } else if (spec.rpc.size > 0) {
+    way.train  = true;
+    Step train = step;
+    train.kind = Step::Kind::train;
+    train.jump = 2;
+    train.way  = number_of(way);
+    out.push_back(train);
+  }
+  out.push_back(step);
+  return json;
+}
+
+nlohmann::ordered_json PlatformReader::read_disk_access(const YamlNode& item, const YamlNode& access,
+                                                        std::vector<Step>& out)
+{
+  if (access.text() != "write" && access.text() != "read")
+    access.fail(fmt::format("an access of a disk is a 'write' or a 'read', not '{}'", access.text()));
+  Step step;
+  step.kind        = Step::Kind::transfer;
+  step.to_server   = access.text() == "write";
+  step.target      = find_in(platform_.stations, item["station"], "station");
+  const auto& spec = platform_.stations[step.target];
+  if (!spec.disk.exists())
+    item["station"].fail(
+        fmt::format("the station '{}' has no disk; give it one: disk: {{read: 1GB/s, write: 1GB/s}}", spec.name));
+  nlohmann::ordered_json json{{"disk", access.text()}, {"station", item["station"].text()}};
+  if (const auto stripes = item.find("stripes")) {
+    if (stripes->text() != "spanned")
+      stripes->fail(fmt::format("the stripes of an access are 'spanned', those that its bytes lie in, not '{}'",
+                                stripes->text()));
+    read_spanned(*stripes, step);
+    json["stripes"] = "spanned";
+  }
+  step.way = number_of({step.target, step.to_server, false});
+  check_beside_step(item, step);
+  out.push_back(step);
+  return json;
+}
+
+/// Its place among all that differ.
+uint16_t PlatformReader::number_of(const Way& way)
+{
+  const auto found = std::find(platform_.ways.begin(), platform_.ways.end(), way);
+  const auto place = found - platform_.ways.begin();
+  if (found == platform_.ways.end())
+    platform_.ways.push_back(way);
+  return static_cast<uint16_t>(place);
 }
 
 nlohmann::ordered_json PlatformReader::read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
@@ -388,15 +464,16 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
     return;
   route.served     = true;
   const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) {
-    return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled || step.kind == Step::Kind::evicted;
+    return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled || step.kind == Step::Kind::evicted ||
+           step.kind == Step::Kind::train;
   });
   for (const auto& step : model.steps) {
     if (step.kind == Step::Kind::end_part) { // a directory has a name, as a file that is opened, and no content
       add_marker(route, Step::Kind::end);
       return;
     }
-    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::enter && step.kind != Step::Kind::flush &&
-        step.kind != Step::Kind::take &&
+    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::train && step.kind != Step::Kind::enter &&
+        step.kind != Step::Kind::flush && step.kind != Step::Kind::take &&
         !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
       route.steps.push_back(step);
     else if (jumps) // to the next step, so that others lead where they did

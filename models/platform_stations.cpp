@@ -233,6 +233,8 @@ void PlatformReader::read_stations()
     station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
     read_speeds(yaml, station);
     read_priority(yaml, station);
+    read_disk(yaml, station);
+    read_rpc(yaml, station);
     yaml.finish();
     platform_.stations.push_back(station);
   }
@@ -256,6 +258,53 @@ void PlatformReader::read_speeds(const YamlNode& yaml, StationSpec& station)
     station.speeds.push_back(speed.quantity(Unit::factor, 1e-6, 1e6));
   if (station.speeds.empty())
     speeds->fail("a table of speeds says at least that of one busy server, usually 1");
+}
+
+void PlatformReader::read_disk(const YamlNode& yaml, StationSpec& station)
+{
+  const auto given = yaml.find("disk");
+  if (!given)
+    return;
+  refuse_foreign_words(*given, {{"bandwidth", "read and write, the bytes a second of each"},
+                                {"seek", "overhead, the seconds of an access beside its bytes"}});
+  auto& disk    = station.disk;
+  disk.read     = (*given)["read"].quantity(Unit::bandwidth, 1, 1e15);
+  disk.write    = (*given)["write"].quantity(Unit::bandwidth, 1, 1e15);
+  disk.together = given->quantity_or("together", Unit::bandwidth, 0, 1, 1e15);
+  if (disk.together > 0 && (disk.together < std::max(disk.read, disk.write) || disk.together > disk.read + disk.write))
+    (*given)["together"].fail(
+        fmt::format("the disk of '{}' moves from {:g} to {:g} bytes a second when it reads and writes at the same "
+                    "time: no less than of one of them alone, and no more than of both; leave it out where they share "
+                    "its time",
+                    station.name, std::max(disk.read, disk.write), disk.read + disk.write));
+  disk.overhead = given->quantity_or("overhead", Unit::seconds, 0, 0, longest_seconds);
+  if (const auto slowdown = given->find("slowdown")) {
+    for (const auto& share : slowdown->items())
+      disk.slowdown.push_back(share.quantity(Unit::factor, 1e-6, 1));
+    if (disk.slowdown.empty())
+      slowdown->fail("a table of shares has at least that of one access, usually 1");
+  }
+  if (const auto discipline = given->find("discipline")) {
+    static const std::vector<std::string> known{"shared", "fifo"};
+    if (std::find(known.begin(), known.end(), discipline->text()) == known.end())
+      discipline->fail(fmt::format("a disk is 'shared' by all accesses at a time, or serves one after the other "
+                                   "('fifo'). {}",
+                                   allowed_sentence(discipline->text(), known)));
+    disk.fifo = discipline->text() == "fifo";
+  }
+  given->finish();
+}
+
+void PlatformReader::read_rpc(const YamlNode& yaml, StationSpec& station)
+{
+  const auto rpc = yaml.find("rpc");
+  if (!rpc)
+    return;
+  if (station.per == Per::node)
+    rpc->fail(fmt::format("'{}' is of the client nodes, to which nothing is sent", station.name));
+  station.rpc.size      = static_cast<uint64_t>((*rpc)["size"].quantity(Unit::bytes, 1, 1e18));
+  station.rpc.in_flight = static_cast<uint32_t>((*rpc)["in_flight"].quantity(Unit::count, 1, most));
+  rpc->finish();
 }
 
 void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)

@@ -38,6 +38,10 @@ std::vector<PrimitiveEntry> mechanisms()
          "servers; the last entry holds for more"},
         {"crowding",
          "a service that starts while others wait takes 1 + crowding ln(1 + waiting / servers) times as long"},
+        {"disk", "a device of each instance for bytes: see disk"},
+        {"rpc", "size: bytes of a request, into which a client cuts a transfer to or from an instance; in_flight: "
+                "requests on their way at a time, of a node to an instance. A transfer of several requests is at the "
+                "network, the servers and the disk at the same time"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or "
                    "'queues'"}}},
       {"visit",
@@ -178,8 +182,19 @@ std::vector<PrimitiveEntry> mechanisms()
        "a step that moves the operation's bytes, as a flow that shares the network's links fairly",
        {{"transfer", "write (to the server) or read (from it)"},
         {"station", "station of the other end"},
+        {"demand", "where the station has rpc: service time of each request there, a law or the name of a demand"},
         {"stripes", "spanned: one part for each instance with bytes of it, at the same time; default: all with the "
                     "instance of the first byte"}}},
+      {"disk",
+       "a device for bytes, of each instance of a station; a transfer to or from the station passes it, and so does a "
+       "step {disk: write, station: NAME}",
+       {{"read", "bytes a second when nobody writes"},
+        {"write", "bytes a second when nobody reads"},
+        {"together", "bytes a second of reads and writes at the same time; default: they share the device's time"},
+        {"overhead", "time of an access or request beside its bytes, such as a seek; default 0"},
+        {"slowdown",
+         "share of its speed that is left with 1, 2, ... accesses at a time; the last entry holds for more"},
+        {"discipline", "shared (default): all accesses at a time share it; fifo: one after the other"}}},
       {"clients",
        "the client nodes",
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},

@@ -269,12 +269,9 @@ private:
 
   // transfers.cpp
   void make_fabric(const Footprint& footprint);
-  double alone(const Transfer& transfer) const
-  {
-    return is_uniform_ ? alone(transfer.bytes) : fabric_->alone(transfer);
-  }
-  double alone(double bytes) const { return platform_.network.latency + bytes / slowest_link_; }
+  double alone(const Transfer& transfer) const;
   double alone(JobId id, const Step& step) const;
+  bool is_train(JobId id, const Step& step);
   Transfer transfer_of(JobId id, JobId whole, const Step& step, uint32_t instance, double bytes) const;
   bool passes(const Transfer& transfer, double time);
   bool passes(JobId id, const Step& step, double time);
@@ -398,7 +395,6 @@ private:
 
   double wake_slowdown_        = 1;
   bool is_uniform_             = true; ///< a transfer alone takes as long between any two ends
-  double slowest_link_         = std::numeric_limits<double>::infinity(); ///< bytes a second
   double now_                  = 0;
   bool finished_               = false;
   bool flowing_                = false; ///< flows of `fabric_` are on their way

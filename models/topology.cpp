@@ -93,7 +93,7 @@ NetworkEnds ends_of(const Platform& platform, uint32_t nodes)
     count += spec.count;
   };
   platform.for_each_step([&](const Step& step, const BufferSpec* buffer) {
-    if (step.kind != Step::Kind::transfer)
+    if (step.kind != Step::Kind::transfer || !platform.ways[step.way].network)
       return;
     add_servers(step.target);
     if (buffer != nullptr && buffer->station >= 0)

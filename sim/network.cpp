@@ -54,7 +54,7 @@ Network::Network(s4u::Engine&, const Platform& platform, const Placement& placem
       }
   };
   platform.for_each_step([&](const Step& step, const BufferSpec* buffer) {
-    if (step.kind != Step::Kind::transfer)
+    if (step.kind != Step::Kind::transfer || !platform.ways[step.way].network)
       return;
     add_servers(step.target);
     if (buffer != nullptr && buffer->station >= 0)

@@ -166,8 +166,13 @@ void check_phase(const Pattern& pattern, const std::string& name)
 
 /// Bounds of the implementation that the run met, and that changed its answer.
 void note_bounds(Coverage& coverage, const Platform& platform, const std::vector<CacheSums>& caches,
-                 const std::vector<ExtentSums>& extents)
+                 const std::vector<ExtentSums>& extents, uint64_t short_trains)
 {
+  coverage.add_bound("short-trains", platform.name, short_trains,
+                     fmt::format("{} accesses are of more requests than one and of less than four windows: their rates "
+                                 "and the lengths of phases hold, the time of a single one is within a window's share "
+                                 "of its requests.",
+                                 short_trains));
   size_t i = 0;
   for (const auto& lock : platform.locks)
     if (lock.extent > 0) {
@@ -193,6 +198,16 @@ void note_bounds(Coverage& coverage, const Platform& platform, const std::vector
   }
 }
 
+/// SimGrid's flows know links of a network and nothing else.
+void refuse_devices(const Platform& platform)
+{
+  for (const auto& station : platform.stations)
+    if (station.disk.exists() || station.rpc.size > 0)
+      throw InputError(fmt::format("SimGrid's flows (--flows simgrid) pass no {}, and the station '{}' of the platform "
+                                   "'{}' has one; compare on a platform without, such as 'network'.",
+                                   station.disk.exists() ? "disk" : "window of requests", station.name, platform.name));
+}
+
 /// Links that share as ours do, for SimGrid's flows to be compared with them.
 void configure_simgrid()
 {
@@ -213,6 +228,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   const auto started  = std::chrono::steady_clock::now();
   const auto pattern  = request.workload.make(request.placement);
   const bool compares = request.simgrid_flows && Fabric::limits(request.platform);
+  if (compares)
+    refuse_devices(request.platform);
   Coverage coverage(request.platform, *pattern, request.placement);
 
   std::optional<PrecisionWatch> precision;
@@ -237,6 +254,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   std::vector<CacheSums> caches(request.platform.caches.size());
   std::vector<PoolSums> pools(request.platform.pools.size());
   std::vector<ExtentSums> extents(request.platform.locks.size());
+  uint64_t short_trains = 0;
   SimulationProgress progress(*pattern);
   auto on_phase = [&](FinishedPhase phase) {
     PhaseResult result;
@@ -263,7 +281,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     pools = phase.pools;
     if (!phase.extents.empty())
       more["locks"] = locks_json(request.platform, extents, phase.extents);
-    extents = phase.extents;
+    extents      = phase.extents;
+    short_trains = phase.network.short_trains;
     if (!phase.network.busiest.empty())
       more["network"] = network_json(phase.network);
     if (phase.watched)
@@ -331,7 +350,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   if (network && network->is_idle() && network->begun_bytes() != network->ended_bytes())
     throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.",
                                network->begun_bytes(), network->ended_bytes()));
-  note_bounds(coverage, request.platform, caches, extents);
+  note_bounds(coverage, request.platform, caches, extents, short_trains);
   if (trace)
     write_trace(*trace, *pattern, request.out + "/ops.h5",
                 about_trace("simulated", request.workload.to_json(), request.placement, *pattern, request.seed));

@@ -139,7 +139,7 @@ def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, rank
             if isinstance(step, Delay):
                 name, seconds = "", step.time.mean
             elif isinstance(step, Flow):
-                name, seconds = flow_name(step), latency
+                name, seconds = flow_name(step), 0.0 if step.speed else latency
             else:
                 name, seconds = step.station, 0.0 if step.station in waiting else step.demand.mean
             delays += route.count * seconds
@@ -185,7 +185,7 @@ def holder(names: Sequence[str], limits: Mapping[str, Held]) -> Held | None:
 
 
 def flow_name(flow: Flow) -> str:
-    return f"network ({flow.direction} {flow.station})"
+    return f"disk ({flow.station})" if flow.speed else f"network ({flow.direction} {flow.station})"
 
 
 def _station(
@@ -290,12 +290,18 @@ def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, use
             (float(network.get("server_bandwidth", 0)), used.instances(platform["stations"][station])),
             (float(network.get("backbone_bandwidth", 0)), 1),
         ]
+        speed = next(
+            (f.speed for route in routes for f in route.flows if (f.station, f.direction) == (station, direction))
+        )
+        if speed > 0:
+            spec = platform["stations"][station]
+            links = [(speed, nodes if spec["per"] == "node" else used.instances(spec))]
         links = [(bandwidth, count) for bandwidth, count in links if bandwidth > 0]
         if not links or size <= 0:
             continue
         alone = min(bandwidth for bandwidth, _ in links)
         together = min(bandwidth * count for bandwidth, count in links) / alone
-        name, work = flow_name(Flow(station, direction, size)), servers(together)
+        name, work = flow_name(Flow(station, direction, size, speed=speed)), servers(together)
         result.append(
             (name, Served(name, False, "ps", 0.0, 1, len(work), size / visits / alone, 0.0, visits, work, work))
         )

@@ -40,12 +40,14 @@ class Delay:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """A bulk transfer of `size` bytes to ("write") or from ("read") `station`, over the network."""
+    """A bulk transfer of `size` bytes to ("write") or from ("read") `station`, over the network; or at its disk, of so
+    many bytes as that moves at `speed` in the time."""
 
     station: str
     direction: str
     size: float
     limits: tuple[str, ...] = ()
+    speed: float = 0.0  # bytes a second of the disk; 0: over the network
 
 
 @dataclass(eq=False)
@@ -152,7 +154,6 @@ def _read_steps(
     route: Route,
     knows_entries: bool,
 ) -> None:
-    network = platform.get("network", {})
     for step in steps:
         if step.get("stripes") == "spanned":
             step = {**step, "stripes": _spanned(platform["stations"][step["station"]], step, size, route.operation)}
@@ -192,12 +193,10 @@ def _read_steps(
         elif "transfer" in step:
             if not transfers:
                 continue
-            if size >= float(network.get("never_limited", 0)):
-                route.steps.append(Flow(step["station"], step["transfer"], size, limits))
-                continue
-            rates = [float(network.get(k, 0)) for k in ("node_bandwidth", "server_bandwidth", "backbone_bandwidth")]
-            slowest = min([r for r in rates if r > 0], default=float("inf"))
-            route.steps.append(Delay(constant(float(network.get("latency", 0)) + size / slowest), limits))
+            _read_transfer(platform, step, size, limits, route)
+        elif "disk" in step:
+            if transfers:
+                _read_disk(platform, step["station"], step["disk"], size, limits, route)
         else:
             demand, bandwidth = (
                 at_speed(platform, step["station"], read_law(step["demand"])),
@@ -246,6 +245,55 @@ def _check_limit(limit: Mapping[str, Any], name: str, operation: str) -> None:
                 f"The route of {operation} passes the limit '{name}', which {because}; the analytic solver takes slots "
                 "as one queue in order of arrival; use the simulator."
             )
+
+
+def _read_transfer(
+    platform: Mapping[str, Any], step: Mapping[str, Any], size: float, limits: tuple[str, ...], route: Route
+) -> None:
+    """One request: at a server of the station where it has a demand, over the network, at the disk.
+
+    Raises InputError for an access of several requests.
+    """
+    network, station = platform.get("network", {}), platform["stations"][step["station"]]
+    if (rpc := station.get("rpc")) and size > float(rpc["size"]):
+        raise InputError(
+            f"The route of {route.operation} moves {size:g} bytes in several requests to '{step['station']}', which "
+            "are on their way at the same time; how fast they are together the analytic solver can't know; use the "
+            "simulator."
+        )
+    if "demand" in step:
+        demand = at_speed(platform, step["station"], read_law(step["demand"]))
+        route.steps.append(Visit(step["station"], demand, limits=limits))
+    latency = float(network.get("latency", 0))
+    if size >= float(network.get("never_limited", 0)):
+        route.steps.append(Flow(step["station"], step["transfer"], size, limits))
+        if rpc:
+            route.steps.append(Delay(constant(latency), limits))
+    else:
+        rates = [float(network.get(k, 0)) for k in ("node_bandwidth", "server_bandwidth", "backbone_bandwidth")]
+        slowest = min([r for r in rates if r > 0], default=float("inf"))
+        route.steps.append(Delay(constant(latency * (2 if rpc else 1) + size / slowest), limits))
+    if "disk" in station:
+        _read_disk(platform, step["station"], step["transfer"], size, limits, route)
+
+
+def _read_disk(
+    platform: Mapping[str, Any], name: str, direction: str, size: float, limits: tuple[str, ...], route: Route
+) -> None:
+    """Raises InputError for a disk that is no processor-sharing queue of its own."""
+    disk = platform["stations"][name]["disk"]
+    own = next((key for key in ("together", "slowdown") if key in disk), None)
+    if own or disk["discipline"] == "fifo":
+        raise InputError(
+            f"The route of {route.operation} is at the disk of '{name}', whose {own or 'order (fifo)'} the analytic "
+            "solver doesn't know; use the simulator."
+        )
+    speed = max(float(disk["read"]), float(disk["write"]))
+    seconds = size / float(disk[direction]) + float(disk["overhead"])
+    if size >= float(platform.get("network", {}).get("never_limited", 0)) or float(disk["overhead"]) > 0:
+        route.steps.append(Flow(name, "disk", seconds * speed, limits, speed))
+    elif seconds > 0:
+        route.steps.append(Delay(constant(seconds), limits))
 
 
 def at_speed(platform: Mapping[str, Any], station: str, demand: Law) -> Law:

@@ -41,7 +41,13 @@ void System::advance(JobId id)
         break;
       case Step::Kind::transfer:
         if (!stations_[step.target].outages.any() && passes(id, step, now_ + ahead)) {
-          ahead += is_uniform_ ? alone(static_cast<double>(op_of(id).bytes())) : alone(id, step);
+          ahead += alone(id, step);
+          ++job.at;
+          continue;
+        }
+        break;
+      case Step::Kind::train:
+        if (!is_train(id, step)) {
           ++job.at;
           continue;
         }
@@ -81,10 +87,11 @@ void System::advance(JobId id)
         ++job.at;
         break;
       case Step::Kind::transfer:
+      case Step::Kind::train:
         if (step.stripes == Step::spanned)
           split_transfer(id, step);
         else if (begin_transfer(id, step))
-          ++job.at;
+          job.at = static_cast<uint16_t>(job.at + step.jump);
         return;
       case Step::Kind::enter:
       case Step::Kind::flush:

@@ -91,7 +91,7 @@ void System::begin_part(JobId part)
   Job& job                = jobs_[part];
   job.parts_done          = 1; // it is on its way
   const Transfer transfer = transfer_of(part, whole, step, instance, job.work);
-  if (!fabric_ || transfer.bytes == 0)
+  if (!fabric_ || fabric_->is_nothing(step.way, transfer.bytes))
     push(now_ + alone(transfer), EventKind::resume, part);
   else
     begin_flow(transfer);
@@ -106,7 +106,7 @@ void System::resume_part(JobId part)
   }
   const JobId whole = jobs_[part].owner;
   if (join_part(part)) {
-    ++jobs_[whole].at;
+    jobs_[whole].at = static_cast<uint16_t>(jobs_[whole].at + step_of(whole).jump);
     advance(whole);
   }
 }

@@ -11,19 +11,23 @@ namespace iocast {
 /// another.
 void System::make_fabric(const Footprint& footprint)
 {
-  for (const double bandwidth :
-       {platform_.network.node_bandwidth, platform_.network.server_bandwidth, platform_.network.backbone_bandwidth})
-    if (bandwidth > 0)
-      slowest_link_ = std::min(slowest_link_, bandwidth);
   is_uniform_ = platform_.network.is_uniform();
-  if ((footprint.largest_size > 0 || !is_uniform_) && Fabric::limits(platform_))
+  if ((footprint.largest_size > 0 || Fabric::has_overheads(platform_) || !is_uniform_) && Fabric::limits(platform_))
     fabric_ = std::make_unique<Fabric>(platform_, placement_.nodes());
+}
+
+/// Seconds of a transfer that meets no other.
+double System::alone(const Transfer& transfer) const
+{
+  if (!fabric_)
+    return platform_.ways[transfer.way].network ? platform_.network.latency : 0;
+  return is_uniform_ ? fabric_->alone(transfer.way, transfer.bytes) : fabric_->alone(transfer);
 }
 
 /// @param id whose bytes they are, all or those of a part of `whole`
 Transfer System::transfer_of(JobId id, JobId whole, const Step& step, uint32_t instance, double bytes) const
 {
-  Transfer transfer{id, jobs_[whole].owner, step.target, instance, bytes, step.to_server};
+  Transfer transfer{id, jobs_[whole].owner, step.target, instance, bytes, step.to_server, step.way};
   if (jobs_[whole].piece)
     send_from_buffer(whole, transfer);
   return transfer;
@@ -38,11 +42,13 @@ inline bool System::passes(const Transfer& transfer, double time)
 /// Likewise, of all bytes of a job's operation at once. Apart from advance(), whose loop is to stay small.
 [[gnu::noinline]] bool System::passes(JobId id, const Step& step, double time)
 {
-  const Op& op = op_of(id);
-  if (!fabric_ || op.bytes() == 0)
+  if (!fabric_)
+    return true;
+  const Op& op     = op_of(id);
+  const auto bytes = static_cast<double>(op.bytes());
+  if (fabric_->is_nothing(step.way, bytes))
     return true;
   const StationSpec& spec = platform_.stations[step.target];
-  const auto bytes        = static_cast<double>(op.bytes());
   if (bytes >= platform_.network.never_limited ||
       (step.stripes == Step::spanned && stripes_.cut(op, spec).size() > 1)) // to several servers
     return false;
@@ -52,8 +58,23 @@ inline bool System::passes(const Transfer& transfer, double time)
 /// Of a job's own operation, to where its ends are.
 [[gnu::noinline]] double System::alone(JobId id, const Step& step) const
 {
+  const auto bytes = static_cast<double>(op_of(id).bytes());
+  if (fabric_ && is_uniform_)
+    return fabric_->alone(step.way, bytes);
+  return alone(transfer_of(id, id, step, instance_for(id, platform_.stations[step.target]), bytes));
+}
+
+/// Whether the access is of several requests to one instance, at least, so that its steps are those of a train.
+bool System::is_train(JobId id, const Step& step)
+{
+  const Op& op            = op_of(id);
   const StationSpec& spec = platform_.stations[step.target];
-  return fabric_->alone(transfer_of(id, id, step, instance_for(id, spec), static_cast<double>(op_of(id).bytes())));
+  if (op.bytes() <= spec.rpc.size || !fabric_)
+    return false;
+  if (step.stripes != Step::spanned)
+    return true;
+  const auto& parts = stripes_.cut(op, spec);
+  return std::any_of(parts.begin(), parts.end(), [&](const auto& part) { return part.bytes > spec.rpc.size; });
 }
 
 bool System::begin_transfer(JobId id, const Step& step)
@@ -62,7 +83,8 @@ bool System::begin_transfer(JobId id, const Step& step)
   if (stations_[step.target].outages.any() && !find_end(id, step, instance)) [[unlikely]]
     return false;
   const Transfer transfer = transfer_of(id, id, step, instance, static_cast<double>(op_of(id).bytes()));
-  if (!fabric_ || transfer.bytes == 0 || passes(transfer, now_))
+  if (!fabric_ || fabric_->is_nothing(step.way, transfer.bytes) ||
+      (step.kind == Step::Kind::transfer && passes(transfer, now_)))
     push(now_ + alone(transfer), EventKind::resume, id);
   else
     begin_flow(transfer);

@@ -68,6 +68,8 @@ def route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
                 kind, name, law = DELAY.label, step["delay"].get("name") or "delay", step["delay"]
             elif "transfer" in step:
                 kind, name, law = TRANSFER.label, f"{step['transfer']} {step['station']}", {}
+            elif "disk" in step:
+                kind, name, law = TRANSFER.label, f"{step['disk']} disk of {step['station']}", {}
             elif "buffer" in step:
                 kind, name, law = BUFFER.label, step["buffer"], {}
             elif "flush" in step:
