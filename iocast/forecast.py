@@ -28,7 +28,7 @@ from iocast.platform import dump, find_platform
 from iocast.forecasts.answer import predict
 from iocast.forecasts.cautions import each_once
 from iocast.forecasts.request import ranks_per_node_of
-from iocast.question import meaning
+from iocast.question import Placement, meaning
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.scratch import whole_directory
@@ -419,11 +419,35 @@ def _of_phase(
                 label=f"{phase} {nodes} x {ppn:g}",
                 workers=workers,
             )
+            nearer = _left_out_nearer(one, runs, [run for run in every if run not in runs])
+            one["warnings"] = nearer + one["warnings"]
             write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)
             answer.forecasts.append(one)
     except (InputError, RunError) as error:
         answer.refusal, answer.fitted = str(error), None
     return answer
+
+
+def _left_out_nearer(made: Mapping[str, Any], used: Sequence[Run], others: Sequence[Run]) -> list[str]:
+    """One sentence on the runs that --only leaves out, measured nearer to a forecast's scale than any that it rests
+    on."""
+    target = Placement.read(made["placement"])
+    least = min(target.distance(run.question.placement) for run in used)
+    nearer = [one for one in others if one.record.placement.nodes and target.distance(one.question.placement) < least]
+    if not nearer:
+        return []
+    kind = rate_kind(made["quantities"]["rate"])
+
+    def named(run: Run) -> str:
+        values = {name: meaning(value) for name, value in run.parameters.items()}
+        apart = [n for n, v in values.items() if all(meaning(one.parameters.get(n)) != v for one in used)]
+        differs = ", ".join(f"{name}={values[name]}" for name in apart) or "other settings"
+        return f"{quantity(kind, run.rate)} at {'x'.join(f'{n:g}' for n in run.placement)} ({differs})"
+
+    return [
+        "--only leaves out what was measured nearer to this scale than anything that the forecast rests on: "
+        f"{'; '.join(map(named, nearer[:3]))}."
+    ]
 
 
 def _part(report: Report, about: str, begin: float, end: float) -> Report:

@@ -304,19 +304,26 @@ def different_tests(points: Sequence[Point]) -> str:
     differing |= {name for name in names for those in by_place.values() if len({one.get(name) for one in those}) > 1}
     if not differing:
         return ""
-    tests: dict[tuple[str, ...], list[str]] = {}
+    tests: dict[tuple[str, ...], list[Point]] = {}
     for point, one in zip(points, settings, strict=True):
         key = tuple(f"{name}={one[name]}" for name in sorted(differing) if name in one)
-        tests.setdefault(key, []).extend(run.path.name for run in point.runs)
-    listed = "; ".join(
-        f"{', '.join(key) or 'none of them'} in {_shortened(runs)}" for key, runs in list(tests.items())[:MAX_NAMED]
-    )
+        tests.setdefault(key, []).append(point)
+    # Of the largest scale first: what was measured there refutes a forecast from smaller ones.
+    largest = sorted(tests, key=lambda key: (-max(point.ranks for point in tests[key]), -len(key)))
+    listed = "; ".join(f"{', '.join(key) or 'none of them'} {_where(tests[key])}" for key in largest[:MAX_NAMED])
     more = f"; and {len(tests) - MAX_NAMED} more" if len(tests) > MAX_NAMED else ""
-    example = " ".join(f"--only {shlex.quote(one)}" for one in max(tests, key=len))
+    example = " ".join(f"--only {shlex.quote(one)}" for one in next(key for key in largest if key))
     return (
         f"These are {len(tests)} tests that differ in {', '.join(sorted(differing))}: {listed}{more}. Each has a "
-        f"forecast of its own. Name the runs of one test alone, or choose it in iocast forecast by {example}."
+        "forecast of its own. Name the runs of one test alone, or choose it in iocast forecast, as that of the largest "
+        f"scale by {example}."
     )
+
+
+def _where(points: Sequence[Point]) -> str:
+    """Placements, and the runs there."""
+    places = dict.fromkeys("x".join(f"{n:g}" for n in point.first.placement) for point in points)
+    return f"at {_shortened(list(places))} in {_shortened([run.path.name for point in points for run in point.runs])}"
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -178,6 +178,22 @@ def test_different_tests_have_no_common_forecast(tmp_path: Path, columns: str, r
     )
 
 
+def test_a_test_that_is_chosen_names_what_refutes_it(iocast: Call, tmp_path: Path) -> None:
+    """Measured nearer to the target with another setting; the hint chooses the test of the largest scale."""
+    table = tmp_path / "table.csv"
+    table.write_text("nodes,ppn,rate,transfer_size\n10,60,15300,4MiB\n5,60,9000,4MiB\n40,60,81200,32MiB\n")
+    ask = ("forecast", table, "--nodes", "48", "--out", tmp_path / "out")
+    refused = iocast(*ask).stderr
+    assert refused.strip().endswith("largest scale by --only transfer_size=33554432.")
+    assert "transfer_size=33554432 at 40x60 in" in refused and "transfer_size=4194304 at 5x60, 10x60 in" in refused
+    done = iocast(*ask, "--only", "transfer_size=4194304")
+    assert "than anything that the forecast rests on: 81.2 k/s at 40x60 (transfer_size=33554432)." in done.stdout
+    (page,) = (tmp_path / "out").glob("report.html")
+    assert "81.2 k/s at 40x60" in page.read_text()
+    near = iocast("forecast", table, "--nodes", "10", "--out", tmp_path / "near", "--only", "transfer_size=4194304")
+    assert near.returncode == 0 and "leaves out what was measured nearer" not in near.stdout
+
+
 def test_one_test_of_several_is_chosen(iocast: Call, tmp_path: Path) -> None:
     """Its answer is that of its results alone; without a choice there is no answer."""
     small, large = ["1,36,100,4KiB", "2,36,190,4KiB", "4,36,350,4KiB"], ["1,36,9,1MiB", "2,36,17,1MiB", "4,36,30,1MiB"]
