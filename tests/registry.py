@@ -79,7 +79,7 @@ def _key(program: Path) -> str:
     digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {os.environ.get('IOCAST_HOME', '')}".encode())
     for file in (
         *sorted((REPOSITORY / "workload" / "catalogue").iterdir()),
-        *sorted((REPOSITORY / "platforms").iterdir()),
+        *sorted((REPOSITORY / "platforms").rglob("*.yaml")),
         Path(__file__),
     ):
         digest.update(file.name.encode() + file.read_bytes())

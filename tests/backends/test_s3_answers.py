@@ -126,6 +126,19 @@ def run(bench: Path, mpi_environment: dict[str, str]) -> Callable[..., Done]:
     return run_it
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["http://h/?sig=SECRET", "http://h/#SECRET", "http://me:SECRET@h", "ftp://me:SECRET@h"]
+)
+def test_an_endpoint_with_a_secret_is_refused_without_it(
+    endpoint: str, bench: Path, mpi_environment: dict[str, str]
+) -> None:
+    command = [str(bench), "--backend", "s3", "--s3.endpoint", endpoint, *SMALL]
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment | keys, timeout=60)
+    assert done.returncode == 2 and "--s3.endpoint" in done.stderr, done.stderr
+    assert "SECRET" not in done.stderr + done.stdout
+
+
 # ---- what is whose ---------------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,19 @@ def test_the_run_directory_holds_what_was_printed(run: Run, root: Path, tmp_path
         assert abs(ticks - round(ticks)) < 1e-6 and 7e-4 < slice_seconds <= 14e-3
     everywhere = re.findall(r"Cpus_allowed_list:\s*(\S+)", Path("/proc/self/status").read_text())
     assert result["environment"]["bindings"] == everywhere * 2  # the tests' ranks are not bound to anything
+
+
+def test_ranks_that_share_a_cpu_are_warned_of(
+    bench: Path, mpirun: Callable[[int], list[str]], mpi_environment: dict[str, str], root: Path
+) -> None:
+    """Bound after the launcher, which may use all of them."""
+    cpus = sorted(os.sched_getaffinity(0))
+    command = [*mpirun(2), "taskset", "-c", str(cpus[0]), str(bench), *SMALL, "--posix.root", str(root), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=120)
+    result = json.loads(done.stdout)
+    assert result["environment"]["bindings"] == [str(cpus[0])] * 2
+    crowded = [one for one in result["warnings"] if f"are bound to 1 of its {len(cpus)} CPUs" in one]
+    assert len(crowded) == (len(cpus) > 1) and all("--bind-to none" in one for one in crowded)
 
 
 def test_the_log_read_by_the_reference_decoder_agrees(run: Run, root: Path, tmp_path: Path) -> None:

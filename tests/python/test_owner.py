@@ -291,6 +291,31 @@ def test_another_host_is_given_five_minutes_and_a_word(tmp_path: Path) -> None:
     assert target.read_text() == "mine" and target.stat().st_mtime > time.time() - 60
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_a_claim_that_can_not_be_written_whole_leaves_nothing(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk; with and without hard links."""
+
+    def full(self: Claim, file: int) -> None:
+        os.write(file, b"{")
+        if links or (tmp_path / claim.NAME).exists():
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    def no_link(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Claim, "_write", full)
+        if not links:
+            patched.setattr(os, "link", no_link)
+        with pytest.raises(RunError, match="can't be claimed: Disk quota exceeded"):
+            Claim(tmp_path, "c", "this")
+    assert list(tmp_path.iterdir()) == []
+    Claim(tmp_path, "c", "this").release()
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("sets_times", [True, False])
 def test_an_owner_shows_that_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets_times: bool) -> None:
     """Also where no file's time can be set, as over some FUSE file systems."""
