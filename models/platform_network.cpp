@@ -68,10 +68,13 @@ void PlatformReader::read_places(const YamlNode& network, const std::string& top
       yaml.fail(fmt::format("there is no station '{}'. {}", name, allowed_sentence(name, names)));
     one.station = static_cast<uint32_t>(found - names.begin());
     for (const char* key : {"leaf", "router", "among"})
-      if (place.empty() || (key != place && key != std::string("among")))
-        refuse_idle(yaml, key, "bandwidth",
-                    place.empty() ? fmt::format("all ends of a '{}' are at one switch", topology)
-                                  : fmt::format("in a '{}' servers are at a {}", topology, place));
+      if (const auto idle = yaml.find(key); idle && (place.empty() || (key != place && key != std::string("among")))) {
+        const auto decided = network.find("topology");
+        if (!decided || idle->file() == decided->file() || idle->file() == platform_.file)
+          idle->fail(fmt::format("'{}' has no effect: {}", key,
+                                 place.empty() ? fmt::format("all ends of a '{}' are at one switch", topology)
+                                               : fmt::format("in a '{}' servers are at a {}", topology, place)));
+      }
     one.bandwidth = yaml.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
     if (!place.empty()) {
       one.each = static_cast<uint32_t>(yaml.quantity_or(place, Unit::count, 0, 1, 1e6));

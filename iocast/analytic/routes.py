@@ -252,9 +252,15 @@ def _read_transfer(
 ) -> None:
     """One request: at a server of the station where it has a demand, over the network, at the disk.
 
-    Raises InputError for an access of several requests.
+    Raises InputError for an access of several requests, and where links differ.
     """
     network, station = platform.get("network", {}), platform["stations"][step["station"]]
+    if "topology" in network or "servers" in network:
+        raise InputError(
+            f"The route of {route.operation} moves bytes over a network whose links differ "
+            f"({network.get('topology', 'star with servers of several bandwidths')}); which of them are busy depends "
+            "on where both ends are, which the analytic solver can't know; use the simulator."
+        )
     if (rpc := station.get("rpc")) and size > float(rpc["size"]):
         raise InputError(
             f"The route of {route.operation} moves {size:g} bytes in several requests to '{step['station']}', which "

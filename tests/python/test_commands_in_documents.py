@@ -51,6 +51,10 @@ def test_every_figure_is_made_by_a_command() -> None:
     )
 
 
+def test_fat_tree_or_dragonfly(page: Page) -> None:
+    page.run("examples/fat-tree-or-dragonfly/README.md")
+
+
 def test_the_first_forecast(page: Page) -> None:
     page.run("first-forecast.md")
 

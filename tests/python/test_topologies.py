@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import REPOSITORY
+
+Iocast = Callable[..., subprocess.CompletedProcess[str]]
 
 PLATFORM = """schema_version: 1
 stations: {{s: {{count: 4, servers: 400, spread: object}}, idle: {{servers: 1}}}}
@@ -189,3 +193,30 @@ def test_what_makes_no_network_is_refused(
     assert NETWORKS[kind].count(before) == 1
     message = refused(simulator, tmp_path / "p.yaml", NETWORKS[kind].replace(before, after))
     assert sentence in message and "FILE:" in message
+
+
+def test_links_of_the_network_are_what_limits(iocast: Iocast) -> None:
+    """128 nodes fill one group of the dragonfly; on the fat tree no link is full. The analytic solver says why it has
+    no answer."""
+    sizes = ("--nodes", "128", "--ppn", "2", "--phase", "checkpoint", "--set", "arrays=1", "--set", "memory=64GiB")
+    limited = {}
+    for name in ("fat-tree", "dragonfly"):
+        file = REPOSITORY / "examples" / "fat-tree-or-dragonfly" / f"{name}.yaml"
+        reported = iocast("simulate", str(file), "hpcs-07", *sizes).stdout
+        limited[name] = next(line for line in reported.splitlines() if line.startswith("What limits the rate"))
+        assert f"over a network whose links differ ({name})" in reported
+    assert "links of the network, the busiest, groups 0 and 8 link" in limited["dragonfly"]
+    assert "links of the network" not in limited["fat-tree"]
+
+
+def test_a_network_is_described(iocast: Iocast) -> None:
+    """Half of 32 leaves have 16 uplinks each; servers are at leaves of their own."""
+    file = REPOSITORY / "examples" / "fat-tree-or-dragonfly" / "fat-tree.yaml"
+    described = json.loads(iocast("describe", str(file), "--nodes", "100", "--json").stdout)["topology"]
+    assert described["nodes"] == 100 and described["bisection"] == 16 * 16 * 25e9
+    leaf = described["levels"][0]
+    assert leaf["count"] == 36 and leaf["tapering"] == 2
+    assert described["servers"]["oss"] == {"count": 32, "switches": 4, "among_nodes": False}
+    drawn = iocast("describe", str(file)).stdout
+    assert "fat-tree of 1024 client nodes" in drawn and "16 x 25 GB/s       2:1" in drawn
+    assert "topology" not in json.loads(iocast("describe", "lustre", "--json").stdout)
