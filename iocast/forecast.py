@@ -508,7 +508,7 @@ def _write_report(runs: Sequence[Path], answer: Answer, title: str, command: str
 
 
 def _narrowing(phases: Sequence[PhaseForecast]) -> str:
-    """How the run is found that narrows the first forecast without a value; "" where all have one."""
+    """How the run is found that narrows the first forecast whose interval is too wide; "" where none is."""
     for one in phases:
         for made in one.forecasts:
             if too_wide(made["quantities"]["rate"]):
@@ -516,8 +516,8 @@ def _narrowing(phases: Sequence[PhaseForecast]) -> str:
                 target = f"{where['nodes']}x{where['ranks_per_node']:g}"
                 what, option = ("nodes", "--nodes") if where["nodes"] > 1 else ("ranks of a node", "--ppn")
                 return (
-                    f"Without a value: a run nearer to this scale narrows it. With N {what} that you can "
-                    f"measure: iocast plan --platform {shlex.quote(str(one.fitted))} {option} N --target {target}"
+                    f"Where a value is only about right, a run nearer to this scale narrows it. With N {what} that you "
+                    f"can measure: iocast plan --platform {shlex.quote(str(one.fitted))} {option} N --target {target}"
                 )
     return ""
 

@@ -26,10 +26,10 @@ DEGREES = 4
 
 # Prior of the curves, means and standard deviations.
 NODE_KNEE, NODE_KNEE_SD = math.log(24), 1.0  # logarithm of ranks per node
-KNEE, KNEE_SD = math.log(100), 2.0  # logarithm of ranks, on several nodes
+KNEE, KNEE_SD = math.log(70), 2.5  # logarithm of ranks, on several nodes
 SINGLE_KNEE, SINGLE_KNEE_SD = math.log(3), 0.7  # the same on a single machine
-BEYOND, BEYOND_SD = 0.0, 0.35  # slope beyond the knee
-SINGLE_BEYOND, SINGLE_BEYOND_SD = -0.3, 0.5
+BEYOND, BEYOND_SD = 0.15, 0.25  # slope beyond the knee
+SINGLE_BEYOND, SINGLE_BEYOND_SD = -0.4, 0.5
 BEYOND_RANGE = (-1.5, 0.95)
 SLOPE_SD, SLOPE_RANGE = 0.1, (0.7, 1.2)  # slope before the knee, about 1
 SHARPNESS, SHARPNESS_SD = 2.0, 0.3  # of knees; sd of its logarithm
@@ -38,18 +38,22 @@ NOISE = 0.15
 """Standard deviation of the logarithm of a rate that was not repeated; worth two degrees of freedom beside repeats."""
 CURVE_ERROR = 0.12
 """What curves miss at a measured placement, likewise."""
+QUIET = (0.25, 0.5, 1.0)
+"""Shares of NOISE and CURVE_ERROR that a system may have. Each weighs as much as it is large before any measurement,
+and then as its rates say: those of a quiet one follow few curves, and these closely."""
 CARRIED, CARRIED_LIMIT = 0.5, 0.3
 """Share of the residual at the largest placement that a forecast carries on, and its bound in the logarithm."""
-ERROR, ERROR_BY_DISTANCE = 0.15, 0.15
+ERROR, ERROR_BY_DISTANCE = 0.25, 0.1
 """Standard deviation of forecast errors: at a measured placement, and per logarithm of the distance to the nearest
 one."""
-ONE_SCALE_ERROR, BY_NODES, BY_RANKS_PER_NODE = 0.25, 0.33, 0.35
+ONE_SCALE_ERROR, BY_NODES, BY_RANKS_PER_NODE = 0.2, 0.2, 0.4
 EXPONENT, EXPONENT_BY_TIME, EXPONENT_RANGE = 0.45, 0.07, (0.0, 0.9)
 """One scale: exponent at 1 ms an operation, and by how much it falls with the logarithm of the time."""
 BYTES_EXPONENT = 0.3
 """The same where rates are no operations but bytes a second."""
-LOW_TAIL, HIGH_TAIL = 0.3, 0.5
-"""Shares of 1 - level left out below and above: falls are deep, so that the lower tail is drawn longer."""
+TAILS, ONE_SCALE_TAILS = (0.75, 1.0), (1.0, 1.2)
+"""Powers of 1 - level whose halves are left out below and above. Curves fall more often than systems did, so that more
+of them is left out below."""
 FALL = 0.9
 """A rate below this share of the largest placement's counts as a fall."""
 ALARM_FACTOR, ALARM_ERRORS = 1.6, 2.5
@@ -95,23 +99,24 @@ def measured_in(campaign: Mapping[str, Any]) -> list[Measured]:
 @dataclass(frozen=True)
 class Forecast:
     """`quantile(p)` is the rate's logarithm; `falls` the weight of curves below FALL of the largest measured
-    placement's rate (None at one scale, where growth was not measured)."""
+    placement's rate (None at one scale, where growth was not measured); `powers` one of TAILS."""
 
     quantile: Callable[[float], float]
     falls: float | None
+    powers: tuple[float, float]
 
     @property
     def value(self) -> float:
         return self.quantile(0.5)
 
     def interval(self, level: float) -> tuple[float, float]:
-        low, high = tails(level)
+        low, high = self.tails(level)
         return self.quantile(low), self.quantile(high)
 
-
-def tails(level: float) -> tuple[float, float]:
-    """Probabilities at the ends of an interval."""
-    return LOW_TAIL * (1 - level), 1 - HIGH_TAIL * (1 - level)
+    def tails(self, level: float) -> tuple[float, float]:
+        """Probabilities at the ends of an interval."""
+        low, high = ((1 - level) ** power / 2 for power in self.powers)
+        return low, 1 - high
 
 
 def curves(places: Sequence[Placement], single: bool) -> Array:
@@ -158,15 +163,15 @@ def forecast(fitted: Sequence[Measured], target: Placement, *, operations: bool 
     """The rate at `target` from those measured; `operations` is False for rates in bytes a second."""
     if one_scale(fitted):
         return _of_one_scale(fitted[largest(fitted)], target, operations, _alarming(fitted))
-    found = _Weighted.of(fitted, target)
-    at_target = curves([target], found.single)[:, 0]
+    found = _Weighted.of(fitted, QUIET, target)
+    at_target = np.tile(curves([target], found.single)[:, 0], len(QUIET))
     distance = min(
         abs(math.log(target.nodes / o.nodes)) + abs(math.log(target.ranks_per_node / o.ranks_per_node)) for o in fitted
     )
-    error = math.sqrt(ERROR**2 + (ERROR_BY_DISTANCE * distance) ** 2 + found.level_variance + _alarming(fitted) ** 2)
-    draws = at_target + found.level + found.carried + _population()[1] * error
+    error = np.sqrt(ERROR**2 + (ERROR_BY_DISTANCE * distance) ** 2 + found.level_variance + _alarming(fitted) ** 2)
+    draws = at_target + found.level + found.carried + np.tile(_population()[1], len(QUIET)) * error
     falls = float(found.weights[draws < fitted[largest(fitted)].log_rate + math.log(FALL)].sum())
-    return Forecast(_quantiles(draws, found.weights), falls)
+    return Forecast(_quantiles(draws, found.weights), falls, TAILS)
 
 
 def _of_one_scale(reference: Measured, target: Placement, operations: bool, alarming: float) -> Forecast:
@@ -184,44 +189,47 @@ def _of_one_scale(reference: Measured, target: Placement, operations: bool, alar
     error = math.sqrt(
         ONE_SCALE_ERROR**2 + (BY_NODES * by_nodes) ** 2 + (BY_RANKS_PER_NODE * by_ranks) ** 2 + alarming**2
     )
-    return Forecast(lambda p: middle + float(stdtrit(DEGREES, p)) * error, None)
+    return Forecast(lambda p: middle + float(stdtrit(DEGREES, p)) * error, None, ONE_SCALE_TAILS)
 
 
 @dataclass(frozen=True)
 class _Weighted:
-    """Curves weighted by measured rates. level, carried, weights (CURVES,); residuals (CURVES, placements), errors
-    (placements,)."""
+    """Curves weighted by measured rates, all of them with each share of the noise (n = shares x CURVES). level,
+    level_variance, carried, weights (n,); residuals (n, placements), errors (placements,) with the largest share."""
 
     single: bool
     level: Array
-    level_variance: float
+    level_variance: Array
     residuals: Array
     errors: Array
     weights: Array
     carried: Array
 
     @classmethod
-    def of(cls, fitted: Sequence[Measured], target: Placement | None = None) -> _Weighted:
+    def of(cls, fitted: Sequence[Measured], shares: Sequence[float], target: Placement | None = None) -> _Weighted:
         single = all(one.nodes == 1 for one in fitted) and (target is None or target.nodes == 1)
         at_fitted = curves(fitted, single)
         repeats = np.array([one.repeats for one in fitted], dtype=float)
         log_rates = np.array([one.log_rate for one in fitted])
         variances = np.array([one.variance for one in fitted])
-        noise = (float(np.sum(variances * (repeats - 1))) + 2 * NOISE**2) / (float(np.sum(repeats - 1)) + 2)
-        variance = noise / repeats + CURVE_ERROR**2
-        level = ((log_rates - at_fitted) / variance).sum(axis=1) / (1 / variance).sum()
-        residuals = log_rates - at_fitted - level[:, None]
-        logs = (-(DEGREES + 1) / 2 * np.log1p(residuals**2 / variance / DEGREES)).sum(axis=1)
+        share = np.array(shares)[:, None, None]  # of shares, curves and placements
+        noise = (np.sum(variances * (repeats - 1)) + 2 * (share * NOISE) ** 2) / (np.sum(repeats - 1) + 2)
+        variance = noise / repeats + (share * CURVE_ERROR) ** 2
+        level_variance = 1 / (1 / variance).sum(axis=2)
+        level = ((log_rates - at_fitted) / variance).sum(axis=2) * level_variance
+        residuals = log_rates - at_fitted - level[:, :, None]
+        likely = -(DEGREES + 1) / 2 * np.log1p(residuals**2 / variance / DEGREES) - np.log(variance) / 2
+        logs = likely.sum(axis=2) + np.log(share[:, :, 0])
         weights = np.exp(logs - logs.max())
-        carried = np.clip(CARRIED * residuals[:, largest(fitted)], -CARRIED_LIMIT, CARRIED_LIMIT)
+        carried = np.clip(CARRIED * residuals[:, :, largest(fitted)], -CARRIED_LIMIT, CARRIED_LIMIT)
         return cls(
             single,
-            level,
-            float(1 / (1 / variance).sum()),
-            residuals,
-            np.sqrt(variance),
-            weights / weights.sum(),
-            carried,
+            level.ravel(),
+            np.repeat(level_variance.ravel(), CURVES),
+            residuals.reshape(-1, len(fitted)),
+            np.sqrt(variance[-1, 0]),
+            (weights / weights.sum()).ravel(),
+            carried.ravel(),
         )
 
 
@@ -239,7 +247,7 @@ def residuals(fitted: Sequence[Measured]) -> list[tuple[float, bool]]:
         middle = float(np.median([one.log_rate for one in fitted]))
         found = [(one.log_rate - middle, NOISE + CURVE_ERROR) for one in fitted]
     else:
-        weighted = _Weighted.of(fitted)
+        weighted = _Weighted.of(fitted, [1.0])
         found = [
             (_quantiles(weighted.residuals[:, i], weighted.weights)(0.5), float(weighted.errors[i]))
             for i in range(len(fitted))

@@ -14,7 +14,7 @@ from iocast import baselines, blend
 from iocast.measured import measured
 from iocast.question import Question
 from iocast.run_directory import QUANTITIES
-from iocast.text import quantity, too_wide
+from iocast.text import quantity, roughly
 
 Quantities = dict[str, dict[str, Any]]
 """By name {value, low, high}; without an interval the ends are None."""
@@ -70,11 +70,10 @@ class Rules:
             kept["low"] = rate["low"] * most / rate["value"]
         longer = blend.mean_response(self.requested, most) / blend.mean_response(self.requested, rate["value"])
         below = {name: {"calibrated": one["value"]} | one | times(one, longer) for name, one in quantities.items()}
-        wide = too_wide(rate | kept)
-        bound, alone = ("", "a rate") if wide else (f", {quantity('rate', most)}", quantity("rate", rate["value"]))
         sentence = (
-            f"The rate is that of the straight continuation of the two largest measured scales{bound}; the calibrated "
-            f"platform alone says {alone}, more than a closed system's concave growth allows. Latencies are "
+            "The rate is that of the straight continuation of the two largest measured scales, "
+            f"{roughly(quantity('rate', most), rate | kept)}; the calibrated platform alone says "
+            f"{quantity('rate', rate['value'])}, more than a closed system's concave growth allows. Latencies are "
             f"{100 * (longer - 1):.0f} % longer than the "
             "platform's, as Little's law has them at that rate."
         )

@@ -43,11 +43,11 @@ def quantity(name: str, value: float | None) -> str:
 
 
 TOO_WIDE = 30.0
-"""Upper over lower end of an interval, from which on only the range is printed."""
-ROUGHLY = "order of magnitude only"
-"""In the place of the value of such an interval."""
+"""Upper over lower end of an interval, from which on its middle is only "about"."""
+NOT_KNOWN = 1e6
+"""Upper over lower end from which on the middle says nothing."""
 MAGNITUDE = 100.0
-"""Upper over lower end up to which that is true: ten times either way."""
+"""Largest over smallest of all simple rules, up to which they are a range."""
 NARROWED = "a run nearer to this scale narrows it: iocast plan proposes one"
 CHANCE = 0.05
 """Largest probability at which errors of one sign are taken for more than chance."""
@@ -125,25 +125,23 @@ def _aligned(header: list[str], rows: list[list[str]]) -> str:
 
 
 def interval(kind: str, answer: dict[str, Any]) -> list[str]:
-    """Value and interval in words. An interval wider than a factor TOO_WIDE is a range, of which the middle says
-    nothing."""
+    """Value and interval in words. Of an interval wider than a factor TOO_WIDE the middle is only "about"."""
     value, low, high = answer["value"], answer["low"], answer["high"]
     if low is None:
         return [quantity(kind, value), "not known"]
     between = f"{quantity(kind, low)} .. {quantity(kind, high)}"
-    return [roughly(answer), between] if too_wide(answer) else [quantity(kind, value), between]
+    return [roughly(quantity(kind, value), answer), between]
 
 
-def roughly(answer: Mapping[str, Any]) -> str:
-    """What stands in the place of a value whose interval is too wide: how wide, where that is more than an order of
-    magnitude either way."""
-    low, high = answer["low"], answer["high"]
-    if high <= MAGNITUDE * low:
-        return ROUGHLY
-    return f"not known: a factor of {float(f'{high / low:.3g}'):,.0f}" if 0 < high < 1e6 * low else "not known"
+def roughly(shown: str, answer: Mapping[str, Any]) -> str:
+    """A value as it is shown; where the interval that it stands in is too wide to be quoted without it, "about 12.3
+    k/s", or that it is not known."""
+    if not too_wide(answer):
+        return shown
+    return f"about {shown}" if answer["high"] < NOT_KNOWN * answer["low"] else "not known"
 
 
 def too_wide(answer: Mapping[str, Any]) -> bool:
-    """Whether the interval is so wide that its value is no answer."""
+    """Whether the interval is so wide that its value is no answer by itself."""
     low, high = answer.get("low"), answer.get("high")
     return low is not None and high is not None and low >= 0 and high > TOO_WIDE * max(low, 1e-300)

@@ -10,7 +10,7 @@ from iocast import arrivals, baselines
 from iocast.fitted import Fitted, one_of_several
 from iocast.measured import is_called, measured
 from iocast.question import Question
-from iocast.text import quantity, rate_kind, too_wide
+from iocast.text import quantity, rate_kind, roughly
 
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
@@ -113,7 +113,7 @@ def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         ):
             kind = rate_kind(one["quantities"]["rate"])
             low, high = quantity(kind, bounds["low"]), quantity(kind, bounds["high"])
-            value = "the middle of a wide interval" if too_wide(one["quantities"]["rate"]) else quantity(kind, rate)
+            value = roughly(quantity(kind, rate), one["quantities"]["rate"])
             entries.append(
                 f"{one['phase']} {value}, {'below' if rate < bounds['low'] else 'above'} "
                 f"{low if low == high else f'{low} to {high}'}"
@@ -150,7 +150,7 @@ def beyond_observed(platform: Fitted, rate: Mapping[str, Any], nodes: int) -> li
     for name, known in platform.fitted.get("observed", {}).items():
         most = known["servers"] / known["demand"] * (nodes / known["nodes"] if known["per_node"] else 1)
         if rate["value"] > 1.05 * most:
-            value = "the middle of a wide interval" if too_wide(rate) else f"{rate['value']:.3g}/s"
+            value = roughly(f"{rate['value']:.3g}/s", rate)
             entries.append(
                 f"The forecast rate, {value}, is above the {most:.3g}/s that {name} allows: it was "
                 f"{100 * known['utilisation']:.0f} % in use at {known['ranks']} ranks, {known['demand'] * 1e6:.3g} us "

@@ -65,7 +65,7 @@ def _shifted_interval(found: growth.Forecast, changes: list[float], level: float
         low, high = found.interval(level)
         return low + changes[0], high + changes[0]
     grid = np.array([found.quantile(p) for p in (np.arange(500) + 0.5) / 500])
-    low, high = np.quantile(np.add.outer(grid, changes), growth.tails(level))
+    low, high = np.quantile(np.add.outer(grid, changes), found.tails(level))
     return float(low), float(high)
 
 

@@ -145,7 +145,7 @@ def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
                 "phase": name,
                 "nodes × ranks": _placement(one),
                 "time": time(one) or units.NOTHING,
-                "bandwidth": _bandwidth(one),
+                "bandwidth": bandwidth_text(one),
                 "operations" if by_time else "forecast": _value(rate),
                 heading: between(one, by_time),
                 "simple rule": rule_beside(ruled, partial(units.rate, unit=rate.get("unit"))) or units.NOTHING,
@@ -189,8 +189,7 @@ def time(forecast: Mapping[str, Any]) -> str | None:
     seconds = (forecast.get("seconds") or {}).get("value")
     if seconds is None:
         return None
-    rate = forecast["quantities"]["rate"]
-    return roughly(rate) if evidence.is_wide(rate) else units.repeated(seconds, repeats(forecast))
+    return roughly(units.repeated(seconds, repeats(forecast)), forecast["quantities"]["rate"])
 
 
 def repeats(forecast: Mapping[str, Any]) -> int:
@@ -198,10 +197,9 @@ def repeats(forecast: Mapping[str, Any]) -> int:
     return int(forecast.get("repeats") or 1)
 
 
-def _bandwidth(forecast: Mapping[str, Any]) -> str:
+def bandwidth_text(forecast: Mapping[str, Any]) -> str:
     found = bandwidth(forecast)
-    rate = forecast["quantities"]["rate"]
-    return roughly(rate) if found and evidence.is_wide(rate) else units.bandwidth(found)
+    return roughly(units.bandwidth(found), forecast["quantities"]["rate"]) if found else units.NOTHING
 
 
 def _together(forecasts: list[dict[str, Any]], sources: Sources) -> list[dict[str, str]]:
@@ -213,14 +211,16 @@ def _together(forecasts: list[dict[str, Any]], sources: Sources) -> list[dict[st
         if found is None or found["unknown"] or len(systems) > 1:
             continue
         rates = [one["quantities"]["rate"] for one in phases]
-        wide = next((roughly(rate) for rate in rates if evidence.is_wide(rate)), "")
+        wide: dict[str, Any] = next(filter(evidence.is_wide, rates), {})
         rows.append(
             {
                 "phase": "all phases" + (f" ({system})" if (system := systems.pop()) else ""),
                 "nodes × ranks": _placement(phases[0]),
-                "time": wide or units.seconds(found["seconds"]["value"]),
-                "bandwidth": (found["bytes"] and wide) or units.bandwidth(found["bytes_per_second"] or None),
-                "operations": wide or units.rate(found["rate"]),
+                "time": roughly(units.seconds(found["seconds"]["value"]), wide),
+                "bandwidth": roughly(units.bandwidth(found["bytes_per_second"]), wide)
+                if found["bytes"]
+                else units.NOTHING,
+                "operations": roughly(units.rate(found["rate"]), wide),
                 _between_heading(forecasts): _ends(found["seconds"], found["range"], units.seconds),
             }
         )
@@ -324,7 +324,7 @@ def bandwidth(forecast: Mapping[str, Any]) -> float | None:
 
 
 def _value(rate: Mapping[str, Any]) -> str:
-    return roughly(rate) if evidence.is_wide(dict(rate)) else units.rate(rate["value"], rate.get("unit"))
+    return roughly(units.rate(rate["value"], rate.get("unit")), rate)
 
 
 def between(forecast: Mapping[str, Any], by_time: bool) -> str:
@@ -385,5 +385,5 @@ def _listed(words: list[str]) -> str:
 def _note(is_wide: bool, count: int) -> str:
     left = count - MAX_ROWS
     more = [f"{left} more {'is' if left == 1 else 'are'} in the tables below."] if left > 0 else []
-    wide = [f"Without a value: {NARROWED}."] if is_wide else []
+    wide = [f"Where a value is only about right, {NARROWED}."] if is_wide else []
     return " ".join([*wide, *more])

@@ -143,12 +143,12 @@ def _scale_answer(forecasts: list[dict[str, Any]], sources: Sources) -> str:
 
 def _phase_answer(forecast: dict[str, Any], name: str, by_time: bool) -> str:
     """The phase's name and rate with its interval; where times answer, the phase's time and bandwidth."""
-    moved = answers.bandwidth(forecast) if moves_bulk(forecast) else None
-    known = [*filter(None, [answers.time(forecast)]), *([units.bandwidth(moved)] if moved else [])]
+    moved = answers.bandwidth_text(forecast) if moves_bulk(forecast) and answers.bandwidth(forecast) else None
+    known = [*filter(None, [answers.time(forecast), moved])]
     if not by_time or not known:
         return f"{name} {_rate_with_interval(forecast)}"
     if evidence.is_wide(forecast["quantities"]["rate"]):
-        return f"{name} {answers.between(forecast, by_time)} ({roughly(forecast['quantities']['rate'])})"
+        return f"{name} {answers.between(forecast, by_time)} ({' at '.join(known)})"
     return f"{name} {' at '.join(known)}"
 
 
@@ -197,7 +197,7 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
     forecast, measured = (units.rate(rate[key], rate.get("unit")) for key in ("forecast", "measured"))
     where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was"
     if evidence.is_wide(rate):
-        return f"{where} {_rate_span(rate)} ({roughly(rate)}); {measured} {what}."
+        return f"{where} {_rate_span(rate)} ({roughly(forecast, rate)}); {measured} {what}."
     where += f" {forecast}"
     return f"{where}, {_beyond(float(rate['error']))} the {measured} that {what}."
 
@@ -424,7 +424,7 @@ def _rate_with_interval(forecast: dict[str, Any]) -> str:
     text = units.rate(rate["value"], rate.get("unit"))
     if rate.get("low") is not None and rate.get("high") is not None:
         if too_wide(rate):
-            return f"{_rate_span(rate)} ({roughly(rate)})"
+            return f"{_rate_span(rate)} ({roughly(text, rate)})"
         text += f" ({_rate_span(rate)})"
     return text
 
@@ -439,8 +439,8 @@ def _cards(
     unseen = "on data it had not seen" if checked else "on data it was fitted to"
     if rate:
         unit = rate.get("unit")
-        shown = roughly(rate) if evidence.is_wide(rate) else f"forecast {units.rate(rate['forecast'], unit)}"
-        note = f"{shown}, measured {units.rate(rate['measured'], unit)}"
+        shown = roughly(units.rate(rate["forecast"], unit), rate)
+        note = f"forecast {shown}, measured {units.rate(rate['measured'], unit)}"
         cards.append(
             Card(
                 f"error of throughput, {best.phase}, {units.ranks(best.ranks)}{answers.times_fitted(sources, best)}",

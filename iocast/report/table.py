@@ -26,7 +26,7 @@ class Column:
     """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share,
     chance, factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`).
     With `to` the cell is an interval, from this key's value to that key's. `within` are the keys of a forecast's
-    interval: where that is too wide, the cell has `roughly` and not the value."""
+    interval: where that is too wide, the value is `roughly` that."""
 
     key: str
     title: str
@@ -35,7 +35,7 @@ class Column:
     within: tuple[str, str] | None = None
 
     def is_wide(self, row: dict[str, Any]) -> bool:
-        """Whether the row's interval is so wide that the value is no answer."""
+        """Whether the row's interval is so wide that the value is no answer by itself."""
         ends = self._ends(row)
         return ends is not None and too_wide(ends)
 
@@ -51,8 +51,7 @@ class Column:
     def text(self, row: dict[str, Any]) -> str:
         value = row.get(self.key)
         if self.to is None:
-            ends = self._ends(row)
-            return roughly(ends) if ends is not None and too_wide(ends) else self._one(row, value)
+            return roughly(self._one(row, value), self._ends(row) or {})
         end = row.get(self.to)
         if value is None or end is None:
             return units.NOTHING
@@ -87,7 +86,7 @@ class Table:
     leads: bool = False  # stands before the figures
 
     def as_json(self) -> dict[str, Any]:
-        """The rows with their numbers; of a column `within` an interval also KEY_wide, whether the page prints none."""
+        """The rows with their numbers; of a column `within` an interval also KEY_wide, whether that is too wide."""
         keys = [key for c in self.columns for key in (c.key, c.to) if key]
         wide = [c for c in self.columns if c.within]
         rows = [
@@ -97,6 +96,6 @@ class Table:
 
     @property
     def notes(self) -> str:
-        """The note, and where a cell has no value, which run would narrow it."""
+        """The note, and where a value is only "about", which run would narrow it."""
         wide = any(c.is_wide(row) for c in self.columns for row in self.rows)
-        return f"{self.note} Without a value: {NARROWED}.".strip() if wide else self.note
+        return f"{self.note} Where a value is only about right, {NARROWED}.".strip() if wide else self.note

@@ -103,7 +103,8 @@ def total_text(found: Mapping[str, Any], around: str = "") -> str:
         return f"No total over the phases ({names}): how long {' and '.join(found['unknown'])} lasts is not known."
     seconds, ends = found["seconds"], found["range"]
     if too_wide(seconds):
-        return f"All phases together ({names}): {_seconds_between(seconds)} long, {roughly(seconds)}."
+        middle = roughly(quantity("", seconds["value"]), seconds)
+        return f"All phases together ({names}): {_seconds_between(seconds)} long, {middle}."
     text = f"All phases together ({names}): {quantity('', seconds['value'])} long"
     text += f" ({_seconds_between(seconds)})" if seconds["low"] is not None else ""
     text += f" ({around}: {_seconds_between(ends)})" if ends else ""

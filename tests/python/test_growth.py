@@ -19,22 +19,23 @@ def measured(table: Table) -> list[Measured]:
 
 
 PROPORTIONAL: Table = [(1, 36, 5e3), (2, 36, 10e3), (4, 36, 20e3), (8, 36, 40e3)]
+SCATTERED: Table = [(1, 36, 5e3), (2, 36, 9e3), (4, 36, 22e3), (8, 36, 36e3)]
 SATURATING: Table = [(1, 36, 5e3), (2, 36, 9e3), (4, 36, 14e3), (8, 36, 18e3)]
 
 
 @pytest.mark.parametrize(
     ("table", "target", "low", "value", "high"),
     [
-        ([(10, 16, 50e3)], (40, 16), 21480, 83340, 253300),
-        ([(10, 16, 50e3)], (100, 8), 10290, 90490, 537700),
-        (PROPORTIONAL, (16, 36), 32910, 67560, 112600),
-        (PROPORTIONAL, (64, 36), 24860, 143600, 482400),
-        (SATURATING, (16, 36), 10450, 23070, 41230),
-        (SATURATING, (64, 36), 3992, 28870, 110300),
-        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 1), 2772, 7532, 15020),
-        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 16), 1923, 49300, 296400),
-        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 4), 12020, 27390, 48030),
-        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 8), 9034, 32340, 83820),
+        ([(10, 16, 50e3)], (40, 16), 40210, 83340, 199500),
+        ([(10, 16, 50e3)], (100, 8), 26640, 90490, 391300),
+        (PROPORTIONAL, (16, 36), 46170, 74580, 124900),
+        (PROPORTIONAL, (64, 36), 77640, 235400, 477100),
+        (SATURATING, (16, 36), 13280, 21070, 42760),
+        (SATURATING, (64, 36), 11160, 30610, 66830),
+        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 1), 4096, 7517, 14660),
+        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 16), 7486, 49130, 215900),
+        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 4), 17720, 29090, 55440),
+        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 8), 16220, 34870, 89850),
     ],
 )
 def test_the_rule_has_the_values_of_an_independent_implementation(
@@ -73,7 +74,7 @@ def test_every_measurement_and_the_target_change_the_answer() -> None:
 
 
 def test_repeats_narrow_the_interval_and_a_wider_level_widens_it() -> None:
-    once = measured(PROPORTIONAL)
+    once = measured(SCATTERED)
     often = [Measured(m.nodes, m.ranks_per_node, m.log_rate, 5, 0.01**2) for m in once]
 
     def width(fitted: list[Measured], level: float) -> float:
@@ -81,6 +82,20 @@ def test_repeats_narrow_the_interval_and_a_wider_level_widens_it() -> None:
         return high - low
 
     assert width(often, 0.9) < width(once, 0.9) < width(once, 0.99)
+
+
+def test_rates_without_scatter_are_followed_closely_and_others_are_not() -> None:
+    """Proportional growth is forecast as that, and surer than growth with scatter about it."""
+
+    def at_four_times(table: Table) -> growth.Forecast:
+        return growth.forecast(measured(table), Placement(4 * table[-1][0], table[-1][1]))
+
+    exact = at_four_times([(nodes, 1, 1e3 * nodes) for nodes in (1, 2, 4, 8, 16)])
+    assert abs(math.expm1(exact.value - math.log(64e3))) < 0.15
+    low, high = exact.interval(0.9)
+    assert low < math.log(64e3) < high
+    widths = [high - low for low, high in (at_four_times(t).interval(0.9) for t in (PROPORTIONAL, SCATTERED))]
+    assert widths[0] < 0.9 * widths[1]
 
 
 def test_a_thinking_rank_counts_for_less() -> None:

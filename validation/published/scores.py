@@ -21,14 +21,16 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 from systems import DROPPED, Question, Rate, no_question_of_scale, questions, site
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from scoreboard import put
+from scoreboard import interval_score, put
 
 from iocast.calibrate.fit import calibrate
 from iocast.fitted import Fitted
@@ -37,6 +39,7 @@ from iocast.platform import dump
 from iocast.forecasts.answer import predict
 from iocast.report import record
 from iocast.run_directory import Run, group
+from iocast.text import too_wide
 
 BARS = {
     "Mistral": (0.15, 1.0), "Cirrus": (0.15, 1.0), "IO500 metadata": (0.15, 1.0), "thread scans": (0.15, 1.0),
@@ -125,7 +128,12 @@ def summary(rows: list[Row]) -> Row:
         "worst": max(errors),
         "inside": float(np.mean(inside)),
         "width": float(np.median(widths)),
+        "wide": float(np.mean([too_wide(row["iocast"]) for row in known])),
+        "interval_score": float(
+            np.mean([interval_score(row["iocast"] | {"measured": row["measured"]}) for row in known])
+        ),
     }
+    found |= dict(zip(("inside_from", "inside_to"), binomial_interval(sum(inside), len(inside)), strict=True))
     found |= {
         "without_interval": len(rows) - len(known),
         "site_equal": site_equal([(row["site"], row["iocast"]["value"] / row["measured"]) for row in rows]),
@@ -138,6 +146,12 @@ def summary(rows: list[Row]) -> Row:
             site_equal([(row["site"], row[name] / row["measured"]) for row in own]) if enough else None
         )
     return found
+
+
+def binomial_interval(inside: int, count: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share (Clopper & Pearson 1934)."""
+    low = float(beta.ppf(0.025, inside, count - inside + 1)) if inside else 0.0
+    return low, float(beta.ppf(0.975, inside + 1, count - inside)) if inside < count else 1.0
 
 
 def site_equal(ratios: list[tuple[str, float]]) -> float:
@@ -207,22 +221,22 @@ def table(families: dict[str, Row]) -> list[str]:
 
 def by_distance(rows: list[Row]) -> list[str]:
     """As Markdown: errors by the number of scales that were fitted and the distance of the target, of cells with
-    record.FEWEST forecasts or more."""
+    record.FEWEST forecasts or more, and of all rows; beside the share inside its exact 95 % interval."""
     header = ["scales fitted", "target / fitted ranks", "forecasts", "median error", "nine in ten below", "inside 90 %"]
+    header += ["95 % interval of that", "interval score", "wider than 30"]
     lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for scales in record.SCALES:
-        for distance in record.DISTANCES:
-            own = [row for row in rows if record.cell(row["scales"], row["beyond"]) == (scales, distance)]
-            if len(own) < record.FEWEST:
-                continue
-            found = summary(own)
-            cells = [
-                scales,
-                distance,
-                str(len(own)),
-                *(f"{100 * found[key]:.0f} %" for key in ("median", "nine_in_ten")),
-            ]
-            lines.append("| " + " | ".join([*cells, f"{100 * found['inside']:.0f} %"]) + " |")
+    groups = {
+        cell: [row for row in rows if record.cell(row["scales"], row["beyond"]) == cell]
+        for cell in product(record.SCALES, record.DISTANCES)
+    }
+    for cell, own in (groups | {("any", "any"): rows}).items():
+        if len(own) < record.FEWEST:
+            continue
+        found = summary(own)
+        cells = [*cell, str(len(own)), *(f"{100 * found[key]:.0f} %" for key in ("median", "nine_in_ten", "inside"))]
+        cells += [f"{100 * found['inside_from']:.1f} to {100 * found['inside_to']:.1f} %"]
+        cells += [f"{found['interval_score']:.2f}", f"{100 * found['wide']:.0f} %"]
+        lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
