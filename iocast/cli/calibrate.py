@@ -21,7 +21,6 @@ from iocast.cli.options import (
     refuse_without_effect,
     WORKER_OPTIONS,
 )
-from iocast.files import write_text
 from iocast.progress import CONTINUES, Steps
 
 FIT = "Fit"
@@ -57,15 +56,10 @@ def calibrate(
 
     The test fits without the largest measured scale and forecasts that. The search's state lies beside the platform
     (fitted.search.jsonl); after an interruption the same command continues from there."""
-    from iocast.calibrate.findings import findings
-    from iocast.calibrate.phases import calibrate_phases, chosen_phases
-    from iocast.fitted import Fitted
-    from iocast.plan import next_runs
-    from iocast.proposed import telling
-    from iocast.platform import dump
-
     if look:
         refuse_without_effect("with --look, which fits nothing", "platform", "seed", *WORKER_OPTIONS)
+        from iocast.calibrate.findings import findings
+        from iocast.calibrate.phases import chosen_phases
         from iocast.wording.calibration import findings_text
 
         found = [
@@ -75,30 +69,13 @@ def calibrate(
         ]
         print(json.dumps(found) if json_ else findings_text(found))
         return
+    from iocast.api.calibrate import calibrate as fit
+
     refuse_existing(out)
     with Steps(interrupted=CONTINUES) as steps, computing.start_if_named(out) as crew:
-        document = calibrate_phases(
-            sources, chosen_phases(sources, phase or []), platform, seed, steps, crew, out.with_suffix(".search.jsonl")
-        )
-        steps("what a further measurement would tell", 1, 1)
-        fitted = document["fitted"]
-        requested, proposed = next_runs(
-            Fitted(out, fitted, [{key: value for key, value in document.items() if key != "fitted"}], []),
-            seed=seed,
-            workers=crew,
-        )
-        fitted["next"] = {"target": requested.document(), "runs": [one.document() for one in proposed]}
-    write_text(out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
-    if json_:
-        print(json.dumps(document))
-        return
-    from iocast.wording.calibration import calibration_text, next_text
-
-    further = fitted.get("further_phases", {})
-    if further:
-        print(f"Phase {fitted['campaign']['phase']}")
-    print(calibration_text(fitted))
-    for name, one in further.items():
-        print(f"\nPhase {name}\n{calibration_text(one['fitted'])}")
-    print(next_text(fitted.get("open", {}), requested, telling(proposed)))
-    print(f"Written to {out}.")
+        fitted = fit(
+            sources, platform, phases=phase or [], seed=seed, progress=steps, workers=crew, file=out,
+            trace=out.with_suffix(".search.jsonl"),
+        )  # fmt: skip
+    fitted.save(out)
+    print(json.dumps(fitted.document()) if json_ else f"{fitted.text()}\nWritten to {out}.")

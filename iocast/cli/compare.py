@@ -77,9 +77,8 @@ def compare(
     """Compare two measurements, two designs or two offers.
 
     For measurements the answer names the changes beyond noise. Designs and offers are compared with intervals."""
-    from iocast.changes import Threshold
+    from iocast.api.compare import compare as judge
     from iocast.compare import is_measurement
-    from iocast.compare import compare as judge
     from iocast.study import compare as designs
 
     if out is not None:
@@ -87,14 +86,8 @@ def compare(
     measured = [argument for argument in (a, b) if is_measurement(Path(argument))]
     if len(measured) == 2:
         refuse_without_effect("on measurements", "study", "workers", "level")
-        answer = judge(
-            Path(a),
-            Path(b),
-            phase=phase,
-            alpha=alpha,
-            seed=seed,
-            fail_on=[Threshold.parse(text) for text in fail_on or []],
-        )
+        comparison = judge(a, b, phase=phase, alpha=alpha, seed=seed, fail_on=fail_on or [])
+        answer, text, failed = comparison.document(), comparison.text(), comparison.failed
     else:
         for argument in (a, b):
             if study is None and argument not in measured and not designs.is_design(argument):
@@ -110,15 +103,11 @@ def compare(
             )
         refuse_without_effect("on designs and offers", "phase", "fail_on", "alpha")
         answer = _compare_designs(a, b, study, workers, level, seed)
+        text, failed = designs.as_text(answer), False
     if out is not None:
         write_json(out, answer)
-    from iocast.wording.checked import comparison_text
-
-    if json_:
-        print(json.dumps(answer))
-    else:
-        print(designs.as_text(answer) if "sides" in answer else comparison_text(answer))
-    if answer.get("failed") or answer.get("undecided"):
+    print(json.dumps(answer) if json_ else text)
+    if failed:
         raise typer.Exit(FELL_SHORT)
 
 

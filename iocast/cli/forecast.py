@@ -76,32 +76,20 @@ def forecast(
     json_: Json = False,
 ) -> None:
     """Forecast larger scales from results, with a report."""
-    from iocast.forecast import forecast as whole_way
-    from iocast.forecast import forecasts_text
+    from iocast.api.forecast import forecast as forecasts_of
 
     counts = nodes.split(",")
     targets = list(dict.fromkeys(int(one) for one in counts if one.strip().isdigit() and int(one) > 0))
     if not all(one.strip().isdigit() and int(one) > 0 for one in counts):
         raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
     refuse_existing(out)
-    stated = {"ranks": ranks_measured, "nodes": nodes_measured}
     with (
         Steps(every=2, interrupted="nothing is kept, and the same command begins anew") as steps,
         local_workers(workers) as crew,
     ):
-        answer = whole_way(
-            sources,
-            targets,
-            out,
-            ranks_per_node=ppn,
-            platform=platform,
-            phase=phase,
-            only=choices_of(only, "--only"),
-            stated=stated,
-            level=level,
-            seed=seed,
-            report=steps,
-            workers=crew,
-            command=shlex.join(LINE),
-        )
-    print(json.dumps(answer.document()) if json_ else forecasts_text(answer))
+        answer = forecasts_of(
+            sources, targets, out=out, ranks_per_node=ppn, phase=phase, only=choices_of(only, "--only"),
+            platform=platform, ranks_measured=ranks_measured, nodes_measured=nodes_measured, level=level, seed=seed,
+            progress=steps, workers=crew, command=shlex.join(LINE),
+        )  # fmt: skip
+    print(json.dumps(answer.document()) if json_ else answer.text())

@@ -24,7 +24,6 @@ from iocast.cli.options import (
     settings_of,
 )
 from iocast.errors import InputError
-from iocast.files import duration, write_text
 from iocast.progress import PATIENCE, Steps
 
 QUESTION = "Question"
@@ -75,70 +74,32 @@ def plan(
     The answer is a campaign file for iocast measure. Nothing is measured, and no storage is touched. With a fitted
     platform the proposal is what to measure next. Exit status 4 when no campaign is written: nothing within the limits
     narrows the forecast, or the results are another tool's, which makes the proposed runs."""
-    from iocast.calibrate.reading import UNREPEATED
-    from iocast.calibrate.search import Simulations
-    from iocast.candidate_places import candidates, limits_of, measured_settings
+    from iocast.api.plan import plan as proposal
     from iocast.fitted import Fitted
-    from iocast.plan import Planner, QUANTILES, campaign_file, of_family, of_fitted
-    from iocast.proposed import Place, read_place
-    from iocast.wording.calibration import plan_text
 
     if out.suffix not in (".yaml", ".yml"):
         raise InputError(f"The plan is a campaign in YAML; name a file such as plan.yaml, not '{out}'.")
     refuse_existing(out)
-    seconds = duration(budget, "--budget", 1, 30 * 86400)
     fitted = Fitted.open(platform)
     if fitted.fitted:
         refuse_without_effect("with a fitted platform, whose measurements are continued", "workload", "sets", "phase")
-    most, per_node = limits_of(fitted, nodes, ppn)
-    wanted = read_place(target) if target else Place(10 * most, per_node)
-    length: float | None = None
-    written: Path | None = out
-    with Simulations(about=fitted.file) as simulations, Steps(after=PATIENCE) as steps:
-        steps("what could be true, and what measurements would tell of it", 0, 1)
-        if fitted.rates_alone:
-            from iocast import plan_rates
-
-            refuse_without_effect(
-                "with a platform fitted to rates alone, whose plan has no times of runs and draws nothing at random",
-                "budget",
-                "seed",
-            )
-            workload, settings, repeats = fitted.fitted["campaign"]["workload"]["pattern"], {}, 2
-            proposed = plan_rates.chosen(fitted, wanted, plan_rates.candidates(most, per_node))
-            if plan_rates.can_be_measured(workload):
-                length, settings = 1.0, measured_settings(fitted)
-            else:
-                written = None
-        else:
-            if fitted.fitted:
-                ensemble = of_fitted(simulations, fitted, seed)
-                workload, settings = ensemble.pattern, measured_settings(fitted)
-            else:
-                settings = settings_of(sets)
-                noise = dict.fromkeys(("rate", *QUANTILES), UNREPEATED)
-                ensemble = of_family(simulations, platform, workload, settings, phase, noise, seed)
-            planner = Planner(ensemble, wanted, fitted.fitted)
-            places = candidates(most, per_node, workload, settings)
-            proposed, repeats = planner.campaign(places, seconds)
-            length = planner.length if ensemble.sized else None
-    if proposed and written:
-        write_text(out, campaign_file(proposed, wanted, length, repeats, workload, settings, shlex.join(LINE)))
-    answer = {
-        "target": wanted.document(),
-        "repeats": repeats,
-        "seconds": length,
-        "points": [one.document() | {"purpose": one.purpose} for one in proposed],
-        "campaign": str(written) if proposed and written else None,
-    }
-    print(
-        json.dumps(answer) if json_ else plan_text(wanted, proposed, repeats, length, str(written) if written else None)
-    )
-    if fitted.rates_alone and answer["campaign"] and not settings:
+    if fitted.rates_alone:
+        refuse_without_effect(
+            "with a platform fitted to rates alone, whose plan has no times of runs and draws nothing at random",
+            "budget",
+            "seed",
+        )
+    with Steps(after=PATIENCE) as steps:
+        answer = proposal(
+            fitted if fitted.fitted else platform, target, nodes=nodes, ranks_per_node=ppn, budget=budget,
+            workload=workload, settings=settings_of(sets), phase=phase, seed=seed, progress=steps,
+        ).write(out, shlex.join(LINE))  # fmt: skip
+    print(json.dumps(answer.document()) if json_ else answer.text())
+    if answer.file is None:
+        raise typer.Exit(FELL_SHORT)
+    if answer.settings_unknown and fitted.rates_alone:
         print(
-            f"The results don't say with which settings {workload} ran. The campaign has iocast's own, which may be "
-            f"another workload: write those of the results under 'settings' in {out} first.",
+            f"The results don't say with which settings {answer.workload} ran. The campaign has iocast's own, which "
+            f"may be another workload: write those of the results under 'settings' in {out} first.",
             file=sys.stderr if json_ else sys.stdout,
         )
-    if answer["campaign"] is None:
-        raise typer.Exit(FELL_SHORT)

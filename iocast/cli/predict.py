@@ -79,9 +79,9 @@ def predict(
     """Forecast one scale with a fitted or a catalogue platform.
 
     The answer has rates, bandwidth and latency percentiles of each phase."""
+    from iocast.api.predict import predict as forecast_of
     from iocast.fitted import Fitted
     from iocast.platform import parse_edit
-    from iocast.forecasts.answer import predict as predict_
 
     if out is not None:
         refuse_existing(out)
@@ -93,15 +93,10 @@ def predict(
     options: dict[str, Any] = {"phase": phase, "solver": solver, "level": level, "seed": seed, "label": label}
     with Steps(after=PATIENCE) as steps:
         steps(f"forecasting {nodes} node{'s' * (nodes != 1)}", 0, 1)
-        answer = predict_(fitted, workload, settings_of(sets), nodes, ppn, **options)
+        answer = forecast_of(fitted, nodes, ppn, workload=workload, settings=settings_of(sets), **options)
     if out is not None:
-        write_json(out, answer)
-    if json_:
-        print(json.dumps(answer))
-        return
-    from iocast.wording.forecast import forecast_text
-
-    print(forecast_text(answer))
+        write_json(out, answer.document())
+    print(json.dumps(answer.document()) if json_ else answer.text())
 
 
 def _predict_points(

@@ -48,7 +48,7 @@ def report(
     json_: Json = False,
 ) -> None:
     """Write one self-contained page with figures for a board."""
-    from iocast.report import write_data, write_figures, write_report
+    from iocast.api.report import report as page_of
 
     if text is not None:
         from iocast.report.paper_tables import paper_tables, paper_tables_text
@@ -64,11 +64,6 @@ def report(
     out = out or Path("report.html")
     with Steps(after=PATIENCE) as steps:
         steps("drawing figures", 0, 1)
-        write_report(sources, out, title, shlex.join(LINE))
-    files = [*(write_figures(sources, figures) if figures else []), *(write_data(sources, data) if data else [])]
-    if text is not None:
-        return
-    if json_:
-        print(json.dumps({"report": str(out), "bytes": out.stat().st_size, "files": [str(f) for f in files]}))
-    else:
-        print(f"Written to {out}" + (f", and {len(files)} files beside it." if files else "."))
+        answer = page_of(sources, out, title=title, figures=figures, data=data, command=shlex.join(LINE))
+    if text is None:
+        print(json.dumps(answer.document()) if json_ else answer.text())

@@ -57,21 +57,22 @@ def simulate(
     The answer has time, rate, bytes a second and latencies of every phase, what limits it, and the total of several
     phases. Models of measured systems of the same family stand beside it; the range from them to the simulated value
     is no interval."""
-    from iocast.fitted import Fitted
+    from iocast.api.simulate import simulate as simulated
     from iocast.platform import parse_edit
-    from iocast.simulate import simulate as simulate_
-    from iocast.simulate import moment_of, phase_at, simulation_text
+    from iocast.simulate import moment_of
 
-    moment = None if at is None else moment_of(at)
+    if at is not None:
+        moment_of(at)  # refused before anything is simulated
     if out is not None:
         refuse_existing(out)
-    fitted = Fitted.open(platform, [parse_edit(text) for text in edit or []])
+    edits = dict(parse_edit(text) for text in edit or [])
     with Steps(after=PATIENCE) as steps, local_workers(workers) as crew:
-        answer = simulate_(
-            fitted, workload, settings_of(sets), nodes, ppn, phase=phase, seed=seed, report=steps, workers=crew
-        )
+        answer = simulated(
+            platform, workload, nodes, ppn, settings=settings_of(sets), phase=phase, edits=edits, seed=seed,
+            progress=steps, workers=crew,
+        )  # fmt: skip
     if out is not None:
-        write_json(out, answer)
-    if moment is not None:
-        answer["at"] = {"moment": moment} | phase_at(answer["course"], moment)
-    print(json.dumps(answer) if json_ else simulation_text(answer))
+        write_json(out, answer.document())
+    if at is not None:
+        answer = answer.at(at)
+    print(json.dumps(answer.document()) if json_ else answer.text())

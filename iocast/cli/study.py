@@ -42,13 +42,13 @@ def study(
 
     The answer has the probability of that choice, the runner-up, and what would change the choice. Exit status 4 when
     no design meets the service levels."""
-    from iocast.study import run_study
-    from iocast.wording.study import as_text
+    from iocast.api.study import study as decide
 
     with Steps(every=5, interrupted=CONTINUES) as steps, computing.start(out / "workers") as crew:
-        answer = run_study(file, out, crew, steps, ["iocast", *sys.argv[1:]], seed, steps.tell)
-    print(
-        json.dumps(answer) if json_ else f"{as_text(answer)}\nWritten to {out}; iocast report {out} makes a page of it."
-    )
-    if answer["decision"] is None:
+        answer = decide(
+            file, out=out, seed=seed, progress=steps, tell=steps.tell, workers=crew, command=["iocast", *sys.argv[1:]]
+        )
+    text = f"{answer.text()}\nWritten to {out}; iocast report {out} makes a page of it."
+    print(json.dumps(answer.document()) if json_ else text)
+    if answer.decision is None:
         raise typer.Exit(FELL_SHORT)

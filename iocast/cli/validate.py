@@ -18,7 +18,6 @@ from iocast.cli.options import (
     Level,
     Seed,
     WorkerOptions,
-    measured_points,
     refuse_existing,
     refuse_without_effect,
     within,
@@ -93,11 +92,7 @@ def validate(
 
     The answer has errors, interval coverage, and the errors of simple rules. Exit status 4 when a target is missed, a
     simple rule is better by more than noise, or no measurement was kept from the calibration."""
-    from iocast.earlier import Earlier
-    from iocast.fitted import Fitted
-    from iocast.strict_yaml import allowed_sentence
-    from iocast.wording.checked import validation_text
-    from iocast.validate import validate as judge
+    from iocast.api.validate import validate as judge
 
     if out is not None:
         refuse_existing(out)
@@ -114,27 +109,15 @@ def validate(
         return
     if platform is None or not sources:
         raise InputError("Name a fitted platform and measurements: iocast validate FITTED CAMPAIGN; or --published.")
-    fitted = Fitted.open(platform)
-    phases = phase or fitted.phases
-    for name in phases:
-        if name not in fitted.phases:
-            allowed = allowed_sentence(name, fitted.phases)
-            raise InputError(f"The platform '{platform}' was not fitted to the phase '{name}'. {allowed}")
-    points = [
-        point for name in phases for point in measured_points(sources, name) if role is None or point.role == role
-    ]
-    if not points:
-        raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, sources))}.")
     with Steps(after=PATIENCE) as steps, computing.start_if_named(out or Path("validation")) as crew:
-        steps(f"forecasting {len(points)} measured points", 0, 1)
         answer = judge(
-            fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
-            forecasts=[Earlier.open(path) for path in forecast or []], workers=crew,
+            platform, sources, role=role, phases=phase or [], forecasts=forecast or [], level=level,
+            most_rate_error=most_rate_error, least_coverage=least_coverage, seed=seed, progress=steps, workers=crew,
         )  # fmt: skip
     if out is not None:
-        write_json(out, answer)
-    print(json.dumps(answer) if json_ else validation_text(answer))
-    if not answer["passed"]:
+        write_json(out, answer.document())
+    print(json.dumps(answer.document()) if json_ else answer.text())
+    if not answer.passed:
         raise typer.Exit(FELL_SHORT)
 
 

@@ -85,7 +85,7 @@ def test_the_wheel_has_its_data(prefix: Path, tmp_path: Path) -> None:
         [
             sys.executable,
             "-c",
-            "import iocast.report.page as p; print(p.__file__, sorted(x.name for x in p.HERE.glob('page.*')))",
+            "from iocast.report import page as p; print(p.__file__, sorted(x.name for x in p.HERE.glob('page.*')))",
         ],
         capture_output=True,
         text=True,

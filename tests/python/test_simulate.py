@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`iocast simulate`: the answer of the simulator with measured systems and the analytic solver beside it."""
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
-from iocast import simulate as module
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.report.sources import read_sources
 from iocast.text import quantity
 from iocast.simulate import _moment_text, phase_at, simulate, simulation_text
+
+MODULE = importlib.import_module("iocast.simulate")
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -69,7 +71,7 @@ def test_no_analytic_answer_is_a_sentence(answer: dict[str, Any], monkeypatch: p
             raise InputError("The solver has no answer.")
         return {key: value for key, value in answer.items() if key != "analytic"}
 
-    monkeypatch.setattr(module, "predict", only_simulated)
+    monkeypatch.setattr(MODULE, "predict", only_simulated)
     found = simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda *_: None)
     assert found["analytic"] == {"rates": {}, "refusal": "The solver has no answer.", "left_out": []}
     assert "No analytic answer: The solver has no answer." in simulation_text(found)
@@ -92,7 +94,7 @@ def test_the_announced_systems_are_those_beside_the_answer(platform: str) -> Non
 
 
 def test_the_announced_runs_are_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("iocast.simulate.LONG", 39)
+    monkeypatch.setattr(MODULE, "LONG", 39)
     lines: list[str] = []
     simulate(Fitted.open("lustre"), "md-workbench", SETTINGS, 1, 2, report=lambda what, *_: lines.append(what))
     assert "with 40 operations: this platform once, and" in lines[-1]

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every call of the library returns."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from iocast.errors import RunError
+from iocast.fitted import Fitted
+
+Cell = str | float | int | bool | None
+Row = dict[str, Cell]
+Progress = Callable[[str, int, int], None]
+Place = str | Path
+DIGITS = 4
+"""Significant digits of a number in a notebook's table."""
+
+
+def quietly(*_: object) -> None:
+    """Progress that nobody hears."""
+
+
+class Answer(ABC):
+    """An answer: as the text that the command of the same name prints, as its document (docs/answers.md), as the table
+    of a notebook, and as rows of numbers in SI units."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """What the command prints."""
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """What the command prints with --json."""
+
+    @abstractmethod
+    def rows(self) -> list[Row]:
+        """Its numbers, a quantity a row."""
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas.DataFrame. @raises RunError where pandas is not installed"""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise RunError("The package pandas is not installed; install it, or use .rows().") from error
+        return pandas.DataFrame(self.rows())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self.rows())} rows; .text() prints it>"
+
+    def _repr_html_(self) -> str:
+        """A notebook's table."""
+        rows = self.rows()
+        columns = list(dict.fromkeys(column for row in rows for column in row))
+        head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+        body = "".join("<tr>" + "".join(_cell(row.get(column)) for column in columns) + "</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(value: Cell) -> str:
+    if isinstance(value, float):
+        return f'<td style="text-align: right">{value:.{DIGITS}g}</td>'
+    return f"<td>{'' if value is None else escape(str(value))}</td>"
+
+
+class Found(Answer):
+    """An answer that is read from its document."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+
+    def document(self) -> dict[str, Any]:
+        return self._document
+
+
+def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
+    """Settings of a workload as the command line has them: True is "true"."""
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
+
+
+def as_paths(places: Place | Sequence[Place]) -> list[Path]:
+    """One place or several."""
+    return [Path(one) for one in ([places] if isinstance(places, str | Path) else places)]
+
+
+def platform_of(platform: Place | Fitted, edits: Mapping[str, object] | None = None) -> Fitted:
+    """A platform of the catalogue, a file, or what `calibrate` returned, with edits by path."""
+    if isinstance(platform, Fitted):
+        return Fitted(platform.file, platform.fitted, platform.documents, [*platform.edits, *(edits or {}).items()])
+    return Fitted.open(str(platform), list((edits or {}).items()))
+
+
+def quantity_rows(phase: Mapping[str, Any]) -> list[Row]:
+    """The quantities of a phase of a forecast."""
+    return [
+        {
+            "phase": phase["phase"],
+            "quantity": name,
+            "value": one["value"],
+            "low": one.get("low"),
+            "high": one.get("high"),
+        }
+        for name, one in phase["quantities"].items()
+    ]

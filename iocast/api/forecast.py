@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast.forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from iocast.api.answer import Answer, Place, Progress, Row, as_paths, quantity_rows, quietly
+from iocast.api.predict import Forecast
+from iocast.forecast import Answer as Results
+from iocast.forecast import forecast as whole_way
+from iocast.forecast import forecasts_text
+from iocast.workers import Workers
+
+
+class Forecasts(Answer):
+    """Forecasts of each phase of some results at each target; `out` holds runs, fitted platforms and the report."""
+
+    def __init__(self, found: Results) -> None:
+        self._found = found
+        self.out = found.out
+
+    @property
+    def forecasts(self) -> list[Forecast]:
+        return [Forecast(made) for one in self._found.phases for made in one.forecasts]
+
+    def text(self) -> str:
+        return forecasts_text(self._found)
+
+    def document(self) -> dict[str, Any]:
+        return self._found.document()
+
+    def rows(self) -> list[Row]:
+        made = [made for one in self._found.phases for made in one.forecasts]
+        return [{"nodes": one["placement"]["nodes"]} | row for one in made for row in quantity_rows(one)]
+
+
+def forecast(
+    sources: Place | Sequence[Place],
+    nodes: int | Sequence[int],
+    *,
+    out: Place,
+    ranks_per_node: int | None = None,
+    phase: str | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+    platform: str | None = None,
+    ranks_measured: int | None = None,
+    nodes_measured: int | None = None,
+    level: float = 0.9,
+    seed: int = 0,
+    progress: Progress = quietly,
+    workers: Workers | None = None,
+    command: str = "iocast.forecast",
+) -> Forecasts:
+    """Larger scales from results of any tool, or from runs and campaigns, with a report in `out`.
+
+    @param only settings of the runs to forecast from, each with the values that it may have
+    @param ranks_measured, nodes_measured of results that don't say it
+    @param command that the report names as the one that made it
+    @raises InputError when nothing can be read or forecast; `out` is not left behind then"""
+    return Forecasts(
+        whole_way(
+            as_paths(sources), [nodes] if isinstance(nodes, int) else list(nodes), Path(out),
+            ranks_per_node=ranks_per_node, platform=platform, phase=phase, only=only,
+            stated={"ranks": ranks_measured, "nodes": nodes_measured},
+            level=level, seed=seed, report=progress, workers=workers, command=command,
+        )
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast.validate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from iocast.api.answer import Found, Place, Progress, Row, platform_of, quietly
+from iocast.api.runs import Runs, sources_of
+from iocast.earlier import Earlier
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.run_directory import Point, find_runs, group
+from iocast.strict_yaml import allowed_sentence
+from iocast.validate import LEAST_COVERAGE, MAX_RATE_ERROR
+from iocast.validate import validate as judged
+from iocast.wording.checked import validation_text
+from iocast.workers import Workers
+
+
+class Validation(Found):
+    """Forecasts beside measurements and simple rules."""
+
+    @property
+    def passed(self) -> bool:
+        return bool(self._document["passed"])
+
+    def text(self) -> str:
+        return validation_text(self._document)
+
+    def rows(self) -> list[Row]:
+        keys = ("quantity", "measured", "forecast", "low", "high", "error", "inside")
+        return [
+            {"point": point["name"], "role": point["role"]} | {key: row[key] for key in keys}
+            for point in self._document["points"]
+            for row in point["rows"]
+        ]
+
+
+def validate(
+    platform: Place | Fitted,
+    sources: Runs | Place | Sequence[Place],
+    *,
+    role: str | None = None,
+    phases: Sequence[str] = (),
+    forecasts: Sequence[Place] = (),
+    level: float = 0.9,
+    most_rate_error: float = MAX_RATE_ERROR,
+    least_coverage: float = LEAST_COVERAGE,
+    seed: int = 0,
+    progress: Progress = quietly,
+    workers: Workers | None = None,
+) -> Validation:
+    """Compares forecasts of a fitted platform with measurements, and with simple rules.
+
+    @param role only a campaign's points of this role
+    @param forecasts files that `predict` wrote earlier, judged instead of new ones
+    @raises InputError where nothing was measured of the phases or the role"""
+    fitted, places = platform_of(platform), sources_of(sources)
+    points: list[Point] = []
+    for name in phases or fitted.phases:
+        if name not in fitted.phases:
+            allowed = allowed_sentence(name, fitted.phases)
+            raise InputError(f"The platform '{platform}' was not fitted to the phase '{name}'. {allowed}")
+        points += [point for point in group(find_runs(places, name)[0]) if role is None or point.role == role]
+    if not points:
+        raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, places))}.")
+    progress(f"forecasting {len(points)} measured points", 0, 1)
+    return Validation(
+        judged(
+            fitted, points, level=level, seed=seed, most_rate_error=most_rate_error, least_coverage=least_coverage,
+            forecasts=[Earlier.open(Path(path)) for path in forecasts], workers=workers,
+        )
+    )  # fmt: skip

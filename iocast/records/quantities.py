@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What answers are made of: the name of a quantity, a value with its interval, and a note with its numbers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from iocast.records.declared import Amount
+
+TOO_WIDE = 30.0
+"""Upper over lower end of an interval, from which on only the range is printed."""
+
+
+class Quantity(Struct, frozen=True):
+    """What is forecast and measured: "rate", "create.q99", or of a part of an operation "create.open.q99"."""
+
+    operation: str
+    """Empty for all operations together."""
+    part: str
+    """A step of the operation, or "response": from when an operation of an open loop is due. Empty for the whole."""
+    kind: str
+    """rate, mean, q50, q75, q95, q99 or max."""
+
+    @classmethod
+    def of(cls, name: str) -> Quantity:
+        """From its name in a document."""
+        rest, _, kind = name.rpartition(".")
+        operation, _, part = rest.partition(".")
+        return cls(operation, part, kind)
+
+    @property
+    def name(self) -> str:
+        return ".".join(filter(None, (self.operation, self.part, self.kind)))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is of a step of an operation: not so "create.q50" and "create.response.q50"."""
+        return bool(self.part) and self.part != "response"
+
+
+class Interval(Struct, frozen=True):
+    """A value in SI units, and the ends between which it lies at the level of its document; None where these are not
+    known."""
+
+    value: Amount
+    low: Amount | None = None
+    high: Amount | None = None
+    model: Annotated[Amount, Meta(description="the value before it was shifted")] | None = None
+    calibrated: Annotated[Amount, Meta(description="the calibrated platform's, before simple rules")] | None = None
+    unit: Literal["bytes"] | None = None
+
+    @property
+    def is_too_wide(self) -> bool:
+        """Whether only its range is worth printing."""
+        return self.low is not None and self.high is not None and self.high > TOO_WIDE * self.low
+
+    def holds(self, value: float) -> bool | None:
+        """Whether it holds this value; None where its ends are not known."""
+        if self.low is None or self.high is None:
+            return None
+        return self.low <= value <= self.high
