@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import secrets
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -35,36 +36,41 @@ TRUTH_SEEDS = 3
 """Simulations whose mean is the truth of a quantity."""
 SHOWN = ("rate", "q50", "q99")
 """Quantities of the table in the terminal; the report has all."""
-OWN_STATION = "changes have a station of their own"
-STALLS = "stalls"
-TWO_KINDS = "service times of two kinds"
-OUTSIDE = (OWN_STATION, STALLS, TWO_KINDS)
-"""Mechanisms that the family `fuse` does not have."""
+
+
+class Outside(Enum):
+    """Mechanisms that the family `fuse` does not have."""
+
+    OWN_STATION = "changes have a station of their own"
+    STALLS = "stalls"
+    TWO_KINDS = "service times of two kinds"
 
 
 def draw(seed: int) -> Document:
     """A platform that `iocast-queuefs` can be, the same for the same seed."""
     random = np.random.default_rng(seed)
-    outside = [name for name in OUTSIDE if random.random() < 0.5] or [OUTSIDE[int(random.integers(len(OUTSIDE)))]]
+    known = list(Outside)
+    outside = [one for one in known if random.random() < 0.5] or [known[int(random.integers(len(known)))]]
     stations = {"mds": {"servers": int(random.integers(SERVERS[0], SERVERS[1] + 1))}}
-    if OWN_STATION in outside:
+    if Outside.OWN_STATION in outside:
         stations["journal"] = {"servers": int(random.integers(1, 3))}
     demands = {}
     for name, (low, high) in MEANS_MS.items():
         mean, sigma = float(random.uniform(low, high)), round(float(random.uniform(0.2, 0.8)), 2)
-        demands[name] = _law(mean, sigma, TWO_KINDS in outside, random)
+        demands[name] = _law(mean, sigma, Outside.TWO_KINDS in outside, random)
     visits = {
-        name: {"station": "journal" if name in CHANGES and OWN_STATION in outside else "mds", "demand": name}
+        name: {"station": "journal" if name in CHANGES and Outside.OWN_STATION in outside else "mds", "demand": name}
         for name in MEANS_MS
     }
+    names = ", ".join(one.value for one in outside)
     document: Document = {
         "schema_version": 1,
-        "description": f"a metadata server drawn with the seed {seed}; outside the family fuse: {', '.join(outside)}",
+        "description": f"a metadata server drawn with the seed {seed}; outside the family fuse: {names}",
         "source": "drawn at random; iocast-queuefs serves requests in real time as this file says",
         "stations": stations,
         "demands": demands,
     }
-    if STALLS in outside:
+    if Outside.STALLS in outside:
         every, length = float(random.uniform(1, 3)), float(random.uniform(20, 80))
         station = visits["make"]["station"]
         document["stalls"] = {

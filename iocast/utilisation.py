@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,15 @@ CLOCK_STEP = 0.05  # seconds by which the wall clock may stray from the monotoni
 MAX_POINTS = 600
 LEAST_WAIT = 0.01
 """Minimum share of processes' time for a sleeping place to be reported."""
-STATED = "the start that run.json states"
+
+
+class Start(Enum):
+    """What says when a run began."""
+
+    STATED = "the start that run.json states"
+    WRITTEN = "the time at which latency.hlog was written, after the last phase"
+
+
 SURE = 0.01  # seconds by which a run's start may be unknown without a note
 
 
@@ -141,7 +150,7 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
         clock["start"] + min(p["start_seconds"] for p in phases),
         clock["start"] + max(p["start_seconds"] + p["seconds"] for p in phases),
     )
-    slack = clock["uncertainty_seconds"] if clock["how"] == STATED else 0.0
+    slack = clock["uncertainty_seconds"] if clock["how"] == Start.STATED.value else 0.0
     notes = []
     for observation in read:
         times = observation.times
@@ -205,17 +214,13 @@ def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
         started = started.astimezone()  # of an imported run: this machine's zone is the best guess
     low = started.astimezone(timezone.utc).timestamp()
     if "." in str(run["started"]):
-        return {"start": low, "uncertainty_seconds": 0.001, "how": STATED}
+        return {"start": low, "uncertainty_seconds": 0.001, "how": Start.STATED.value}
     high = low + 1.0
     last = max(p["start_seconds"] + p["seconds"] for p in run["phases"])
     written = (path / "latency.hlog").stat().st_mtime - last if (path / "latency.hlog").is_file() else high
     if low <= written < high:
-        return {
-            "start": written,
-            "uncertainty_seconds": written - low,
-            "how": "the time at which latency.hlog was written, after the last phase",
-        }
-    return {"start": (low + high) / 2, "uncertainty_seconds": (high - low) / 2, "how": STATED}
+        return {"start": written, "uncertainty_seconds": written - low, "how": Start.WRITTEN.value}
+    return {"start": (low + high) / 2, "uncertainty_seconds": (high - low) / 2, "how": Start.STATED.value}
 
 
 def _clock_text(seconds: float) -> str:

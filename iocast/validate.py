@@ -13,6 +13,7 @@ from scipy.special import ndtr, ndtri
 
 from iocast import blend
 from iocast import noise as noises
+from iocast.records.validation import Verdict
 from iocast.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
 from iocast.agreement import ASSUMED
 from iocast.calibrate.reading import noise_basis_of
@@ -36,7 +37,6 @@ BEATEN_BY = 0.02
 than this, by which simulations of one platform differ."""
 OF_A_MEDIAN = math.sqrt(math.pi / 2)
 """Standard deviation of a median of many values, beside that of their mean."""
-NOTHING_HELD_OUT = "nothing held out"
 
 
 def validate(
@@ -54,7 +54,7 @@ def validate(
     forecast of, and no other point.
 
     Points that the calibration was fitted to are shown as such and left out of the summary. With no other point nothing
-    can be judged: `verdict` is NOTHING_HELD_OUT and `passed` false. A forecast that a simple rule beats (`beaten_by`)
+    can be judged: the verdict is NOTHING_HELD_OUT and `passed` false. A forecast that a simple rule beats (`beaten_by`)
     has not passed, however small its error.
 
     @param most_rate_error largest median |forecast / measured - 1| of the throughput that passes; the same for every
@@ -98,7 +98,8 @@ def validate(
         and (summary["coverage"] or 0.0) >= least_coverage
     )
     answer["passed"] = close and not summary["beaten_by"]
-    answer["verdict"] = NOTHING_HELD_OUT if not judged else "passed" if answer["passed"] else "fell short"
+    verdict = Verdict.PASSED if answer["passed"] else Verdict.FELL_SHORT
+    answer["verdict"] = (verdict if judged else Verdict.NOTHING_HELD_OUT).value
     return answer
 
 

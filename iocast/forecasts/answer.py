@@ -42,7 +42,7 @@ from iocast.forecasts.phase import (
     with_intervals,
 )
 from iocast.forecasts.request import is_part, measured_request, ranks_per_node_of, resolved, workload_of
-from iocast.forecasts.simulated import NOTHING_SHARED, simulated
+from iocast.forecasts.simulated import simulated
 from iocast.forecasts.solved import solved
 from iocast.forecasts.structures import parted, parting_choices
 from iocast.measured import about, is_called, other_settings, speaks_of
@@ -252,7 +252,7 @@ def predict(
         + other_placement(platform, nodes, ranks_per_node)
         + list(filter(None, (other_settings(platform.fitted, question) for question in questions.values())))
     )
-    if platform.fitted and nodes > 1 and any(NOTHING_SHARED in text for text in answer["warnings"]):
+    if platform.fitted and nodes > 1 and requested.unshared:
         answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
     answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
     answer["warnings"] += outside_bounds([answer, *answer["further_phases"]])

@@ -15,6 +15,8 @@ from iocast.text import quantity, rate_kind, roughly
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
 hand: eight times as many take more than a third of ext4's rate (validation/real/waits.py)."""
+FAR_BEYOND = 8.0
+"""Times the largest measured scale, from which a forecast warns that nothing new may happen in between."""
 KEEPS_UP = 0.9
 """Share of the due operations below which an open loop falls behind."""
 
@@ -201,7 +203,7 @@ def beyond_measured(platform: Fitted, ranks: int, largest: int, factor: float) -
     if not fitted:
         return []
     warnings = list(fitted.get("notes", []))
-    if ranks > 8 * largest:
+    if ranks > FAR_BEYOND * largest:
         warnings.append(
             f"{ranks:,} ranks are {ranks / largest:.0f} times what was measured ({largest:,g}). The intervals assume "
             "that nothing new happens in between, such as throughput that falls with more clients; a measurement at a "

@@ -40,6 +40,8 @@ class Request:
     phases: list[str]
     wanted: str | None = None
     warnings: list[str] = field(default_factory=list)
+    unshared: bool = False
+    """Whether some operations visit nothing that client nodes share, so that their rates grow with the nodes."""
 
     def main(self, found: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> str:
         """The phase that stands for the workload. `found` holds those with operations."""

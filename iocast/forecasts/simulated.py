@@ -189,6 +189,8 @@ def _first_run(
         timed = _timed(first["phases"], request, platform)
         present = request.present(timed)
         request.warnings += _limits(first, present, platform)
+        findings = (first.get("model_limits") or {"findings": []})["findings"]
+        request.unshared = any(one["kind"] == "no-server" and one["phase"] in present for one in findings)
         distributions = {}
         for phase in present:
             run = Run(out, phase)

@@ -10,6 +10,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,15 @@ from iocast.strict_yaml import allowed_sentence
 
 SOURCES = sorted(file.stem for file in (Path(__file__).parent / "claims").glob("[!_]*.py"))
 """Names of the sources."""
-MISSED = "missed without a stated reason"
-STALE = "met although a reason for a miss is stated"
+
+
+class Unexpected(Enum):
+    """How the outcome of a statement differs from what its file states."""
+
+    MISSED = "missed without a stated reason"
+    STALE = "met although a reason for a miss is stated"
+
+
 Report = Callable[[str, int, int], None]
 
 
@@ -38,10 +46,12 @@ def source_of(name: str) -> tuple[str, list[Claim]]:
 def judged(claim: Claim) -> dict[str, Any]:
     """One statement simulated: `{claim, place, low, high, unit, simulated, met, why_not, unexpected}`.
 
-    `unexpected` is MISSED, STALE, or null where the outcome is as the statement's file has it."""
+    `unexpected` is a value of Unexpected, or null where the outcome is as the statement's file has it."""
     value = claim.simulated()
     met = claim.low <= value <= claim.high
-    unexpected = STALE if met and claim.why_not else MISSED if not met and not claim.why_not else None
+    unexpected = None
+    if met == bool(claim.why_not):
+        unexpected = (Unexpected.STALE if met else Unexpected.MISSED).value
     return {
         "claim": claim.text, "place": claim.place, "low": claim.low, "high": claim.high, "unit": claim.unit,
         "simulated": value, "met": met, "why_not": claim.why_not, "unexpected": unexpected,
@@ -68,8 +78,8 @@ def validate_published(names: Sequence[str], report: Report = lambda *_: None) -
     summary = {
         "claims": len(rows), "met": sum(row["met"] for row in rows),
         "missed_with_reason": sum(not row["met"] and not row["unexpected"] for row in rows),
-        "missed": sum(row["unexpected"] == MISSED for row in rows),
-        "stale": sum(row["unexpected"] == STALE for row in rows),
+        "missed": sum(row["unexpected"] == Unexpected.MISSED.value for row in rows),
+        "stale": sum(row["unexpected"] == Unexpected.STALE.value for row in rows),
     }  # fmt: skip
     passed = not summary["missed"] and not summary["stale"]
     return {
@@ -111,6 +121,7 @@ def as_text(answer: dict[str, Any]) -> str:
     counts = answer["summary"]
     lines.append(
         f"{counts['claims']} claims: {counts['met']} met, {counts['missed_with_reason']} missed with a stated reason, "
-        f"{counts['missed']} {MISSED}, {counts['stale']} {STALE}."
+        f"{counts['missed']} {Unexpected.MISSED.value}, {counts['stale']} "
+        f"{Unexpected.STALE.value}."
     )
     return "\n".join(lines)

@@ -11,9 +11,10 @@ from typing import Any
 from iocast import busy
 from iocast.accuracy import OF_QUANTILES
 from iocast.forecasts.answer import NEVER_CALIBRATED
-from iocast.forecasts.cautions import each_once
+from iocast.forecasts.cautions import FAR_BEYOND, each_once
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
+from iocast.records.validation import Verdict
 from iocast.phases import main_phases, rate_of
 from iocast.report import answers, evidence, record, units
 from iocast.report.cards import Card, Story
@@ -487,7 +488,7 @@ def warnings(sources: Sources) -> list[str]:
         for f in sources.forecasts
         if f.get("extrapolation")
     ]
-    if entries and max(entries)[0] > FAR and not any("times what was measured" in w for w in found):
+    if entries and FAR < max(entries)[0] <= FAR_BEYOND:  # beyond it the forecast itself warns
         times, ranks = max(entries)
         found.append(
             f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was "
@@ -495,7 +496,7 @@ def warnings(sources: Sources) -> list[str]:
             "they rest on the model and not on measurements."
         )
     for validation in sources.validations:
-        if validation.get("verdict") == "nothing held out":
+        if validation.get("verdict") == Verdict.NOTHING_HELD_OUT.value:
             found.append(
                 "The validation judged nothing: the platform was fitted to every measurement that it was given."
             )

@@ -8,7 +8,7 @@ from typing import Any
 from iocast.report.sources import Sources
 from iocast.report.table import Column, Table
 from iocast.study.amounts import is_confident
-from iocast.study.evaluate import OUTSIDE
+from iocast.study.evaluate import Elsewhere
 
 
 def all_tables(sources: Sources) -> list[Table]:
@@ -91,8 +91,8 @@ def why(answer: dict[str, Any] | None) -> str | None:
         return "nothing is left that serves"
     if answer["part"] == "utilisation":
         return f"{answer['station']} is in use {100 * answer['share']:.0f} %"
-    if answer["station"] == OUTSIDE:
-        return f"{OUTSIDE}, {100 * answer['share']:.0f} % of the time"
+    if answer["station"] == Elsewhere.CLIENTS.value:
+        return f"{Elsewhere.CLIENTS.value}, {100 * answer['share']:.0f} % of the time"
     part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[
         answer["part"]
     ]

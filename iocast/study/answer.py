@@ -17,7 +17,7 @@ from iocast.study.breaking import breaking_scales, knee
 from iocast.study.cautions import warnings
 from iocast.study.curves import Json, curves, interval, other_confidences, seconds_spent, stations
 from iocast.study.desk import Point
-from iocast.study.evaluate import OUTSIDE, programs, versions
+from iocast.study.evaluate import Elsewhere, programs, versions
 from iocast.study.levels import Level
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL, document_of
@@ -321,9 +321,9 @@ def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | Non
     # In the tail it is waiting that differs from operation to operation, unless there is next to none.
     pool = waits if tail and sum(waits.values()) > 0.1 * total else spent
     (station, part), seconds = max(pool.items(), key=lambda item: item[1])
-    inside = {k: v for k, v in spent.items() if k[0] != OUTSIDE}
+    inside = {k: v for k, v in spent.items() if k[0] != Elsewhere.CLIENTS.value}
     behind = {k: v for k, v in inside.items() if k[1] != "service"}
-    if level.upper and station == OUTSIDE and 2 * sum(behind.values()) > sum(inside.values()):
+    if level.upper and station == Elsewhere.CLIENTS.value and 2 * sum(behind.values()) > sum(inside.values()):
         # The queue for a slot of a limit is as long as those who hold one are slow; when these mostly wait too, it is
         # for the cause.
         (station, part), seconds = max(behind.items(), key=lambda item: item[1])

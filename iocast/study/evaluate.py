@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from enum import Enum
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -22,9 +23,15 @@ from iocast.platform import RESOLVED
 from iocast.scratch import scratch_directory
 
 Result = dict[str, Any]
+
+
+class Elsewhere(Enum):
+    """Where the time goes that no station has."""
+
+    CLIENTS = "client limits and network"
+
+
 STATISTICS = ("mean", "q25", "q50", "q75", "q95", "q99", "q999", "max")
-OUTSIDE = "client limits and network"
-"""Where the time goes that no station has."""
 _SPENT = ("wait", "service", "lock_wait", "stall", "lost")
 
 
@@ -146,7 +153,7 @@ def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) ->
         if visit:
             result[name] = {part: visit["visits"] * visit.get(part, 0.0) / latency["count"] for part in _SPENT}
     rest = latency["mean"] - sum(sum(parts.values()) for parts in result.values())
-    result[OUTSIDE] = dict.fromkeys(_SPENT, 0.0) | {"wait": max(rest, 0.0)}
+    result[Elsewhere.CLIENTS.value] = dict.fromkeys(_SPENT, 0.0) | {"wait": max(rest, 0.0)}
     return result
 
 

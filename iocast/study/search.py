@@ -143,17 +143,17 @@ class Search:
         if not every:
             return "All of them are excluded."
         least = [
-            ("cost", "budget", study.currency),
-            ("watts", "watts", "W"),
-            ("rack_units", "rack_units", "rack units"),
+            ("cost", "budget", "budget", study.currency),
+            ("watts", "watts", "watts limit", "W"),
+            ("rack_units", "rack_units", "rack units limit", "rack units"),
         ]
         entries = [
-            f"the {what.replace('_', ' ')} limit is {getattr(study.limits, limit):,.0f} and the most modest design "
+            f"the {named} is {getattr(study.limits, limit):,.0f} and the most modest design "
             f"takes {min(getattr(d, what) for d in every):,.0f} {unit}".rstrip()
-            for what, limit, unit in least
+            for what, limit, named, unit in least
             if any(getattr(d, what) > getattr(study.limits, limit) for d in every)
         ]
-        return ("; ".join(entries) + ".").replace("the cost limit", "the budget").capitalize()
+        return f"{'; '.join(entries)}.".capitalize()
 
     def add(self, designs: list[Design]) -> None:
         """Makes candidates of the designs and screens those that break no limit."""

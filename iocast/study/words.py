@@ -24,7 +24,7 @@ from iocast.study.amounts import (
     reference,
     tightest,
 )
-from iocast.study.evaluate import OUTSIDE
+from iocast.study.evaluate import Elsewhere
 
 AS_NEAR = 1.1
 """Designs that miss their tightest level within this factor are equally near: no model is that good."""
@@ -321,7 +321,7 @@ def _because(failing: Json) -> str:
         return "nothing is left that could serve."
     if why["part"] == "utilisation":
         return f"{why['station']} is in use {100 * why['share']:.0f} % of the time."
-    if why["station"] == OUTSIDE:
+    if why["station"] == Elsewhere.CLIENTS.value:
         return (
             f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits and to the network."
         )

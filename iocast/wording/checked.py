@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.accuracy import OF_QUANTILES
+from iocast.records.validation import Verdict
 from iocast.text import interval, kind_of_row, percent, quantity, table
 
 
@@ -63,7 +64,7 @@ def validation_text(validation: dict[str, Any]) -> str:
             rows.append(cells)
         lines += [table(["", "measured", "forecast", "interval", "error", "inside", *models], rows), ""]
     summary = validation["summary"]
-    if validation["verdict"] == "nothing held out":
+    if validation["verdict"] == Verdict.NOTHING_HELD_OUT.value:
         lines.append(
             "Nothing held out: the platform was fitted to all these measurements, so that they can't test it. Measure "
             "a point that is kept from the calibration (role: check in a campaign), at a larger scale if possible."

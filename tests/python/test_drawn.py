@@ -28,12 +28,13 @@ def test_a_seed_draws_one_server() -> None:
     assert documents == [drawn.draw(seed) for seed in SEEDS]
     assert len({json.dumps(document["demands"]) for document in documents}) == len(SEEDS)
     outside = [document["description"].partition("fuse: ")[2].split(", ") for document in documents]
-    assert all(names and set(names) <= set(drawn.OUTSIDE) for names in outside)
-    assert {name for names in outside for name in names} == set(drawn.OUTSIDE)
+    every = {one.value for one in drawn.Outside}
+    assert all(names and set(names) <= every for names in outside)
+    assert {name for names in outside for name in names} == every
     for document, names in zip(documents, outside, strict=True):
-        assert ("journal" in document["stations"]) is (drawn.OWN_STATION in names)
-        assert ("stalls" in document) is (drawn.STALLS in names)
-        assert (document["demands"]["make"]["law"] == "mixture") is (drawn.TWO_KINDS in names)
+        assert ("journal" in document["stations"]) is (drawn.Outside.OWN_STATION.value in names)
+        assert ("stalls" in document) is (drawn.Outside.STALLS.value in names)
+        assert (document["demands"]["make"]["law"] == "mixture") is (drawn.Outside.TWO_KINDS.value in names)
 
 
 @pytest.mark.parametrize("seed", mostly_long([0, 1, 2, 3], [0], "a server measured each"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from iocast.errors import InputError
-from iocast.published import MISSED, SOURCES, STALE, as_text, judged, source_of, validate_published
+from iocast.published import SOURCES, Unexpected, as_text, judged, source_of, validate_published
 from iocast.published import claims as all_claims
 from iocast.published.claims.mdworkbench2018 import stall_length
 from iocast.published.experiment import Claim, phase
@@ -75,7 +75,12 @@ def test_a_claim_out_of_its_range_is_not_met(evidence: Any) -> None:
 
 @pytest.mark.parametrize(
     ("value", "why_not", "unexpected"),
-    [(1.5, "", None), (2.5, "", MISSED), (2.5, "A reason.", None), (1.5, "A reason.", STALE)],
+    [
+        (1.5, "", None),
+        (2.5, "", Unexpected.MISSED.value),
+        (2.5, "A reason.", None),
+        (1.5, "A reason.", Unexpected.STALE.value),
+    ],
     ids=["met", "missed", "missed with a reason", "met although"],
 )
 def test_each_outcome_is_as_its_file_has_it_or_not(
