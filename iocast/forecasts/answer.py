@@ -17,7 +17,6 @@ from iocast.family import set_by_hand_to
 from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.fitted import Fitted
 from iocast.forecasts.cautions import (
-    OUTSIDE,
     beyond_measured,
     beyond_observed,
     falls_behind,
@@ -314,6 +313,7 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
         "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]],
         "total": total(answers),
     }
+    own = {text for one in answers for text in outside_bounds([one])}
     for key in ("warnings", "basis"):
         having: dict[str, list[str]] = {}
         for one in answers:
@@ -322,7 +322,7 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
         joined[key] = [
             text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}"
             for text, phases in having.items()
-            if OUTSIDE not in text
+            if text not in own
         ]
     joined["warnings"] += outside_bounds(answers)
     return joined

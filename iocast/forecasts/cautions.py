@@ -84,14 +84,14 @@ def falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Mappi
     ]
 
 
-OUTSIDE = "Forecast rates outside the asymptotic bounds of the measurements: "
-
-
 def each_once(forecasts: Sequence[Mapping[str, Any]]) -> list[str]:
     """The warnings of several forecasts, each thing once: their rates outside the bounds are one sentence, which names
     the placement where there are several."""
     texts = [text for one in forecasts for text in one.get("warnings") or []]
-    if any(OUTSIDE in text for text in texts):
+    phases = [[one, *(one.get("further_phases") or [])] for one in forecasts]
+    own = {text for rows in phases for text in outside_bounds(rows)}
+    own |= {f"{row['phase']}: {text}" for rows in phases for row in rows for text in outside_bounds([row])}  # of before
+    if own.intersection(texts):
         places = {tuple(sorted(one["placement"].items())) for one in forecasts}
         rows = []
         for one in forecasts:
@@ -99,7 +99,7 @@ def each_once(forecasts: Sequence[Mapping[str, Any]]) -> list[str]:
             at = f" at {where['nodes']}x{where['ranks_per_node']:g}" if len(places) > 1 else ""
             rows += [row | {"phase": f"{row['phase']}{at}"} for row in [dict(one), *(one.get("further_phases") or [])]]
         (sentence,) = outside_bounds(rows) or [""]
-        texts = [sentence if OUTSIDE in text else text for text in texts]
+        texts = [sentence if text in own else text for text in texts]
     return [text for text in dict.fromkeys(texts) if text]
 
 
@@ -123,8 +123,8 @@ def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     if not entries:
         return []
     return [
-        f"{OUTSIDE}{'; '.join(entries)}. In a closed system more ranks do no less than fewer, and each does no more "
-        "than one of the fewest."
+        f"Forecast rates outside the asymptotic bounds of the measurements: {'; '.join(entries)}. In a closed system "
+        "more ranks do no less than fewer, and each does no more than one of the fewest."
     ]
 
 
