@@ -34,6 +34,8 @@ NetworkEnds ends_of(const Platform& platform, uint32_t nodes);
 class Topology {
 public:
   using Link = FlowNetwork::Link;
+  /// Links of the longest route; a disk, its servers and a window may follow.
+  static constexpr uint32_t most_hops = FlowNetwork::most_hops - 4;
   /// Links from one end to another; those without a limit may be left out.
   using Route = boost::container::static_vector<FlowNetwork::Pass, FlowNetwork::most_hops>;
   /// A link leads from one of these to another: ends by their number, switches behind them.

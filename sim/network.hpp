@@ -8,13 +8,11 @@
 
 namespace iocast {
 
-/// SimGrid's flows, the reference that those of Fabric are compared with: client nodes and servers around one switch,
-/// as a star zone. It takes the square of the flows in progress, and more.
+/// SimGrid's flows, the reference that those of Fabric are compared with. It takes the square of the flows in progress,
+/// and more. A star is a zone of its kind; any other topology is a table of its routes.
 ///
 ///   node 0 --- node link --+                    +-- server link --- station instance 0
 ///   node 1 --- node link --+-- (backbone link) -+-- server link --- station instance 1
-///
-/// Hosts are made only for the stations that transfers go to.
 class Network {
 public:
   Network(simgrid_compat::s4u::Engine& engine, const Platform& platform, const Placement& placement);
@@ -27,13 +25,16 @@ public:
   bool is_idle() const { return flows_.empty(); }
 
 private:
+  void make_star(const NetworkSpec& spec);
+  void make_routes(const Platform& platform, const Topology& topology);
   void finished(const simgrid_compat::s4u::Comm& comm);
 
   System* system_     = nullptr;
   double begun_bytes_ = 0;
   double ended_bytes_ = 0;
-  std::vector<simgrid_compat::s4u::Host*> nodes_;
-  std::vector<std::vector<simgrid_compat::s4u::Host*>> servers_; ///< by station, by instance
+  NetworkEnds ends_;
+  std::vector<uint32_t> first_server_;            ///< by station: its first end
+  std::vector<simgrid_compat::s4u::Host*> hosts_; ///< by end
   struct Flow {
     simgrid_compat::s4u::CommPtr comm;
     JobId job;

@@ -32,6 +32,10 @@ inline s4u::NetZone* add_star_zone(const std::string& name)
 {
   return s4u::Engine::get_instance()->get_netzone_root()->add_netzone_star(name);
 }
+inline s4u::NetZone* add_full_zone(const std::string& name)
+{
+  return s4u::Engine::get_instance()->get_netzone_root()->add_netzone_full(name);
+}
 #else
 inline s4u::ActorPtr add_actor(const std::string& name, s4u::Host* host, const std::function<void()>& code)
 {
@@ -48,6 +52,10 @@ inline s4u::Link* add_link(s4u::NetZone* zone, const std::string& name, double b
 inline s4u::NetZone* add_star_zone(const std::string& name)
 {
   return s4u::create_star_zone(name);
+}
+inline s4u::NetZone* add_full_zone(const std::string& name)
+{
+  return s4u::create_full_zone(name);
 }
 #endif
 

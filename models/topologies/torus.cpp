@@ -132,8 +132,8 @@ std::shared_ptr<const TopologyPlan> read_torus(const YamlNode& network, const Ne
   }
   if (shape.dimensions.empty())
     dimensions.fail("a torus has a dimension or more, such as [12, 12, 16]");
-  if (hops > FlowNetwork::most_hops)
-    dimensions.fail(fmt::format("the longest route has {} links; it may have {}", hops, FlowNetwork::most_hops));
+  if (hops > Topology::most_hops)
+    dimensions.fail(fmt::format("the longest route has {} links; it may have {}", hops, Topology::most_hops));
   shape.nodes     = torus.has("nodes") ? count_of(torus, "nodes") : 1;
   shape.bandwidth = bandwidth_of(torus, "bandwidth");
   torus.finish();
