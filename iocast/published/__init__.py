@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published statements about systems that `platforms/` knows, simulated and judged (docs/evidence.md).
 
-`claims/` holds the statements, a file a source. A statement that the simulation does not show may say why (`why_not`).
+`claims/` holds the statements, a file a source; numbers of tables are rows of `platforms/facts/` (facts.py). A
+statement that the simulation does not show may say why (`why_not`). Only forecasts are evidence, not given and fitted
+numbers.
 """
 
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from pathlib import Path
+from statistics import quantiles
 from typing import Any
 
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
 from iocast.published.experiment import Claim
+from iocast.published.facts import ROLES
 from iocast.strict_yaml import allowed_sentence
 
 SOURCES = sorted(file.stem for file in (Path(__file__).parent / "claims").glob("[!_]*.py"))
@@ -44,7 +49,7 @@ def source_of(name: str) -> tuple[str, list[Claim]]:
 
 
 def judged(claim: Claim) -> dict[str, Any]:
-    """One statement simulated: `{claim, place, low, high, unit, simulated, met, why_not, unexpected}`.
+    """One statement simulated: `{claim, place, role, quantity, low, high, unit, simulated, met, why_not, unexpected}`.
 
     `unexpected` is a value of Unexpected, or null where the outcome is as the statement's file has it."""
     value = claim.simulated()
@@ -53,7 +58,8 @@ def judged(claim: Claim) -> dict[str, Any]:
     if met == bool(claim.why_not):
         unexpected = (Unexpected.STALE if met else Unexpected.MISSED).value
     return {
-        "claim": claim.text, "place": claim.place, "low": claim.low, "high": claim.high, "unit": claim.unit,
+        "claim": claim.text, "place": claim.place, "role": claim.role, "quantity": claim.quantity,
+        "low": claim.low, "high": claim.high, "unit": claim.unit,
         "simulated": value, "met": met, "why_not": claim.why_not, "unexpected": unexpected,
     }  # fmt: skip
 
@@ -80,6 +86,8 @@ def validate_published(names: Sequence[str], report: Report = lambda *_: None) -
         "missed_with_reason": sum(not row["met"] and not row["unexpected"] for row in rows),
         "missed": sum(row["unexpected"] == Unexpected.MISSED.value for row in rows),
         "stale": sum(row["unexpected"] == Unexpected.STALE.value for row in rows),
+        "roles": {role: met_of([row for row in rows if row["role"] == role]) for role in ROLES},
+        "forecasts": forecasts_by_quantity(rows),
     }  # fmt: skip
     passed = not summary["missed"] and not summary["stale"]
     return {
@@ -89,6 +97,30 @@ def validate_published(names: Sequence[str], report: Report = lambda *_: None) -
         "summary": summary,
         "passed": passed,
     }
+
+
+def met_of(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return {"claims": len(rows), "met": sum(row["met"] for row in rows)}
+
+
+def forecasts_by_quantity(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """By quantity of tables: `{claims, met, median_error, nine_in_ten}`, of forecasts alone. Errors are factors minus 1
+    either way between a number and its simulation; null where there are fewer than two."""
+    found: dict[str, dict[str, Any]] = {}
+    for quantity in dict.fromkeys(row["quantity"] for row in rows if row["quantity"]):
+        mine = [row for row in rows if row["quantity"] == quantity and row["role"] == "forecast"]
+        errors = [error for row in mine if (error := error_of(row)) is not None]
+        cuts = quantiles(errors, n=10, method="inclusive") if len(errors) > 1 else [None] * 9
+        found[quantity] = {**met_of(mine), "median_error": cuts[4], "nine_in_ten": cuts[8]}
+    return found
+
+
+def error_of(row: dict[str, Any]) -> float | None:
+    """Factor minus 1 between a published number, the geometric middle of its range, and its simulation; None for a
+    bound."""
+    if not 0 < row["low"] <= row["high"] < float("inf") or row["simulated"] <= 0:
+        return None
+    return math.exp(abs(math.log(row["simulated"] / math.sqrt(row["low"] * row["high"])))) - 1
 
 
 def wanted_range(low: float, high: float) -> str:
@@ -119,6 +151,17 @@ def as_text(answer: dict[str, Any]) -> str:
             )
             lines += [f"    Reason: {row['why_not']}"] if row["why_not"] else []
     counts = answer["summary"]
+    for role, one in counts["roles"].items():
+        if one["claims"]:
+            lines.append(f"{role}: {one['met']} of {one['claims']} met.")
+    for quantity, one in counts["forecasts"].items():
+        if one["claims"]:
+            errors = (
+                f"; median error {one['median_error']:.0%}, nine in ten within {one['nine_in_ten']:.0%}"
+                if one["median_error"] is not None
+                else ""
+            )
+            lines.append(f"  forecasts of {quantity}: {one['met']} of {one['claims']} met{errors}.")
     lines.append(
         f"{counts['claims']} claims: {counts['met']} met, {counts['missed_with_reason']} missed with a stated reason, "
         f"{counts['missed']} {Unexpected.MISSED.value}, {counts['stale']} "

@@ -5,6 +5,7 @@ don't."""
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +31,8 @@ class Claim:
     simulated: Callable[[], float]
     unit: str = ""  # of the number
     why_not: str = ""  # for a claim that is not met: the reason
+    role: str = "forecast"  # given and fitted ones, as of facts.py, are no evidence
+    quantity: str = ""  # of a number of a table, as of facts.py
 
 
 def phase(
@@ -40,9 +43,11 @@ def phase(
     ppn: int = 1,
     settings: dict[str, Any] | None = None,
     edits: dict[str, Any] | None = None,
+    seed: int = 1,
 ) -> Phase:
     """The last phase of this name of one simulated run. `edits` are upon the platform, by dotted path."""
-    return next(p for p in reversed(phases(platform, workload, nodes, ppn, settings, edits)) if p["name"] == name)
+    found = phases(platform, workload, nodes, ppn, settings, edits, seed)
+    return next(p for p in reversed(found) if p["name"] == name)
 
 
 def phases(
@@ -52,19 +57,27 @@ def phases(
     ppn: int = 1,
     settings: dict[str, Any] | None = None,
     edits: dict[str, Any] | None = None,
+    seed: int = 1,
 ) -> list[Phase]:
-    """All phases of one simulated run; the same one is not simulated again."""
-    return _run(platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}))
+    """All phases of one simulated run; the same one is not simulated again, nor twice at a time."""
+    key = (platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}), seed)
+    with _one_lock:
+        lock = _locks.setdefault(key, threading.Lock())
+    with lock:
+        return _run(*key)
+
+
+_one_lock = threading.Lock()
+_locks: dict[Any, threading.Lock] = {}
 
 
 @cache
-def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str) -> list[Phase]:
+def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str, seed: int) -> list[Phase]:
     document = Fitted.open(platform, list(json.loads(edits).items())).best()
     text = {name: str(value) for name, value in json.loads(settings).items()}
     with Simulations() as simulations:
-        found: list[Phase] = binaries.simulate(simulations.write(document), workload, text, nodes, ppn, 1, brief=False)[
-            "phases"
-        ]
+        path = simulations.write(document)
+        found: list[Phase] = binaries.simulate(path, workload, text, nodes, ppn, seed, brief=False)["phases"]
     return found
 
 

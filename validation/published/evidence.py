@@ -24,12 +24,14 @@ from scoreboard import put  # noqa: E402
 
 def table(source: str, found: list[dict[str, Any]]) -> list[str]:
     """As Markdown."""
-    lines = [source, "", "| claim | place | target | simulated | met |", "|---|---|---|---|---|"]
+    lines = [source, "", "| claim | place | role | target | simulated | met |", "|---|---|---|---|---|---|"]
     for one in found:
         unit = f" {one['unit']}" if one["unit"] else ""
         verdict = "yes" if one["met"] else f"no: {one['why_not']}" if one["why_not"] else "no"
         wanted, value = wanted_range(one["low"], one["high"]), three_digits(one["simulated"])
-        lines.append(f"| {one['claim']} | {one['place']} | {wanted}{unit} | {value}{unit} | {verdict} |")
+        lines.append(
+            f"| {one['claim']} | {one['place']} | {one['role']} | {wanted}{unit} | {value}{unit} | {verdict} |"
+        )
     return lines
 
 

@@ -31,16 +31,19 @@ def _all_cores(least: bool) -> float:
 
 
 def _in_use(cores: int) -> float:
-    return float(_create(cores, 6)["stations"]["cpu"]["utilisation"])
+    return _cpu(_create(cores, 6))
+
+
+def _cpu(found: Phase) -> float:
+    return float(found["stations"]["cpu"]["utilisation"])
 
 
 def _device() -> float:
     return max(rate(_create(cores, 6, journal="1us")) / rate(_create(cores, 6)) for cores in CORES)
 
 
-NO_END = (
-    "what of a metadata server does not run in parallel, such as its journal, has no place in the platform; nothing "
-    "but cores ends the growth"
+ALL_WORK = (
+    "The study's use is of Lustre's modules alone; here it is of all that the cores do, which is little with one mount."
 )
 
 CLAIMS = [
@@ -93,8 +96,8 @@ CLAIMS = [
         "slide 20",
         3,
         6,
-        lambda: rate(_create(12, 12, 24)) / rate(_create(12, 1, 24)),
-        why_not=NO_END,
+        lambda: _cpu(_create(12, 12, 24)) / _cpu(_create(12, 1, 24)),
+        why_not=ALL_WORK,
     ),
     Claim(
         "With 24 mount points it makes no more than the axis shows.",
@@ -103,7 +106,7 @@ CLAIMS = [
         16000,
         lambda: rate(_create(12, 24, 24)),
         "/s",
-        NO_END,
+        role="fitted",
     ),
     Claim(
         "A RAM disk instead of the SSD makes no difference, whatever the cores.", "slides 23, 24", 0.95, 1.05, _device

@@ -112,6 +112,7 @@ CLAIMS = [
         5.25,
         lambda: large(7, 1) / 1e9,
         "GB/s",
+        role="given",
     ),
     Claim(
         "Where the unit is the bottleneck, twice the units double the performance, as in scenario 7 with two.",
@@ -129,6 +130,7 @@ CLAIMS = [
         0.97,
         lambda: worst(lambda units: beside_four(units, 2)),
         "times",
+        role="fitted",
     ),
     Claim(
         "In scenario 7, eight or 16 clients an OST reach no more than four on any of the three (likewise).",
@@ -137,6 +139,7 @@ CLAIMS = [
         1.03,
         lambda: worst(lambda units: beside_four(units, 8, 16)),
         "times",
+        role="fitted",
     ),
     Claim(
         "The shared file of scenario 5 is slower than the files of scenario 7, on all three file systems.",
