@@ -29,8 +29,8 @@ PLACEMENTS = ("block", "cyclic", "unknown")
 BOUNDS = ("at least", "at most")
 """Tolerances of a row whose value is a bound; all others are factors."""
 BUDGET = 200_000
-"""Iterations of one simulation over all ranks. A row that had more is simulated with fewer; its slowest operation is not
-judged, which more operations make slower."""
+"""Iterations of one simulation over all ranks. A row that had more is simulated with fewer; its slowest operation is
+not judged, which more operations make slower."""
 SEEDS_OF_A_MAXIMUM = 7
 """A maximum is the median over as many seeds: in a single run it is a matter of chance."""
 

@@ -102,17 +102,19 @@ def judged(directory: Path, which: str, data: list[str]) -> Iterator[dict[str, A
 
 def table(found: list[dict[str, Any]]) -> list[str]:
     """As Markdown: counts by data, then each value that is not met."""
-    asked: Counter[tuple[str, str]] = Counter()
+    judged_rows: Counter[tuple[str, str]] = Counter()
     met: Counter[tuple[str, str]] = Counter()
     for one in found:
         if one["met"] is not None:
             key = (f"{one['data']}, {one['platform']}", one["quantity"].partition(" ")[0])
-            asked[key] += 1
+            judged_rows[key] += 1
             met[key] += one["met"]
     kinds = ("rate", "q75", "balance")
     lines = ["| data, platform | rates met | third quartiles met | balances met |", "|---|---|---|---|"]
-    for name in dict.fromkeys(name for name, _ in asked):
-        cells = [f"{met[name, kind]} of {asked[name, kind]}" if asked[name, kind] else "–" for kind in kinds]
+    for name in dict.fromkeys(name for name, _ in judged_rows):
+        cells = [
+            f"{met[name, kind]} of {judged_rows[name, kind]}" if judged_rows[name, kind] else "–" for kind in kinds
+        ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += ["", "| run | value | measured | simulated |", "|---|---|---|---|"]
     for one in found:
