@@ -24,7 +24,7 @@ def left_out(
     platform: Mapping[str, Any], routes: Sequence[Route], network: Network, used: Used, thinks: bool, unlike_ranks: bool
 ) -> list[str]:
     """A sentence each. thinks: whether ranks pause between operations; unlike_ranks: whether they do unlike work."""
-    found = [*_uneven(platform, routes, used), *_nested_limits(routes, network)]
+    found = [*_uneven(platform, routes, used), *_nested_limits(routes, network), *_turns(platform, network)]
     if thinks and any(part["steps"] for part in platform["operations"].get("wake", [])):
         found.append("the route 'wake' of ranks that come from a think time")
     if float(platform["clients"]["speed_sigma"]) > 0 and any(served.per_node for served in network.served.values()):
@@ -51,6 +51,20 @@ def _uneven(platform: Mapping[str, Any], routes: Sequence[Route], used: Used) ->
             f"which of the {spec['count']} instances of '{name}' hold the {number:.0f} {what}: it takes "
             f"{working} of them as evenly used"
         )
+    return found
+
+
+def _turns(platform: Mapping[str, Any], network: Network) -> list[str]:
+    """Limits whose slots are an instance's own, or go to last comers."""
+    found = []
+    for held in network.limits:
+        spec = platform["limits"][held.name]
+        if "of" in spec:
+            found.append(f"whose of the instances of '{spec['of']}' a slot of the limit '{held.name}' is")
+        if "barging" in spec:
+            found.append(
+                f"that slots of the limit '{held.name}' go to last comers, so that medians are shorter and tails longer"
+            )
     return found
 
 

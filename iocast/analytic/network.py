@@ -123,10 +123,7 @@ def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, rank
     names = _limits(platform, routes, nodes, ranks_per_node)
     if any(platform["limits"][n]["per"] == "node" for n in names):
         groups = nodes
-    slots = {
-        n: int(platform["limits"][n]["slots"]) / (1 if platform["limits"][n]["per"] == "node" else groups)
-        for n in names
-    }
+    slots = {n: slots_of(platform, n) / (1 if platform["limits"][n]["per"] == "node" else groups) for n in names}
 
     latency = float(platform.get("network", {}).get("latency", 0))
     limits = {n: Held(n, slots[n], 0.0, {}) for n in names}
@@ -308,12 +305,18 @@ def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, use
     return result
 
 
+def slots_of(platform: Mapping[str, Any], limit: str) -> int:
+    """Of each owner; those of a station's instances together."""
+    spec = platform["limits"][limit]
+    return int(spec["slots"]) * (int(platform["stations"][spec["of"]]["count"]) if "of" in spec else 1)
+
+
 def _limits(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int) -> list[str]:
     """Limits in use that have fewer slots than there are ranks to fill them."""
     used: set[str] = set().union(*(r.limits for r in routes))
     result = []
     for name in sorted(used):
         spec = platform["limits"][name]
-        if int(spec["slots"]) < ranks_per_node * (1 if spec["per"] == "node" else nodes):
+        if slots_of(platform, name) < ranks_per_node * (1 if spec["per"] == "node" else nodes):
             result.append(name)
     return result

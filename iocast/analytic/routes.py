@@ -89,7 +89,7 @@ def read_routes(
     a factor on demands at stations of a node.
 
     Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks
-    that some share and some don't, for limits of instances or with barging, and for a mix with nothing in it.
+    that some share and some don't, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -158,7 +158,6 @@ def _read_steps(
         if step.get("stripes") == "spanned":
             step = {**step, "stripes": _spanned(platform["stations"][step["station"]], step, size, route.operation)}
         if "limit" in step:
-            _check_limit(platform["limits"][step["limit"]], step["limit"], route.operation)
             inner = (*limits, step["limit"])
             _read_steps(platform, step["steps"], size, blocks, inner, transfers, route, knows_entries)
         elif "buffer" in step or "flush" in step:
@@ -231,19 +230,6 @@ def _read_steps(
                 )
             route.steps.append(
                 Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes)
-            )
-
-
-def _check_limit(limit: Mapping[str, Any], name: str, operation: str) -> None:
-    """Raises InputError for slots that the solver can't tell apart, or that go to others than who waits longest."""
-    for key, because in (
-        ("of", f"has slots for each instance of '{limit.get('of')}'"),
-        ("barging", "gives slots to last comers, which spreads the waits"),
-    ):
-        if key in limit:
-            raise InputError(
-                f"The route of {operation} passes the limit '{name}', which {because}; the analytic solver takes slots "
-                "as one queue in order of arrival; use the simulator."
             )
 
 

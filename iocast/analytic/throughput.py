@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from iocast.analytic.bounds import Bounds, asymptotic
 from iocast.analytic.network import Held, Network
 from iocast.analytic.product_form import ClosedNetwork, Station, servers
 from iocast.analytic.routes import Route
-from iocast.errors import InputError
 
 
 @dataclass(eq=False)
@@ -177,23 +176,35 @@ def stall_effects(
         kinds, station = set(stall["operations"]), stall["station"]
         affected = [r for r in routes if r.operation in kinds and any(v.station == station for v in r.visits)]
         length, period = float(stall["length"]), float(stall["every"])
-        if affected and "per_change" in stall:
-            raise InputError(
-                f"The stall '{name}' is longer the more operations came before it, which the analytic solver can't "
-                "know; use the simulator."
-            )
-        if not affected or length <= 0:
+        if not affected:
             continue
         share = 1 - sum(r.count for r in affected) / total * (1 - pause / cycle)
         free = share * cycle
-        missed = length - free / 2 if length > free else length * length / (2 * free)
-        lost = (1 - share) * length + share * missed
-        met = (1 - share) + share * (1.0 if length > free else length / free)
         visits = sum(r.count * sum(v.station == station for v in r.visits) for r in affected) * flow.cycles
-        loss = min((1 + waiting_factor) * lost / period, 1.0)
+
+        def loss_of(length: float, free: float = free, share: float = share, period: float = period) -> float:
+            missed = length - free / 2 if length >= free else length * length / (2 * free)
+            return min((1 + waiting_factor) * ((1 - share) * length + share * missed) / period, 1.0)
+
+        length = _settled(stall, length, visits * period, loss_of)
+        if length <= 0:
+            continue
+        loss = loss_of(length)
+        met = (1 - share) + share * (1.0 if length > free else length / free)
         hit = min(1.0, ranks * met / (visits * max(1 - loss, 1e-3) * period))
         effects.append(StallEffect(name, loss, hit, length, float(stall["sigma"]), free, share))
     return effects
+
+
+def _settled(stall: Mapping[str, Any], length: float, changes: float, loss_of: Callable[[float], float]) -> float:
+    """Mean length of a stall that grows with the changes in a period, of which it leaves a part: `changes` without it."""
+    growth, absorbed = float(stall.get("per_change", 0)), float(stall.get("absorbed", 0))
+
+    def excess(seconds: float) -> float:
+        return length + growth * max(0.0, changes * (1 - loss_of(seconds)) - absorbed) - seconds
+
+    longest = length + growth * max(0.0, changes - absorbed)
+    return float(brentq(excess, 0, longest)) if longest > length else length
 
 
 def after_stalls(cycles: float, effects: Sequence[StallEffect], floor: float) -> float:

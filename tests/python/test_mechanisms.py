@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from iocast.analytic import solve
+from iocast.binaries import resolve_platform
+
 Run = Callable[..., dict[str, Any]]
 READS = (
     "--workload md-workbench --set datasets=1 --set read_only=true --set phases=benchmark "
@@ -173,3 +176,20 @@ def test_the_resolved_platform_has_them(simulator: Path, tmp_path: Path) -> None
     assert found["locks"]["l"]["hot"] == 0.002 and found["locks"]["l"]["message"]["mean"] == pytest.approx(1e-6)
     assert (found["stalls"]["c"]["per_change"], found["stalls"]["c"]["absorbed"]) == (1e-6, 5)
     assert found["operations"]["stat"][0]["steps"][0]["evict"][0]["delay"]["mean"] == pytest.approx(1e-6)
+
+
+@pytest.mark.parametrize(("per_change", "absorbed"), [(0, 0), (100, 0), (100, 400)])
+def test_the_solver_has_the_same_stalls_and_slots(reads, tmp_path: Path, per_change: int, absorbed: int) -> None:
+    """Rates of the analytic solver beside the simulator's; what it leaves out of unfair turns it says."""
+    growth = f", per_change: {per_change}us, absorbed: {absorbed}" if per_change else ""
+    step = "{limit: m, steps: [{station: s, demand: 1ms}]}"
+    iterations = 2000
+    found = reads(
+        f"stations: {{s: {{}}}}\nlimits: {{m: {{slots: 1, barging: 0.75}}}}\nstalls: {{c: {{station: s, every: 1s, "
+        f"length: 10ms, operations: [stat, read]{growth}}}}}\noperations:\n  stat: [{step}]\n  read: {{open: [{step}]}}\n",
+        iterations,
+        ppn=4,
+    )
+    solution = solve(resolve_platform(tmp_path / "p.yaml"), {"stat": 1, "read": 1}, 1, 4, 0, 8 * iterations)
+    assert solution.rate == pytest.approx(found["rate"], rel=0.02)
+    assert any("last comers" in one for one in solution.left_out)
