@@ -197,7 +197,7 @@ def stall_effects(
 
 
 def _settled(stall: Mapping[str, Any], length: float, changes: float, loss_of: Callable[[float], float]) -> float:
-    """Mean length of a stall that grows with the changes in a period, of which it leaves a part: `changes` without it."""
+    """Mean length of a stall that grows with the changes in a period: `changes` if it stopped nobody."""
     growth, absorbed = float(stall.get("per_change", 0)), float(stall.get("absorbed", 0))
 
     def excess(seconds: float) -> float:

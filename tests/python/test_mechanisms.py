@@ -186,7 +186,8 @@ def test_the_solver_has_the_same_stalls_and_slots(reads, tmp_path: Path, per_cha
     iterations = 2000
     found = reads(
         f"stations: {{s: {{}}}}\nlimits: {{m: {{slots: 1, barging: 0.75}}}}\nstalls: {{c: {{station: s, every: 1s, "
-        f"length: 10ms, operations: [stat, read]{growth}}}}}\noperations:\n  stat: [{step}]\n  read: {{open: [{step}]}}\n",
+        f"length: 10ms, operations: [stat, read]{growth}}}}}\noperations:\n"
+        f"  stat: [{step}]\n  read: {{open: [{step}]}}\n",
         iterations,
         ppn=4,
     )
