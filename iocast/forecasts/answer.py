@@ -40,7 +40,7 @@ from iocast.forecasts.phase import (
     simple_rules,
     with_intervals,
 )
-from iocast.forecasts.request import is_part, measured_request, ranks_per_node_of, resolved, workload_of
+from iocast.forecasts.request import measured_request, ranks_per_node_of, resolved, workload_of
 from iocast.forecasts.simulated import simulated
 from iocast.forecasts.solved import solved
 from iocast.forecasts.structures import parted, parting_choices
@@ -49,6 +49,8 @@ from iocast.plan import next_runs
 from iocast.platform_names import check_edits, check_file, speed_sentences
 from iocast.proposed import Place, telling
 from iocast.question import Question
+from iocast.records.forecast import Numbers
+from iocast.records.quantities import Quantity
 from iocast.total import total
 from iocast.workers import Workers
 
@@ -194,8 +196,8 @@ def predict(
             blend_sentence = applied.text
         one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
         one["question"] = question.document()
-        one["quantities"] = {key: printed for key, printed in quantities.items() if not is_part(key)}
-        one["parts"] = {key: printed for key, printed in quantities.items() if is_part(key)}
+        one["quantities"] = {key: printed for key, printed in quantities.items() if not Quantity.of(key).is_part}
+        one["parts"] = {key: printed for key, printed in quantities.items() if Quantity.of(key).is_part}
         one["rests_on"] = rests
         one["operations"] = by_operation(shares, quantities["rate"])
         one["seconds"] = phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
@@ -256,7 +258,8 @@ def predict(
     answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
     answer["warnings"] += outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += more_objects(platform, samples.get("peak_objects"))
-    answer["basis"] = [] if platform.fitted else [_without_calibration(platform)]
+    numbers, answer["basis"] = _numbers_of(platform)
+    answer["platform"]["numbers"] = numbers.value
     rows = [answer, *answer["further_phases"]]
     answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
     moved = dict.fromkeys(op for one in rows for op, row in one["operations"].items() if "bytes_each" in row)
@@ -271,10 +274,12 @@ def predict(
     return answer
 
 
-def _without_calibration(platform: Fitted) -> str:
-    """Whose numbers those of a platform are that iocast did not fit."""
+def _numbers_of(platform: Fitted) -> tuple[Numbers, list[str]]:
+    """Where a platform's numbers come from, with a sentence where iocast did not fit them."""
+    if platform.fitted:
+        return Numbers.FITTED, []
     by = None if platform.edited else set_by_hand_to(platform)
-    return SET_BY_HAND.format(by) if by else NEVER_CALIBRATED
+    return (Numbers.BY_HAND, [SET_BY_HAND.format(by)]) if by else (Numbers.OWN, [NEVER_CALIBRATED])
 
 
 EDITED_BELOW = (

@@ -132,12 +132,6 @@ Found = dict[str, tuple[dict[str, Any], dict[str, Any]]]
 it."""
 
 
-def is_part(name: str) -> bool:
-    """ "create.open.q50", and not "create.q50" or "create.response.q50"."""
-    op = name.rpartition(".")[0]
-    return "." in op and not op.endswith(".response")
-
-
 def leave_out(instant: list[str], others: bool, wanted: Request, platform: Path) -> None:
     """Phases whose operations take no time. @raises InputError when there are no others"""
     if not instant:

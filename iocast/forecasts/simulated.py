@@ -18,13 +18,14 @@ from iocast.errors import InputError, RunError
 from iocast.family import Beside
 from iocast.fitted import Fitted
 from iocast.forecasts import one_system
-from iocast.forecasts.request import Found, Request, is_part, leave_out, refuse_idle_edits, resolved
+from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved
 from iocast.forecasts.solved import Solver
 from iocast.forecasts.structures import middle_of
 from iocast.operations import Shares
 from iocast.phases import operations_by_phase
 from iocast.platform import Document
 from iocast.run_directory import QUANTITIES, Run
+from iocast.records.quantities import Quantity
 from iocast.scratch import scratch_directory
 
 SEEDS = 3
@@ -78,7 +79,7 @@ def simulated(
         settings = draws.shorter(request.settings, first) or request.settings
         file = simulations.write(system)
         (run,) = simulations.run([(file, request.pattern, settings, nodes, ranks_per_node, seed)])
-        return draws.known_quantities(run, [(p, n) for p, n in every if not is_part(n)])
+        return draws.known_quantities(run, [(p, n) for p, n in every if not Quantity.of(n).is_part])
 
     beside = Beside.of(platform, ask) if not platform.fitted else None
     reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)

@@ -3,9 +3,21 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from msgspec import Struct
 
 from iocast.records.quantities import Interval
+
+
+class Numbers(Enum):
+    """Where a platform's numbers come from (`platform.numbers` of a forecast)."""
+
+    FITTED = "fitted"
+    BY_HAND = "by hand"
+    """Set by its author to published measurements."""
+    OWN = "own"
+    """Its author's: it was never calibrated."""
 
 
 class PhaseForecast(Struct, frozen=True):

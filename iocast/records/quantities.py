@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What answers are made of: the name of a quantity, a value with its interval, and a note with its numbers."""
+"""What answers are made of: the name of a quantity, and a value with its interval."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from iocast.records.declared import Amount
-
-TOO_WIDE = 30.0
-"""Upper over lower end of an interval, from which on only the range is printed."""
 
 
 class Quantity(Struct, frozen=True):
@@ -31,10 +28,6 @@ class Quantity(Struct, frozen=True):
         return cls(operation, part, kind)
 
     @property
-    def name(self) -> str:
-        return ".".join(filter(None, (self.operation, self.part, self.kind)))
-
-    @property
     def is_part(self) -> bool:
         """Whether it is of a step of an operation: not so "create.q50" and "create.response.q50"."""
         return bool(self.part) and self.part != "response"
@@ -50,11 +43,6 @@ class Interval(Struct, frozen=True):
     model: Annotated[Amount, Meta(description="the value before it was shifted")] | None = None
     calibrated: Annotated[Amount, Meta(description="the calibrated platform's, before simple rules")] | None = None
     unit: Literal["bytes"] | None = None
-
-    @property
-    def is_too_wide(self) -> bool:
-        """Whether only its range is worth printing."""
-        return self.low is not None and self.high is not None and self.high > TOO_WIDE * self.low
 
     def holds(self, value: float) -> bool | None:
         """Whether it holds this value; None where its ends are not known."""

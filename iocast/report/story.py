@@ -10,10 +10,10 @@ from typing import Any
 
 from iocast import busy
 from iocast.accuracy import OF_QUANTILES
-from iocast.forecasts.answer import NEVER_CALIBRATED
 from iocast.forecasts.cautions import FAR_BEYOND, each_once
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
+from iocast.records.forecast import Numbers
 from iocast.records.validation import Verdict
 from iocast.phases import main_phases, rate_of
 from iocast.report import answers, evidence, record, units
@@ -307,8 +307,16 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
 
 def _without_measurements(sources: Sources) -> str:
     """What forecasts of platforms that were never calibrated rest on; the ranges stand in the grid."""
-    found = [sentence for forecast in sources.forecasts for sentence in forecast.get("basis") or []]
-    return " ".join(sentence for sentence in dict.fromkeys(found) if sentence != NEVER_CALIBRATED)
+    found = [sentence for forecast in sources.forecasts for sentence in _basis(forecast)[1]]
+    return " ".join(dict.fromkeys(found))
+
+
+def _basis(forecast: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """What a forecast rests on where nothing was measured: a warning where its platform's numbers are nobody's
+    measurements, and the rest."""
+    sentences = list(forecast.get("basis") or [])
+    warned = int((forecast.get("platform") or {}).get("numbers") == Numbers.OWN.value)
+    return sentences[:warned], sentences[warned:]
 
 
 def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
@@ -481,7 +489,7 @@ def warnings(sources: Sources) -> list[str]:
             "on the same machine as its clients. The report shows how forecasts fare, not what a storage system does."
         )
     for forecast in sources.forecasts:
-        found += [sentence for sentence in forecast.get("basis") or [] if sentence == NEVER_CALIBRATED]
+        found += _basis(forecast)[0]
     found += each_once(sources.forecasts)
     entries = [
         (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))

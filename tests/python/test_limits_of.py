@@ -55,12 +55,17 @@ def test_the_answer_has_what_each_class_of_links_carries(platform: Path) -> None
 
 def test_a_platform_set_by_hand_to_measurements_is_not_its_authors_alone() -> None:
     settings = {"datasets": "1", "objects": "5", "iterations": "5"}
-    for name, sentence in (
-        ("mistral", "by hand to published measurements of md-workbench"),
-        ("lustre", "never calibr"),
+    for name, numbers, sentence in (
+        ("mistral", "by hand", "by hand to published measurements of md-workbench"),
+        ("lustre", "own", "never calibr"),
     ):
-        basis = predict(Fitted.open(name), "md-workbench", settings, 1, 2, solver="analytic")["basis"]
-        assert sentence in basis[0] and sum("never calibrated" in one for one in basis) == (name == "lustre")
+        answer = predict(Fitted.open(name), "md-workbench", settings, 1, 2, solver="analytic")
+        basis = answer["basis"]
+        assert (
+            answer["platform"]["numbers"] == numbers
+            and sentence in basis[0]
+            and sum("never calibrated" in one for one in basis) == (name == "lustre")
+        )
 
 
 def test_rows_of_bytes_and_of_the_whole_phase_have_the_range() -> None:
