@@ -280,13 +280,13 @@ def test_a_rule_that_was_nearer_is_named_on_the_first_screen(inputs, tmp_path):
 
 
 def test_warnings_of_one_extrapolation_are_one(inputs):
+    """Beyond FAR_BEYOND the forecast warns itself; up to it, and beyond FAR, the report does."""
     forecast = json.loads(inputs.forecasts[1].read_text())  # of the largest scale
-    own = "256 ranks are 8 times what was measured (32)."
-    forecast["warnings"] = [own]
-    far = [w for w in story.warnings(Sources(forecasts=[forecast])) if "times" in w]
-    assert far == [own]
-    forecast["warnings"] = []
-    assert len([w for w in story.warnings(Sources(forecasts=[forecast])) if "times" in w]) == 1
+    own = "288 ranks are 9 times what was measured (32)."
+    far = forecast | {"extrapolation": 9.0, "warnings": [own]}
+    assert [w for w in story.warnings(Sources(forecasts=[far])) if "times" in w] == [own]
+    near = forecast | {"extrapolation": 8.0, "warnings": []}
+    assert len([w for w in story.warnings(Sources(forecasts=[near])) if "times" in w]) == 1
 
 
 def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs, tmp_path):
