@@ -324,6 +324,9 @@ int run_command(const std::vector<std::string>& command, bool served)
     return failed(json, 2, code_of(error, error_code::bad_input), error.what());
   } catch (const RunError& error) {
     return failed(json, 1, code_of(error, error_code::failed), error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(json, 1, error_code::failed,
+                  "There is not enough memory for this simulation; it takes less with fewer ranks or operations.");
   } catch (const std::exception& error) {
     return failed(json, 1, error_code::failed, error.what());
   }

@@ -11,6 +11,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from iocast import binaries
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.forecasts.answer import predict
+
 Iocast = Callable[..., CompletedProcess[str]]
 REPOSITORY = Path(__file__).parents[2]
 
@@ -717,3 +722,17 @@ def test_an_empty_list_of_allowed_names_is_a_sentence() -> None:
     from iocast.strict_yaml import allowed_sentence
 
     assert allowed_sentence("x", []) == "Nothing is allowed here."
+
+
+def test_forecasts_of_more_ranks_than_there_can_be_are_refused() -> None:
+    for nodes, each in ((10**20, 1), (1, 10**9), (10**5, 10**5)):
+        with pytest.raises(InputError, match="100,000,000 ranks"):
+            predict(Fitted.open("lustre"), None, {}, nodes, each)
+
+
+def test_a_simulation_beyond_the_memory_says_so() -> None:
+    """The address space is bounded, as batch systems do."""
+    command = [str(binaries.find("iocast-sim")), "--platform", "lustre", "--workload", "md-workbench"]
+    bounded = ["prlimit", f"--as={2**30}", *command, "--nodes", "100000000", "--ppn", "1"]
+    done = subprocess.run(bounded, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "There is not enough memory for this simulation" in done.stderr, done.stderr
