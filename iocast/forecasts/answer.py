@@ -58,7 +58,7 @@ PILED_UP = (
     "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure "
     "can do; the forecast is of those structures whose server can."
 )
-MOST_RANKS = 100_000_000
+MAX_RANKS = 100_000_000
 """Of a forecast; the analytic solver takes seconds for as many. The largest machines have some ten million cores."""
 NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, and its numbers are its author's."
 SET_BY_HAND = (
@@ -119,9 +119,9 @@ def predict(
     ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
     if nodes < 1 or ranks_per_node < 1:
         raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
-    if nodes * ranks_per_node > MOST_RANKS:
+    if nodes * ranks_per_node > MAX_RANKS:
         raise InputError(
-            f"{nodes} nodes with {ranks_per_node} ranks each are more than the {MOST_RANKS:,} ranks of which there are "
+            f"{nodes} nodes with {ranks_per_node} ranks each are more than the {MAX_RANKS:,} ranks of which there are "
             "forecasts."
         )
     platform.require_nodes(nodes)
