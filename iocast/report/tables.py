@@ -26,6 +26,7 @@ def all_tables(sources: Sources) -> list[Table]:
         _family(sources),
         _limits(sources),
         _runs(sources),
+        _means(sources),
         _demands(sources),
         _waits(sources),
         _beside("refitted", "The fitted model beside the measurements it was fitted to",
@@ -279,6 +280,47 @@ def _runs(sources: Sources) -> Table:
         "the last rank's; of nodes, likewise of the means of their ranks."
     )
     return Table("runs", "All runs", note, columns, rows, folded=len(rows) > 12)
+
+
+def _means(sources: Sources) -> Table:
+    """Operations of which means alone are known, as a server's statistics have them: rates, means, and by Little's law
+    how many were in service at a time."""
+    rows = []
+    for run, phase in ((one, phase) for one in sources.runs for phase in one.phases):
+        known = {
+            op: (one["count"], one["mean"])
+            for op, one in (phase.get("latency") or {}).items()
+            if "." not in op and one.get("count") and one.get("mean") is not None and one.get("q50") is None
+        }
+        seconds, whole = phase.get("seconds"), sum(count * mean for count, mean in known.values())
+        for op, (count, mean) in sorted(known.items(), key=lambda item: -item[1][0] * item[1][1]):
+            rows.append(
+                {
+                    "run": run.point or run.name,
+                    "operation": op,
+                    "count": count,
+                    "rate": count / seconds if seconds else None,
+                    "mean": mean,
+                    "largest": phase["latency"][op].get("max"),
+                    "share": count * mean / whole if whole else None,
+                    "in_service": count * mean / seconds if seconds else None,
+                }
+            )
+    columns = [
+        Column("run", "run"),
+        Column("operation", "operation"),
+        Column("count", "operations", "count"),
+        Column("rate", "rate", "rate"),
+        Column("mean", "mean time", "seconds"),
+        Column("largest", "largest", "seconds"),
+        Column("share", "share of the time", "share"),
+        Column("in_service", "in service at a time", "number"),
+    ]
+    note = (
+        "Operations whose means alone were imported, as from a server's statistics; those that take most of the time "
+        "first. In service at a time, Little's law: rate times mean time. Without quantiles no latency can be forecast."
+    )
+    return Table("means", "What operations took on average", note, columns, rows)
 
 
 def _shown_phases(run: Run) -> list[str]:
