@@ -531,6 +531,11 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
 
 def require_run_directory(path: Path) -> None:
     """@raises InputError where this is none, which names what may have been meant"""
+    if path.is_file() and path.suffix in (".yaml", ".yml"):
+        raise InputError(
+            f"'{path}' is a YAML file, as platforms are, and no run directory. Name one platform, and then the runs; "
+            "for further platforms call the command again."
+        )
     if path.is_file():
         raise InputError(
             f"'{path}' is a file, and no run directory. Results of another tool become one with: iocast import {path} "

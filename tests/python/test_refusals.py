@@ -15,6 +15,7 @@ from iocast import binaries
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
+from iocast.run_directory import require_run_directory
 
 Iocast = Callable[..., CompletedProcess[str]]
 REPOSITORY = Path(__file__).parents[2]
@@ -736,3 +737,12 @@ def test_a_simulation_beyond_the_memory_says_so() -> None:
     bounded = ["prlimit", f"--as={2**30}", *command, "--nodes", "100000000", "--ppn", "1"]
     done = subprocess.run(bounded, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "There is not enough memory for this simulation" in done.stderr, done.stderr
+
+
+def test_a_second_platform_in_the_place_of_runs_is_named(tmp_path: Path) -> None:
+    (second := tmp_path / "b.yaml").write_text("schema_version: 1\n")
+    with pytest.raises(InputError, match="b.yaml' is a YAML file, .* Name one platform, and then the runs"):
+        require_run_directory(second)
+    (other := tmp_path / "b.csv").write_text("rate\n")
+    with pytest.raises(InputError, match="iocast import"):
+        require_run_directory(other)
