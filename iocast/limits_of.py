@@ -122,7 +122,7 @@ def of_links(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) ->
     for moved, links, later in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
         if moved >= FULL * most and not (later and moved > most):
-            return f"{LEAD}{name}, used at {100 * moved / most:.0f} % of capacity."
+            return f"{LEAD}{name}, used at {min(100.0, 100 * moved / most):.0f} % of capacity."
     busiest = phase.get("network", {}).get("busiest", []) if "topology" in system.get("network", {}) else []
     if busiest and busiest[0]["busy"] >= FULL:
         name, used = busiest[0]["name"], 100 * busiest[0]["busy"]

@@ -201,12 +201,16 @@ class Simulated:
         }
 
     def _phase(self, correction: Correction) -> dict[str, Any]:
-        """The phase as it is at the printed rate: its length, and mean response times."""
+        """The phase as it is at the printed rate: its length, mean response times, and how busy links are."""
         latency = {
             op: one | {"mean": one["mean"] * correction.longer} if one["count"] else one
             for op, one in self.phase["latency"].items()
         }
-        return {**self.phase, "seconds": self.phase["seconds"] / correction.factor, "latency": latency}
+        changed = {**self.phase, "seconds": self.phase["seconds"] / correction.factor, "latency": latency}
+        if busiest := self.phase.get("network", {}).get("busiest"):
+            links = [one | {"busy": min(1.0, one["busy"] * correction.factor)} for one in busiest]
+            changed["network"] = {**self.phase["network"], "busiest": links}
+        return changed
 
 
 def _mean_response(phase: Mapping[str, Any]) -> float:

@@ -16,7 +16,7 @@ from iocast.blend import Question
 from iocast.fitted import Fitted
 from iocast.limits_of import NOT_KNOWN
 from iocast.forecasts.answer import predict
-from iocast.forecasts.one_system import CLOSE, Correction
+from iocast.forecasts.one_system import CLOSE, Correction, Simulated
 from iocast.report import units
 from iocast.report.answers import largest_part
 from iocast.study.desk import Ask, Desk, Point
@@ -145,3 +145,16 @@ def test_work_of_others_keeps_its_share() -> None:
     correction = Correction(1000.0, 500.0)
     assert correction.used({"a": 0.5}, {"a": 0.3}) == {"a": pytest.approx(0.4)}
     assert correction.longer == 1.0 and not math.isnan(correction.factor)
+
+
+def test_links_are_as_busy_as_the_printed_rate_has_them() -> None:
+    phase = {
+        "seconds": 2.0, "operations": 100, "stations": {}, "by_operation": {}, "timeline": {"bin_seconds": 1.0},
+        "latency": {"pwrite": {"count": 100, "mean": 0.1}}, "network": {"busiest": [{"name": "leaf 1", "busy": 0.9}]},
+    }  # fmt: skip
+    system = {"stations": {}, "operations": {}, "network": {"topology": "tree"}}
+    model = Simulated(50.0, 50.0, phase, system, 2, 8, {})
+    for rate, used in ((50.0, "90 %"), (47.5, "86 %"), (42.0, "76 %"), (100.0, "100 %"), (10.0, "")):
+        bottleneck = model.at(Correction(50.0, rate, Question(8, 2)))["bottleneck"]
+        assert (f"leaf 1, used at {used} of capacity" in bottleneck) == bool(used), (rate, bottleneck)
+    assert phase["network"]["busiest"][0]["busy"] == 0.9  # type: ignore[index]
