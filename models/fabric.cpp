@@ -15,7 +15,8 @@ namespace iocast {
 
 namespace {
 constexpr double no_limit       = std::numeric_limits<double>::infinity();
-constexpr double in_nanoseconds = 1e9; // times of servers and windows, so that their weights are near 1
+constexpr double stopped        = 1e-9; // share of a link's capacity that is as good as none
+constexpr double in_nanoseconds = 1e9;  // times of servers and windows, so that their weights are near 1
 } // namespace
 
 Fabric::Fabric(const Platform& platform, uint32_t nodes)
@@ -35,6 +36,10 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
   for (const auto& way : ways_)
     if (way.disk)
       tightest = std::min(tightest, way.station->disk.speed(way.to_server));
+  add_failing_links();
+  for (const auto& failing : failing_)
+    for (const auto link : failing.links)
+      tightest = std::min(tightest, topology_->capacity(link) * std::max(failing.spec->share, stopped));
   all_pace_       = 2 / tightest;
   looks_at_links_ = !topology_->is_star();
 }
@@ -54,6 +59,57 @@ bool Fabric::has_overheads(const Platform& platform)
 {
   return std::any_of(platform.ways.begin(), platform.ways.end(),
                      [&](const Way& way) { return platform.stations[way.station].disk.overhead > 0; });
+}
+
+void Fabric::add_failing_links()
+{
+  for (const auto& spec : platform_.link_failures) {
+    FailingLink failing{&spec, {}, spec.at};
+    for (FlowNetwork::Link link = 0; link < topology_->links(); ++link) {
+      const auto name = topology_->name(link);
+      if (name == spec.link || (name.starts_with(spec.link + ' ') && name.find(' ', spec.link.size() + 1) == name.npos))
+        failing.links.push_back(link);
+    }
+    if (failing.links.empty())
+      throw InputError(fmt::format("{}: this network has no link '{}'; it has links such as '{}' and '{}', and a run "
+                                   "names its busiest ones.",
+                                   spec.where, spec.link, topology_->name(0), topology_->name(topology_->links() - 1)));
+    for (const auto link : failing.links) {
+      if (std::isinf(topology_->capacity(link)))
+        throw InputError(fmt::format("{}: the link '{}' has no bandwidth that a share could be left of; state one in "
+                                     "'network'.",
+                                     spec.where, topology_->name(link)));
+      for (const auto& other : failing_)
+        if (std::find(other.links.begin(), other.links.end(), link) != other.links.end())
+          throw InputError(fmt::format("{}: the link '{}' fails in '{}' already; 'every' makes it fail again.",
+                                       spec.where, topology_->name(link), other.spec->name));
+    }
+    next_failure_ = std::min(next_failure_, failing.next);
+    failing_.push_back(std::move(failing));
+  }
+  if (!failing_.empty())
+    left_.resize(topology_->links(), 1);
+}
+
+void Fabric::fail_links(double now)
+{
+  while (next_failure_ <= now) {
+    for (auto& failing : failing_) {
+      if (failing.next > next_failure_)
+        continue;
+      const auto& spec = *failing.spec;
+      failing.slow     = !failing.slow;
+      for (const auto link : failing.links) {
+        left_[link] = failing.slow ? std::max(spec.share, stopped) : 1;
+        if (flows_)
+          flows_->set_capacity(link, capacity_now(link), now);
+      }
+      failing.next += failing.slow ? spec.length : spec.every > 0 ? spec.every - spec.length : no_limit;
+    }
+    next_failure_ = no_limit;
+    for (const auto& failing : failing_)
+      next_failure_ = std::min(next_failure_, failing.next);
+  }
 }
 
 void Fabric::add_ways()
@@ -121,6 +177,12 @@ void Fabric::add_disk(WayState& state)
     queues_.resize(queues_.size() + count);
 }
 
+/// What a failure leaves of it.
+double Fabric::capacity_now(FlowNetwork::Link link) const
+{
+  return capacity_of(link) * (link < left_.size() ? left_[link] : 1);
+}
+
 double Fabric::capacity_of(FlowNetwork::Link link) const
 {
   if (link < topology_->links())
@@ -156,6 +218,8 @@ void Fabric::pass_disk(const WayState& way, uint32_t instance, double weight, To
 
 bool Fabric::passes_links(const Transfer& transfer, double time)
 {
+  if (is_idle()) // else an event of its own
+    fail_links(time);
   const WayState& way = ways_[transfer.way];
   Topology::Route route;
   if (way.network) {
@@ -169,7 +233,7 @@ bool Fabric::passes_links(const Transfer& transfer, double time)
   }
   idle_.resize(small_bytes_.size());
   for (const auto& pass : route)
-    if ((idle_[pass.link] - time) * capacity_of(pass.link) > 2 * slack_)
+    if ((idle_[pass.link] - time) * capacity_now(pass.link) > 2 * slack_)
       return false;
   use(route, transfer.bytes, time);
   for (const auto& pass : route) {
@@ -185,7 +249,7 @@ void Fabric::use(const Topology::Route& route, double bytes, double time)
   idle_.resize(small_bytes_.size());
   for (const auto& pass : route)
     if (pass.link < idle_.size())
-      idle_[pass.link] = std::max(idle_[pass.link], time) + 2 * bytes * pass.weight / capacity_of(pass.link);
+      idle_[pass.link] = std::max(idle_[pass.link], time) + 2 * bytes * pass.weight / capacity_now(pass.link);
 }
 
 /// Of all its stages.
@@ -199,6 +263,7 @@ void Fabric::use_all(const Move& move, double time)
 void Fabric::begin(const Transfer& transfer, double now)
 {
   const WayState& way = ways_[transfer.way];
+  fail_links(now);
   uint32_t id;
   if (free_moves_.empty()) {
     id = static_cast<uint32_t>(moves_.size());
@@ -333,8 +398,8 @@ void Fabric::make_flows()
   flows_.emplace();
   const size_t links = topology_->links() + disks_.size() + crews_.size() + windows_.size();
   for (FlowNetwork::Link link = 0; link < links; ++link)
-    link < topology_->links() && topology_->is_rate(link) ? flows_->add_rate(capacity_of(link))
-                                                          : flows_->add_link(capacity_of(link));
+    link < topology_->links() && topology_->is_rate(link) ? flows_->add_rate(capacity_now(link))
+                                                          : flows_->add_link(capacity_now(link));
   for (const auto& way : ways_)
     if (way.disk && !way.station->disk.slowdown.empty()) {
       const uint32_t count = way.station->per == Per::node ? nodes_ : way.station->count;
@@ -431,7 +496,7 @@ bool Fabric::goes_on(uint32_t id, double now)
 
 double Fabric::next_time()
 {
-  const double end = flows_ ? flows_->next_time() : no_limit;
+  const double end = std::min(flows_ ? flows_->next_time() : no_limit, is_idle() ? no_limit : next_failure_);
   return waiting_.empty() ? end : std::min(end, waiting_.top().time);
 }
 
@@ -448,6 +513,7 @@ void Fabric::go_on(double now, std::vector<JobId>& arrived)
       free_moves_.push_back(flow.flow);
     }
   }
+  fail_links(now);
   while (!waiting_.empty() && waiting_.top().time <= now) {
     const Waiting one = waiting_.top();
     waiting_.pop();

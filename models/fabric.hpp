@@ -148,6 +148,16 @@ private:
     const uint32_t server = first_server_[transfer.station] + transfer.instance;
     return transfer.to_server ? Ends{near, server} : Ends{server, near};
   }
+  /// A link that fails, with both its directions.
+  struct FailingLink {
+    const LinkFailureSpec* spec;
+    std::vector<FlowNetwork::Link> links;
+    double next;
+    bool slow = false;
+  };
+  void add_failing_links();
+  /// Those that begin and end up to then.
+  void fail_links(double now);
   bool passes_links(const Transfer& transfer, double time);
   void use(const Topology::Route& route, double bytes, double time);
   void use_all(const Move& move, double time);
@@ -174,6 +184,7 @@ private:
   bool next_stage(Move& move) const;
   bool goes_on(uint32_t move, double now);
   double capacity_of(FlowNetwork::Link link) const;
+  double capacity_now(FlowNetwork::Link link) const;
   void make_flows();
   std::string name_of(FlowNetwork::Link link) const;
   std::string name_of_device(FlowNetwork::Link link) const;
@@ -183,6 +194,9 @@ private:
   uint32_t nodes_;
   std::vector<uint32_t> first_server_; ///< by station: end of its first instance; UINT32_MAX: it is at no end
   std::unique_ptr<Topology> topology_;
+  std::vector<FailingLink> failing_;
+  double next_failure_ = std::numeric_limits<double>::infinity(); ///< or end of one
+  std::vector<double> left_; ///< share of its capacity by link of the network; empty: none ever fails
   std::vector<WayState> ways_;
   std::vector<double> disks_;     ///< capacity of each disk's links, which follow those of the network
   std::vector<DiskQueue> queues_; ///< of disks that serve one after the other

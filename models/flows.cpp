@@ -39,6 +39,17 @@ void FlowNetwork::degrade(Link link, std::vector<double> shares)
   tables_.push_back(std::move(shares));
 }
 
+void FlowNetwork::set_capacity(Link id, double capacity, double now)
+{
+  LinkState& link = links_[id];
+  assert(!link.is_rate);
+  now_ = now;
+  advance(link, now);
+  link.capacity = capacity;
+  touch(id);
+  make_dirty(id, link.level);
+}
+
 double FlowNetwork::capacity(const LinkState& link) const
 {
   if (link.table == none || link.total == 0)

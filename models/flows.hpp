@@ -52,6 +52,9 @@ public:
   /// Shares of the capacity that are left with 1, 2, ... flows in progress; beyond the table its last entry.
   void degrade(Link link, std::vector<double> shares);
 
+  /// From `now` on; of a link of add_link().
+  void set_capacity(Link link, double capacity, double now);
+
   /// @param key same key, same route; `route()`, a span of Pass with at least one link of add_link() or add_rate() and
   /// no link twice, is called only when no flow of that key is in progress
   /// @param now seconds, never before an earlier call's

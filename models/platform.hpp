@@ -126,6 +126,17 @@ struct FailureSpec {
   double timeout  = 0;        ///< after which a client notices that its request is lost, seconds
 };
 
+/// A link of the network has a part of its bandwidth for a time.
+struct LinkFailureSpec {
+  std::string name;
+  std::string link;  ///< as a run names it, with its direction or without: both then
+  std::string where; ///< file and line, for messages
+  double at     = 0;
+  double every  = 0; ///< from one to the next; 0: there is but one
+  double length = 0;
+  double share  = 0; ///< that is left
+};
+
 struct BackgroundSpec {
   std::string name;
   uint32_t station = 0;
@@ -281,6 +292,7 @@ struct Platform {
   std::vector<LockSpec> locks;
   std::vector<StallSpec> stalls;
   std::vector<FailureSpec> failures;
+  std::vector<LinkFailureSpec> link_failures;
   std::vector<BackgroundSpec> background;
   std::vector<CacheSpec> caches;
   std::vector<BufferSpec> buffers;

@@ -100,6 +100,12 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["takeover"] = failure.takeover;
     }
   }
+  for (const auto& failure : link_failures)
+    json["failures"][failure.name] = {{"link", failure.link},
+                                      {"at", failure.at},
+                                      {"every", failure.every},
+                                      {"length", failure.length},
+                                      {"share", failure.share}};
   for (const auto& work : background)
     json["background"][work.name] = {{"station", stations[work.station].name},
                                      {"rate", work.rate},

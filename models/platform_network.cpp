@@ -91,6 +91,25 @@ void PlatformReader::read_places(const YamlNode& network, const std::string& top
   }
 }
 
+void PlatformReader::read_link_failure(const std::string& name, const YamlNode& yaml)
+{
+  LinkFailureSpec failure;
+  failure.name   = name;
+  failure.link   = yaml["link"].text();
+  failure.where  = yaml["link"].where();
+  failure.at     = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
+  failure.length = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
+  failure.share  = yaml["share"].quantity(Unit::factor, 0, 1);
+  if (const auto every = yaml.find("every")) {
+    failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
+    if (failure.length >= failure.every)
+      yaml["length"].fail(
+          fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
+  }
+  yaml.finish();
+  platform_.link_failures.push_back(failure);
+}
+
 void PlatformReader::check_places() const
 {
   const auto ends = ends_of(platform_, 0);

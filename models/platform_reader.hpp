@@ -115,6 +115,7 @@ private:
   void read_hot(const YamlNode& yaml, LockSpec& lock);
   void read_stalls();
   void read_failures();
+  void read_link_failure(const std::string& name, const YamlNode& yaml);
   void refuse_endless_failures() const;
   static uint32_t read_instance(const YamlNode& yaml, const StationSpec& station);
   void read_background();

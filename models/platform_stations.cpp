@@ -461,6 +461,10 @@ void PlatformReader::read_failures()
   if (!failures)
     return;
   for (const auto& [name, yaml] : failures->entries()) {
+    if (yaml.has("link")) {
+      read_link_failure(name, yaml);
+      continue;
+    }
     FailureSpec failure;
     failure.name        = name;
     failure.station     = find_in(platform_.stations, yaml["station"], "station");

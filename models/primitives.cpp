@@ -111,6 +111,10 @@ std::vector<PrimitiveEntry> mechanisms()
         {"every", "time from the start of a failure to the next; default: it fails once"},
         {"to", "another instance, which serves its requests beside its own meanwhile; default: they wait"},
         {"takeover", "delay of the takeover after the failure, default none"},
+        {"link",
+         "in place of a station: a link of the network as a run names it, such as leaf 7 uplink 3 or node 5, both "
+         "ways unless up, down, in or out is added. Its flows are slower; none is lost"},
+        {"share", "of a link: part of its bandwidth that is left, 0 to 1; with 0 flows wait until it is back"},
         {"timeout", "time after the loss at which a client sends a request again, or when someone serves if that is "
                     "later; default 0: clients wait for recovery"}}},
       {"background",

@@ -24,6 +24,9 @@ Network::Network(s4u::Engine&, const Platform& platform, const Placement& placem
     throw InputError(fmt::format("SimGrid has one route between two ends, and the network of '{}' has several; compare "
                                  "it with minimal: 1, or leave out --flows simgrid.",
                                  platform.file));
+  if (!platform.link_failures.empty())
+    throw InputError(fmt::format("{}: links that fail are not compared with SimGrid's; leave out --flows simgrid.",
+                                 platform.link_failures.front().where));
   if (topology->is_star() && platform.network.is_uniform())
     make_star(platform.network);
   else

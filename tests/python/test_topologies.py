@@ -247,3 +247,44 @@ def test_a_network_is_described(iocast: Iocast) -> None:
     drawn = iocast("describe", str(file)).stdout
     assert "fat-tree of 1024 client nodes" in drawn and "16 x 25 GB/s       2:1" in drawn
     assert "topology" not in json.loads(iocast("describe", "lustre", "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("failure", "write", "read"),
+    [
+        ("", 0.1, 0.1),
+        ("link: node 0, at: 20ms, length: 40ms, share: 0.25", 0.13, 0.1),
+        ("link: node 0 out, at: 20ms, length: 40ms, share: 0", 0.14, 0.1),
+        ("link: node 0 in, at: 20ms, length: 40ms, share: 0", 0.1, 0.1),
+        ("link: node 0 in, at: 120ms, length: 40ms, share: 0.5", 0.1, 0.12),
+        ("link: leaf 0 uplink 0, at: 10ms, length: 10ms, every: 50ms, share: 0.5", 0.11, 0.115),
+        ("link: leaf 0 uplink 1, at: 10ms, length: 40ms, share: 0.5", 0.1, 0.1),
+    ],
+)
+def test_a_link_fails(simulator: Path, tmp_path: Path, failure: str, write: float, read: float) -> None:
+    """100 MB at 1 GB/s, once each way, of which a part passes more slowly or has to wait."""
+    network = "  topology: fat-tree\n  leaf: {nodes: 1, uplinks: 2, bandwidth: 1GB/s}"
+    network += f"\nfailures: {{f: {{{failure}}}}}" * bool(failure)
+    file = tmp_path / "p.yaml"
+    file.write_text(PLATFORM.replace("count: 4", "count: 1").format(network=network))
+    command = [str(simulator), "--platform", str(file), "--workload", "ior-easy", "--json", "--brief"]
+    sizes = ("--nodes", "1", "--set", "per_process=100MB", "--set", "transfer_size=100MB")
+    phases = json.loads(subprocess.run([*command, *sizes], capture_output=True, text=True, check=True).stdout)["phases"]
+    took = [phase["seconds"] for phase in phases if "network" in phase]
+    assert took == pytest.approx([write, read], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("failure", "sentence"),
+    [
+        ("link: leaf 99 uplink 0, at: 1s, length: 1s, share: 0.5", "this network has no link 'leaf 99 uplink 0'"),
+        ("link: leaf 0 uplink 0, at: 1s, length: 1s, share: 1.5", "failures.f.share, 1.5 is outside its range, 0 to 1"),
+        ("link: leaf 0 uplink 0, at: 1s, length: 2s, every: 1s, share: 0", "a failure of 2s every 1s would never end"),
+        ("link: leaf 0 uplink 0, at: 1s, length: 1s", "'share'"),
+    ],
+)
+def test_a_failure_of_no_link_is_refused(simulator: Path, tmp_path: Path, failure: str, sentence: str) -> None:
+    network = NETWORKS["fat-tree"] + f"\nfailures: {{f: {{{failure}}}}}"
+    assert sentence in refused(simulator, tmp_path / "p.yaml", network)
+    network = network.replace(failure, "link: leaf 0 uplink 0, at: 1s, length: 1s, share: 0.5")
+    assert "not compared" in refused(simulator, tmp_path / "p.yaml", network, "--flows", "simgrid")

@@ -174,10 +174,11 @@ struct RandomNetwork {
   }
 };
 
-/// Starts and ends random flows; at each event compares all rates, and at its end each flow's bytes and each link's.
+/// Starts and ends random flows and changes capacities; at each event compares all rates, and at its end each flow's
+/// bytes and each link's.
 void expect_max_min(uint64_t seed, uint64_t most_looks)
 {
-  const RandomNetwork random(seed);
+  RandomNetwork random(seed);
   FlowNetwork net;
   random.make(net);
   net.fall_back_after(most_looks);
@@ -201,7 +202,11 @@ void expect_max_min(uint64_t seed, uint64_t most_looks)
   };
   for (int event = 0; event < 200; ++event) {
     const double next = net.next_time();
-    if (net.empty() || any(100) < 55) {
+    if (const size_t link = any(random.capacity.size()); event % 10 == 9 && !random.is_rate[link]) {
+      proceed(std::isfinite(next) ? now + (next - now) * static_cast<double>(any(3)) / 3 : now + 0.1);
+      random.capacity[link] *= event % 20 == 9 ? 0.125 : 6;
+      net.set_capacity(static_cast<Link>(link), random.capacity[link], now);
+    } else if (net.empty() || any(100) < 55) {
       proceed(std::isfinite(next) ? now + (next - now) * static_cast<double>(any(3)) / 3 : now + 0.1);
       for (size_t many = 1 + any(4); many > 0; --many) {
         const size_t route = any(random.routes.size());
