@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from iocast.validate import KINDS, errors  # noqa: E402
@@ -45,6 +46,7 @@ def scores(validations: list[dict[str, Any]]) -> Scores:
         found[kind] = float(np.median(errors_of(kind)))
         if kind == "throughput":
             found["nine in ten"] = float(np.quantile(errors_of(kind), 0.9))
+            found["throughput, last value"] = float(np.median(errors_of(kind, "last value") or [np.nan]))
         found[f"{kind}, {BASELINE}"] = float(np.median(errors_of(kind, BASELINE) or [np.nan]))
     distances = [
         d for validation in validations for point in validation["points"] for d in point["wasserstein"].values()
@@ -57,6 +59,19 @@ def scores(validations: list[dict[str, Any]]) -> Scores:
         np.median([validation["summary"]["noise"]["rate"] for validation in validations])
     )
     return found
+
+
+def binomial_interval(inside: int, count: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share (Clopper & Pearson 1934)."""
+    low = float(beta.ppf(0.025, inside, count - inside + 1)) if inside else 0.0
+    return low, float(beta.ppf(0.975, inside + 1, count - inside)) if inside < count else 1.0
+
+
+def share_interval(validations: list[dict[str, Any]]) -> str:
+    """That of the share inside 90 % intervals, as rows of the same system were each of its own: "87.3 to 92.4 %"."""
+    inside = [bool(row["inside"]) for one in validations for point in one["points"] for row in point["rows"]]
+    low, high = binomial_interval(sum(inside), len(inside))
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
 
 
 def interval_score(row: dict[str, Any]) -> float:

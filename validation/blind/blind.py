@@ -6,7 +6,7 @@ forecast at 64 and 256, and only then measured there. Two in five have something
 those an alarm is required. One in five saturates beyond what is measured.
 
     validation/blind/blind.py [--count 40] [--seed 6] [--others "judged on"] [--keep DIR] [--only NAME...] [--json]
-        [--page docs/scoreboard.md]
+        [--page docs/scoreboard.md [--section NAME]]
 
 With --others, systems of four kinds that no family has: those that the rules for blends and alarms were chosen on, or
 the four that they are judged on (truths.py).
@@ -31,7 +31,7 @@ import numpy as np
 
 VALIDATION = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(VALIDATION.parent), str(VALIDATION), str(VALIDATION / "theory")]
-from scoreboard import Bars, behind_rules, error_table, judge, put, scores  # noqa: E402
+from scoreboard import Bars, behind_rules, error_table, judge, put, scores, share_interval  # noqa: E402
 from second_simulator import Observed, run  # noqa: E402
 from truths import OTHER_KINDS, SIDES, Truth, other_truths, truths  # noqa: E402
 
@@ -207,7 +207,11 @@ def table(found: list[dict[str, Any]]) -> list[str]:
     for one in found:
         groups.setdefault(one["truth"].partition(" ")[2], []).append(one)
     more = {
-        name: {"truths": str(len(ones)), "alarm": f"{100 * np.mean([o['alarm'] for o in ones]):.0f} %"}
+        name: {
+            "truths": str(len(ones)),
+            "alarm": f"{100 * np.mean([o['alarm'] for o in ones]):.0f} %",
+            "inside, 95 % interval": share_interval([o["validation"] for o in ones]),
+        }
         for name, ones in groups.items()
         if ones
     }
@@ -227,6 +231,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="truths whose names hold one of these words")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
+    parser.add_argument("--section", default="blind", help="the name in these marks")
     given = parser.parse_args()
     chosen = [
         (n, t)
@@ -273,7 +278,7 @@ def main() -> None:
     lines += ["", *(f"- {one}" for one in missed)] if missed else []
     print("\n".join(lines), file=sys.stderr if given.json else sys.stdout)
     if given.page:
-        put(given.page, "blind", lines)
+        put(given.page, given.section, lines)
     sys.exit(4 if missed else 0)
 
 

@@ -26,11 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
 from systems import DROPPED, Question, Rate, no_question_of_scale, questions, site
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from scoreboard import interval_score, put
+from scoreboard import binomial_interval, interval_score, put
 
 from iocast.calibrate.fit import calibrate
 from iocast.fitted import Fitted
@@ -146,12 +145,6 @@ def summary(rows: list[Row]) -> Row:
             site_equal([(row["site"], row[name] / row["measured"]) for row in own]) if enough else None
         )
     return found
-
-
-def binomial_interval(inside: int, count: int) -> tuple[float, float]:
-    """The exact 95 % interval of a share (Clopper & Pearson 1934)."""
-    low = float(beta.ppf(0.025, inside, count - inside + 1)) if inside else 0.0
-    return low, float(beta.ppf(0.975, inside + 1, count - inside)) if inside < count else 1.0
 
 
 def site_equal(ratios: list[tuple[str, float]]) -> float:
