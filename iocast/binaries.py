@@ -115,6 +115,7 @@ def simulate(
     seed: int,
     *,
     brief: bool = True,
+    placement: str = "block",
 ) -> Any:
     """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief
     (docs/run-directory.md)."""
@@ -130,6 +131,7 @@ def simulate(
         str(seed),
     ]
     arguments += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
+    arguments += ["--placement", placement] if placement != "block" else []
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return run_json(arguments)

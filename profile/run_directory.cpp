@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
-#include <numeric>
 #include <set>
 #include <unistd.h>
 
@@ -79,14 +78,19 @@ double balance_of(const std::vector<double>& seconds)
 /// together that is less likely.
 std::vector<double> node_means(const PhaseResult& result)
 {
-  std::vector<double> means;
-  const auto& all = result.rank_seconds;
-  for (size_t first = 0; result.ranks_per_node > 0 && first < all.size(); first += result.ranks_per_node) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end   = begin + static_cast<std::ptrdiff_t>(std::min<size_t>(result.ranks_per_node, all.size() - first));
-    const auto working = std::count_if(begin, end, [](double seconds) { return seconds > 0; });
-    means.push_back(std::accumulate(begin, end, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(working, 1)));
+  if (result.ranks_per_node == 0)
+    return {};
+  const auto& all    = result.rank_seconds;
+  const size_t nodes = (all.size() + result.ranks_per_node - 1) / result.ranks_per_node;
+  std::vector<double> means(nodes);
+  std::vector<size_t> working(nodes);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    const size_t node = result.cyclic ? rank % nodes : rank / result.ranks_per_node;
+    means[node] += all[rank];
+    working[node] += all[rank] > 0;
   }
+  for (size_t node = 0; node < nodes; ++node)
+    means[node] /= static_cast<double>(std::max<size_t>(working[node], 1));
   return means;
 }
 

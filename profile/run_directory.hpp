@@ -22,6 +22,7 @@ struct PhaseResult {
   double most_seconds         = 0;  ///< Phase::most_seconds
   uint64_t cut_ranks          = 0;  ///< that had not done all when that time was over
   uint32_t ranks_per_node     = 0;  ///< rank r is on node r / ranks_per_node; 0: who is where isn't known
+  bool cyclic                 = false; ///< it is on node r mod nodes instead
 };
 
 /// How much of a phase is written: everything, or all but its timeline, slowest operations and times of ranks and

@@ -36,10 +36,11 @@ struct Arguments {
   std::string platform;
   std::string workload = "md-workbench";
   std::vector<std::string> settings;
-  long long nodes  = 1;
-  bool nodes_given = false;
-  long long ppn    = 1;
-  std::string seed = "0";
+  long long nodes       = 1;
+  bool nodes_given      = false;
+  long long ppn         = 1;
+  std::string placement = "block";
+  std::string seed      = "0";
   std::string out;
   std::string label;
   std::string dump_ops;
@@ -166,6 +167,11 @@ nlohmann::ordered_json workload_json(const Workload& workload, const Placement& 
   return json;
 }
 
+Placement placement_of(const Arguments& given)
+{
+  return make_placement(given.nodes, given.ppn, given.placement == "cyclic");
+}
+
 int run(const Arguments& given, const std::vector<std::string>& command)
 {
   if (!given.list.empty()) {
@@ -183,7 +189,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
                      "directory has all.");
   if (given.print_workload) {
     fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings, parse_seed("--seed", given.seed)),
-                                     make_placement(given.nodes, given.ppn), given.count_operations)
+                                     placement_of(given), given.count_operations)
                            .dump());
     return 0;
   }
@@ -191,12 +197,14 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
   if (given.trace && given.out.empty())
     throw InputError("--trace keeps the operations in the run directory; name one with --out.");
+  if (given.trace && given.placement == "cyclic")
+    throw InputError("A trace is of ranks that lie in blocks; leave out --trace or --placement cyclic.");
   if (given.trace)
     ops_file::require();
   const uint64_t seed = parse_seed("--seed", given.seed);
   SimulationRequest request{last_platform().take(given.platform),
                             open_workload(given.workload, given.settings, seed),
-                            make_placement(given.nodes, given.ppn),
+                            placement_of(given),
                             seed,
                             given.label,
                             given.out,
@@ -269,6 +277,10 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--set", given.settings, "a parameter of the workload, name=value; may be repeated")->take_all();
   const auto* nodes = app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
   app.add_option("--ppn", given.ppn, "ranks a node")->capture_default_str();
+  app.add_option("--placement", given.placement,
+                 "block: the first --ppn ranks on the first node; cyclic: rank r on node r mod --nodes")
+      ->check(CLI::IsMember({"block", "cyclic"}))
+      ->capture_default_str();
   app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");

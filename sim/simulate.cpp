@@ -268,6 +268,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.most_seconds         = request.time_limits ? pattern->phases()[phase.number].most_seconds : 0;
     result.cut_ranks            = phase.cut_ranks;
     result.ranks_per_node       = request.placement.ranks_per_node;
+    result.cyclic               = request.placement.cyclic;
     nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
     coverage.add(phase, buffers);
     if (!buffers.empty())
@@ -317,9 +318,11 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   header["workload"] = request.workload.to_json();
   if (!request.brief)
     header["platform"] = request.platform.to_json(false);
-  header["placement"]    = {{"ranks", request.placement.ranks},
-                            {"nodes", request.placement.nodes()},
-                            {"ranks_per_node", request.placement.ranks_per_node}};
+  header["placement"] = {{"ranks", request.placement.ranks},
+                         {"nodes", request.placement.nodes()},
+                         {"ranks_per_node", request.placement.ranks_per_node}};
+  if (request.placement.cyclic)
+    header["placement"]["order"] = "cyclic";
   header["warnings"]     = pattern->warnings();
   header["peak_objects"] = footprint.peak_objects;
   directory.begin(std::move(header));

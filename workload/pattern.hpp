@@ -17,9 +17,12 @@ namespace iocast {
 struct Placement {
   uint32_t ranks          = 1;
   uint32_t ranks_per_node = 1;
+  bool cyclic             = false; ///< rank r lies on node r mod nodes, as with Slurm's --distribution=cyclic
 
   uint32_t nodes() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
-  uint32_t node_of(uint32_t rank) const { return rank / ranks_per_node; }
+  uint32_t node_of(uint32_t rank) const { return cyclic ? rank % nodes() : rank / ranks_per_node; }
+  /// Ranks between a rank and the one in its place this many nodes further.
+  uint64_t ranks_between(uint64_t nodes_further) const { return nodes_further * (cyclic ? 1 : ranks_per_node); }
 };
 
 struct Phase {

@@ -145,14 +145,14 @@ Workload open_workload(const std::string& name_or_file, const std::vector<std::s
   return workload;
 }
 
-Placement make_placement(long long nodes, long long ranks_per_node)
+Placement make_placement(long long nodes, long long ranks_per_node, bool cyclic)
 {
   if (nodes < 1 || ranks_per_node < 1)
     throw InputError(
         fmt::format("{} nodes with {} ranks each are no place to run; both are at least 1.", nodes, ranks_per_node));
   if (nodes > 4'000'000'000LL / ranks_per_node)
     throw InputError(fmt::format("{} nodes with {} ranks each are more than 4 billion ranks.", nodes, ranks_per_node));
-  return {static_cast<uint32_t>(nodes * ranks_per_node), static_cast<uint32_t>(ranks_per_node)};
+  return {static_cast<uint32_t>(nodes * ranks_per_node), static_cast<uint32_t>(ranks_per_node), cyclic};
 }
 
 } // namespace iocast

@@ -34,7 +34,7 @@ std::vector<CatalogueEntry> catalogue();
 
 /// A checked number of nodes and ranks per node.
 /// @throws InputError when either is zero or the product can't be numbered
-Placement make_placement(long long nodes, long long ranks_per_node);
+Placement make_placement(long long nodes, long long ranks_per_node, bool cyclic = false);
 
 /// Where the files that belong to iocast lie (workload/catalogue, platforms): $IOCAST_HOME, else beside the installed
 /// programs, else the source tree they were built from.

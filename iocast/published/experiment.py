@@ -44,9 +44,10 @@ def phase(
     settings: dict[str, Any] | None = None,
     edits: dict[str, Any] | None = None,
     seed: int = 1,
+    placement: str = "block",
 ) -> Phase:
     """The last phase of this name of one simulated run. `edits` are upon the platform, by dotted path."""
-    found = phases(platform, workload, nodes, ppn, settings, edits, seed)
+    found = phases(platform, workload, nodes, ppn, settings, edits, seed, placement)
     return next(p for p in reversed(found) if p["name"] == name)
 
 
@@ -58,9 +59,10 @@ def phases(
     settings: dict[str, Any] | None = None,
     edits: dict[str, Any] | None = None,
     seed: int = 1,
+    placement: str = "block",
 ) -> list[Phase]:
     """All phases of one simulated run; the same one is not simulated again, nor twice at a time."""
-    key = (platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}), seed)
+    key = (platform, workload, nodes, ppn, json.dumps(settings or {}), json.dumps(edits or {}), seed, placement)
     with _one_lock:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
@@ -72,12 +74,15 @@ _locks: dict[Any, threading.Lock] = {}
 
 
 @cache
-def _run(platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str, seed: int) -> list[Phase]:
+def _run(
+    platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str, seed: int, placement: str
+) -> list[Phase]:
     document = Fitted.open(platform, list(json.loads(edits).items())).best()
     text = {name: str(value) for name, value in json.loads(settings).items()}
     with Simulations() as simulations:
         path = simulations.write(document)
-        found: list[Phase] = binaries.simulate(path, workload, text, nodes, ppn, seed, brief=False)["phases"]
+        run = binaries.simulate(path, workload, text, nodes, ppn, seed, brief=False, placement=placement)
+    found: list[Phase] = run["phases"]
     return found
 
 

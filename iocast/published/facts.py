@@ -163,8 +163,10 @@ def simulated(fact: Fact, budget: int = BUDGET, seeds: int = SEEDS_OF_A_MAXIMUM)
     if fact.iterations > budget:
         settings["iterations"] = str(max(1, int(settings["iterations"]) * budget // fact.iterations))
     take = QUANTITIES[fact.quantity][0]
+    where = (fact.platform, fact.workload, fact.phase, fact.nodes, fact.ppn)
+    placement = "cyclic" if fact.placement == "cyclic" else "block"
     return median(
-        take(phase(fact.platform, fact.workload, fact.phase, fact.nodes, fact.ppn, settings, seed=seed), fact)
+        take(phase(*where, settings, seed=seed, placement=placement), fact)
         for seed in range(1, 1 + (seeds if fact.quantity == "max" else 1))
     )
 

@@ -24,7 +24,7 @@ class HpcsCheckpoint final : public PhasedPattern {
 public:
   HpcsCheckpoint(const Parameters& given, const Placement& placement)
       : ranks_(placement.ranks)
-      , shift_(within("hpcs-checkpoint", "node_offset", given, placement.nodes(), "nodes") * placement.ranks_per_node %
+      , shift_(placement.ranks_between(within("hpcs-checkpoint", "node_offset", given, placement.nodes(), "nodes")) %
                placement.ranks)
       , requested_shift_(given.count("node_offset") > 0)
       , arrays_(given.count("arrays"))

@@ -35,7 +35,7 @@ public:
       , limited_(most_seconds_ > 0 && !read_only_)
   {
     const uint64_t node_offset = within("md-workbench", "node_offset", given, placement.nodes(), "nodes");
-    offset_                    = node_offset > 0 ? node_offset * placement.ranks_per_node
+    offset_                    = node_offset > 0 ? placement.ranks_between(node_offset)
                                                  : within("md-workbench", "offset", given, placement.ranks, "ranks");
     if (iterations_ > objects_)
       throw InputError(
@@ -327,6 +327,8 @@ private:
   {
     if (shift == 0)
       return 0;
+    if (placement_.cyclic) // whose nodes have as many ranks each
+      return shift % placement_.nodes() == 0 ? 1 : 0;
     auto pairs_at_distance = [this](uint64_t distance) {
       const uint64_t full = placement_.ranks / placement_.ranks_per_node;
       const uint64_t rest = placement_.ranks % placement_.ranks_per_node;

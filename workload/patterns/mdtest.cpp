@@ -261,7 +261,7 @@ private:
     const bool in_nodes   = placement.nodes() > 1;
     const uint64_t stride = in_nodes ? within("mdtest", "stride", given, placement.nodes(), "nodes")
                                      : within("mdtest", "stride", given, placement.ranks, "ranks of its one node");
-    shift_                = stride * (in_nodes ? placement.ranks_per_node : 1) % placement.ranks;
+    shift_                = (in_nodes ? placement.ranks_between(stride) : stride) % placement.ranks;
   }
 
   void lay_out(uint64_t items, uint64_t per_directory, uint32_t depth, uint32_t branching)

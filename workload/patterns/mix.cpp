@@ -42,6 +42,9 @@ public:
   Mix(const Parameters& given, const Placement& placement)
       : placement_(placement), layout_(given.text("layout")), ranks_(placement.ranks)
   {
+    if (placement.cyclic)
+      throw InputError("A mix lays its members' ranks out by itself, in blocks of nodes or interleaved; leave out "
+                       "--placement cyclic.");
     if (layout_ != "blocks" && layout_ != "interleaved")
       throw InputError(fmt::format("The layout of a mix can't be '{}'. {}", layout_,
                                    allowed_sentence(layout_, std::vector<std::string>{"blocks", "interleaved"})));

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iocast-sim --placement: ranks in blocks, or cyclically over the nodes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., dict[str, Any]]
+SMALL = "--workload md-workbench --set datasets=1 --set objects=40 --set iterations=20 --seed 3".split()
+CYCLIC = ("--placement", "cyclic")
+
+
+def seconds(run: dict[str, Any]) -> list[float]:
+    return [phase["seconds"] for phase in run["phases"]]
+
+
+def test_one_rank_a_node_lies_where_it_lies(simulate: Run) -> None:
+    assert seconds(simulate("lustre", *SMALL, "--nodes", "4", *CYCLIC)) == seconds(
+        simulate("lustre", *SMALL, "--nodes", "4")
+    )
+
+
+def test_one_node_has_all_ranks(simulate: Run) -> None:
+    assert seconds(simulate("lustre", *SMALL, "--ppn", "4", *CYCLIC)) == seconds(
+        simulate("lustre", *SMALL, "--ppn", "4")
+    )
+
+
+def test_ranks_of_a_node_are_those_of_its_rest(simulate: Run, tmp_path: Path) -> None:
+    """Nodes of unlike speed: in blocks neighbours end together, cyclically those who are `nodes` apart."""
+    file = tmp_path / "nodes.yaml"
+    file.write_text("schema_version: 1\nextends: local\nclients: {speed_sigma: 0.5}\n")
+    arguments = (*SMALL, "--nodes", "3", "--ppn", "2", "--set", "phases=precreate")
+    for placement, node_of in (("block", lambda r: r // 2), ("cyclic", lambda r: r % 3)):
+        run = simulate(file, *arguments, "--placement", placement)
+        (phase,) = run["phases"]
+        times = phase["rank_seconds"]
+        for a in range(6):
+            for b in range(a):
+                assert (abs(times[a] / times[b] - 1) < 0.08) is (node_of(a) == node_of(b)), (placement, a, b, times)
+        assert phase["node_balance"] == pytest.approx(phase["balance"], rel=0.08)
+        assert run["placement"].get("order", "block") == placement
+
+
+def test_the_next_node_is_the_next_rank(simulate: Run, tmp_path: Path) -> None:
+    """Cyclically neighbours never share a node, so that no read is of an object that its own node created."""
+    file = tmp_path / "turns.yaml"
+    file.write_text("schema_version: 1\nextends: lustre\nlimits: {modifying: {slots: 1}}\n")
+    where = ("--nodes", "4", "--ppn", "3")
+    block, cyclic = (simulate(file, *SMALL, *where, "--placement", one) for one in ("block", "cyclic"))
+    assert any("a rank of the same node created" in one for one in block["warnings"])
+    assert not any("a rank of the same node created" in one for one in cyclic["warnings"])
+    further = simulate(file, *SMALL, *where, *CYCLIC, "--set", "node_offset=1")
+    assert seconds(further) == seconds(cyclic) != seconds(block)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--workload", "md-workbench", "--placement", "cycle"), "cycle"),
+        (("--workload", "md-workbench", *CYCLIC, "--trace", "--out", "run"), "leave out --trace"),
+    ],
+)
+def test_what_it_can_not_be(simulator: Path, tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:
+    command = [str(simulator), "--platform", "lustre", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and why in done.stderr
