@@ -208,6 +208,8 @@ std::optional<Extent> Buffer::next(double now)
 {
   if (draining_ == spec_->at_once)
     return {};
+  if (held_ <= spec_->above && !urgent_ && writers_.empty())
+    return {};
   if (open_is_due(now) && (ready_.empty() || open_.front().serial < ready_.front().serial)) {
     const Extent piece = open_.front();
     open_of_.erase(object_key(piece.dataset, piece.object));
@@ -229,6 +231,7 @@ void Buffer::drained(const Op& piece, uint64_t epoch, double now, std::vector<Jo
   const uint64_t bytes = piece.size;
   --draining_;
   held_ -= bytes;
+  urgent_ = urgent_ && held_ > 0;
   drained_ += bytes;
   sums_->held -= bytes;
   sums_->drained += bytes;
@@ -253,6 +256,7 @@ bool Buffer::flush(JobId job)
 {
   if (held_ == 0)
     return true;
+  hurry();
   while (!open_.empty())
     close_at(first_open_);
   flushes_.push_back({newest_epoch(), job});

@@ -111,6 +111,8 @@ public:
   void drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed);
   /// True when nothing is in; otherwise the job waits until all that is in now is out.
   bool flush(JobId job);
+  /// Somebody waits for some of it to be out: all of it drains, however little it is.
+  void hurry() { urgent_ = true; }
   /// No more bytes join what is in of the object with this object_key(), and it lingers no longer.
   void close(uint64_t key);
 
@@ -162,6 +164,7 @@ private:
   uint64_t entered_  = 0;
   uint64_t drained_  = 0;
   uint64_t serial_   = 0;
+  bool urgent_       = false; ///< until it is empty
   bool stopped_      = false; ///< nobody enters until so much has drained
   Ring<Writer> writers_;
   Ring<Extent> ready_;      ///< whole pieces, and those that nothing may join any more

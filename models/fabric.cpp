@@ -127,19 +127,20 @@ void Fabric::add_ways()
     state.station   = &platform_.stations[way.station];
     state.demand    = way.demand;
     state.wire      = way.network ? wire : no_limit;
-    if (way.network) // the answer to a request has a way, too
-      state.fixed = network.latency * (state.station->rpc.size > 0 ? 2 : 1);
-    double seconds = 1 / state.wire;
+    state.answered  = way.answered;
+    if (way.network)
+      state.fixed = network.latency * state.ways();
     if (state.station->disk.exists()) {
       add_disk(state);
-      const auto& disk   = state.station->disk;
-      const double speed = disk.speed(way.to_server) * (disk.slowdown.empty() ? 1 : disk.slowdown.front());
-      state.extra        = disk.overhead * disk.speed(way.to_server);
+      const auto& disk = state.station->disk;
+      state.speed      = disk.speed(way.to_server) * (disk.slowdown.empty() ? 1 : disk.slowdown.front());
+      state.extra      = disk.overhead * disk.speed(way.to_server);
       state.fixed += disk.overhead;
-      seconds += 1 / speed;
     }
     state.streams = way.network && state.disk && !way.train && state.extra == 0 && !state.station->disk.fifo;
-    state.pace    = way.network && !state.disk ? state.wire : 1 / seconds;
+    state.pace    = state.streams && !way.answered ? std::min(state.wire, state.speed)
+                    : state.disk                   ? 1 / (1 / state.wire + 1 / state.speed)
+                                                   : state.wire;
     ways_.push_back(state);
   }
   for (size_t way = 0; way < ways_.size(); ++way)
@@ -291,8 +292,8 @@ void Fabric::begin(const Transfer& transfer, double now)
   use_all(move, now);
   if (way.train)
     plan_train(move);
-  else if (way.streams) // all but the slower of both
-    move.fill = latency(move) + std::min(move.bytes / move.wire, move.bytes / way.station->disk.speed(way.to_server));
+  else if (way.streams)
+    move.fill = latency(move) + (way.answered ? move.bytes / std::max(move.wire, way.speed) : 0);
   begin_stage(id, now);
 }
 
@@ -339,13 +340,15 @@ Topology::Route Fabric::route_of(const Move& move)
     pass_disk(way, move.instance, 1, route);
   if (move.stage != Stage::both)
     return route;
+  if (!way.train) {
+    pass_disk(way, move.instance, 1, route);
+    return route;
+  }
   const auto& station = *way.station;
   const auto bytes    = static_cast<double>(station.rpc.size);
   const double speed  = station.disk.speed(way.to_server);
   if (way.disk)
     pass_disk(way, move.instance, 1 + station.disk.overhead * speed / bytes, route);
-  if (!way.train)
-    return route;
   if (way.first_crew > 0) {
     const double held = way.demand + (way.disk ? bytes / speed + station.disk.overhead : 0);
     route.push_back({way.first_crew + move.instance, held / bytes * in_nanoseconds});
@@ -408,10 +411,9 @@ void Fabric::make_flows()
     }
 }
 
-/// Of a request: the answer has a way, too.
 double Fabric::latency(const Move& move) const
 {
-  return topology_->latency(move.ends.from, move.ends.to, move.path) * (ways_[move.way].station->rpc.size > 0 ? 2 : 1);
+  return topology_->latency(move.ends.from, move.ends.to, move.path) * ways_[move.way].ways();
 }
 
 /// What passes before the stage's bytes move.
@@ -537,9 +539,10 @@ double Fabric::alone(const Transfer& transfer) const
     return alone(transfer.way, transfer.bytes);
   const auto [from, to] = ends_of(transfer);
   const double wire     = narrowest(topology_->route(from, to, 0));
-  const double latency  = topology_->latency(from, to, 0) * (way.station->rpc.size > 0 ? 2 : 1);
-  return alone(transfer.way, transfer.bytes) - platform_.network.latency * (way.station->rpc.size > 0 ? 2 : 1) +
-         latency + transfer.bytes / wire - transfer.bytes / way.wire;
+  const double seconds  = way.streams && !way.answered ? transfer.bytes / std::min(wire, way.speed)
+                          : way.disk                   ? transfer.bytes / wire + transfer.bytes / way.speed
+                                                       : transfer.bytes / wire;
+  return topology_->latency(from, to, 0) * way.ways() + way.station->disk.overhead + seconds;
 }
 
 std::string Fabric::name_of(FlowNetwork::Link link) const

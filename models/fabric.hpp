@@ -98,6 +98,8 @@ private:
     const StationSpec* station;
     double demand        = 0; ///< of a train's request
     double fixed         = 0; ///< seconds of one request beside its bytes
+    bool answered        = false;
+    double speed         = 0; ///< bytes a second of the disk
     double pace          = 0; ///< bytes a second of one request alone
     double wire          = 0; ///< likewise, over the network
     double extra         = 0; ///< bytes that the disk could have moved in its overhead
@@ -105,6 +107,9 @@ private:
     uint32_t disk_links  = 0; ///< of an instance
     uint32_t first_queue = 0; ///< of instance 0, in `queues_`; fifo only
     uint32_t first_crew  = 0; ///< link of instance 0's servers; 0: a request takes none
+
+    /// Through the network: an answer has one, too.
+    double ways() const { return answered ? 2 : 1; }
   };
   enum class Stage : uint8_t { network, disk, both };
   /// A transfer under way.

@@ -218,7 +218,8 @@ struct Way {
   bool to_server   = true;
   bool network     = true; ///< between two ends; else they are at the station already
   bool train       = false;
-  double demand    = 0; ///< of a train: mean seconds for which a request has one of the station's servers
+  bool answered    = false; ///< it is of requests, which wait for an answer; else bytes stream
+  double demand    = 0;     ///< of an answered one: mean seconds for which a request has one of the station's servers
 
   bool operator==(const Way&) const = default;
 };
@@ -236,6 +237,7 @@ struct BufferSpec {
   uint64_t capacity = 0;   ///< bytes, of an instance
   uint64_t unit     = 0;   ///< bytes up to which adjacent writes of an object drain together; 0: each write by itself
   double linger     = 0;   ///< seconds that less than a unit waits for more
+  uint64_t above    = 0;   ///< bytes that stay until somebody waits for room or for a flush
   uint64_t resume   = 0;   ///< writes that had to wait enter again when no more bytes than these are held
   uint32_t at_once  = 1;   ///< pieces that an instance drains at a time
   std::vector<Step> drain; ///< ends with Kind::drained

@@ -136,6 +136,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                   {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)},
                   {"at_once", buffer.at_once},
                   {"drain", buffer.drain_json}});
+    if (buffer.above > 0)
+      entry["above"] = static_cast<double>(buffer.above) / static_cast<double>(buffer.capacity);
   }
   for (const auto& pool : pools) {
     auto& entry = json["pools"][pool.name];

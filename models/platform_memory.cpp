@@ -141,6 +141,8 @@ void PlatformReader::read_buffers()
     buffer.resume =
         static_cast<uint64_t>(yaml.quantity_or("resume", Unit::factor, 1, 0, 1) * static_cast<double>(buffer.capacity));
     buffer.at_once    = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+    buffer.above      = static_cast<uint64_t>(yaml.quantity_or("above", Unit::factor, 0, 0, 0.99) *
+                                         static_cast<double>(buffer.capacity));
     const auto steps  = yaml["drain"];
     drained_          = &buffer;
     buffer.drain_json = read_steps(steps, buffer.drain, {});
@@ -158,10 +160,7 @@ void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) co
   if (step.times != Times::once)
     item["per"].fail(
         "what a buffer drains has no entries and no blocks; its demand is per operation, which is per piece");
-  if (step.kind == Step::Kind::transfer && !platform_.ways[step.way].network) {
-    if (!step.to_server)
-      item["disk"].fail("what a buffer drains is written, not read");
-  } else if (step.kind == Step::Kind::transfer) {
+  if (step.kind == Step::Kind::transfer && platform_.ways[step.way].network) {
     if (!step.to_server)
       item["transfer"].fail("what a buffer drains is written, not read");
     if (!drained_->of_nodes() && drained_->station < 0)

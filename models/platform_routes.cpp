@@ -241,19 +241,15 @@ nlohmann::ordered_json PlatformReader::read_transfer(const YamlNode& item, const
     json["demand"] = demand_json(*demand, visit.law);
     way.demand     = visit.law->mean() / spec.rating;
     way.train      = true;
+    way.answered   = true;
     Step train     = step;
     train.kind     = Step::Kind::train;
     train.jump     = 3;
     train.way      = number_of(way);
     out.push_back(train);
     out.push_back(visit);
-  } else if (spec.rpc.size > 0) {
-    way.train  = true;
-    Step train = step;
-    train.kind = Step::Kind::train;
-    train.jump = 2;
-    train.way  = number_of(way);
-    out.push_back(train);
+    way.train = false;
+    step.way  = number_of(way);
   }
   out.push_back(step);
   return json;

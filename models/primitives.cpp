@@ -135,6 +135,8 @@ std::vector<PrimitiveEntry> mechanisms()
                    "for room"},
         {"resume", "share of the capacity at which waiting writes go on, default 1: as soon as there is room"},
         {"at_once", "pieces that drain at a time, default 1"},
+        {"above", "share of the capacity that stays in it until a write waits for room or a flush for what is there, "
+                  "default 0: all drains"},
         {"drain", "steps of a piece: delays, visits, transfers, limits, and buffers that are written above this one"}}},
       {"cache",
        "memory with the last used objects or pages (LRU); the step runs `hit` when all that the operation needs is "
@@ -186,7 +188,8 @@ std::vector<PrimitiveEntry> mechanisms()
        "a step that moves the operation's bytes, as a flow that shares the network's links fairly",
        {{"transfer", "write (to the server) or read (from it)"},
         {"station", "station of the other end"},
-        {"demand", "where the station has rpc: service time of each request there, a law or the name of a demand"},
+        {"demand", "where the station has rpc: the bytes move in requests, each with this service time there and an "
+                   "answer; a law or the name of a demand"},
         {"stripes", "spanned: one part for each instance with bytes of it, at the same time; default: all with the "
                     "instance of the first byte"}}},
       {"disk",

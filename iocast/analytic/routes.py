@@ -300,7 +300,7 @@ def _spanned(station: Mapping[str, Any], step: Mapping[str, Any], size: float, o
     Raises InputError where that depends on more than its size, and for a transfer in several parts.
     """
     stripe = float(station["stripe_size"])
-    if size == 0 or operation not in ACCESSES:
+    if size == 0 or operation not in ACCESSES or int(station["stripe_count"]) == 1:
         return 1
     parts = min(math.ceil(size / stripe), int(station["stripe_count"]))
     if operation in FROM_THE_START and (parts == 1 or (size % (stripe * parts) == 0 and "transfer" not in step)):

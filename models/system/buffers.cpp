@@ -92,8 +92,10 @@ bool System::flush_buffer(JobId id, const Step& step)
     return true;
   }
   for (const uint32_t instance : instances) {
-    if (step.flush != Flush::all)
+    if (step.flush != Flush::all) {
       buffers.instances[instance].close(object_key(op_of(id)));
+      buffers.instances[instance].hurry();
+    }
     drain(buffers, instance);
   }
   return false;
