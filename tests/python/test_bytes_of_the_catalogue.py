@@ -16,6 +16,8 @@ from programs import REPOSITORY
 PLATFORMS = sorted(file.stem for file in (REPOSITORY / "platforms").glob("*.yaml"))
 WITHOUT_DEVICE = {
     "local": "a page cache; bytes take the cores' time",
+    "local-ext4-hdd": "a miss of the page cache is an access of a device, whose time is that of small files",
+    "local-ext4-ssd": "likewise",
     "service": "as local",
     "multisocket": "a study of metadata alone",
     "network": "what a calibration takes where nobody says what the storage is",
