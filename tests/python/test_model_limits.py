@@ -55,8 +55,13 @@ def test_operations_that_visit_no_server_are_reported(simulator):
     assert any("unlink" in sentence and "without bound" in sentence for sentence in cell.warnings)
 
 
-def test_accesses_that_bypass_where_whole_objects_go_are_reported(simulator):
-    cell = run(simulator, "ime", "ior-easy", 1, WORKLOADS["ior-easy"], 60)
+def test_accesses_that_bypass_where_whole_objects_go_are_reported(simulator, tmp_path):
+    file = tmp_path / "bypass.yaml"
+    file.write_text(
+        "schema_version: 1\nextends: ime\noperations:\n  pwrite: [{transfer: write, station: oss}]\n"
+        "  pread: [{transfer: read, station: oss}]\n"
+    )
+    cell = run(simulator, str(file), "ior-easy", 1, WORKLOADS["ior-easy"], 60)
     found = next(finding for finding in cell.findings if finding["kind"] == "other-servers")
     assert (found["station"], found["instead_of"]) == ("oss", "ime")
 
