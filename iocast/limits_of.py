@@ -126,7 +126,12 @@ def of_links(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) ->
     busiest = phase.get("network", {}).get("busiest", []) if "topology" in system.get("network", {}) else []
     if busiest and busiest[0]["busy"] >= FULL:
         name, used = busiest[0]["name"], 100 * busiest[0]["busy"]
-        return f"{LEAD}links of the network, the busiest, {name}, used at {used:.0f} % of capacity."
+        of = "links between switches"
+        if name.endswith((" in", " out")):
+            of = "network cards"
+        elif name.endswith(" disk"):
+            of = "disks"
+        return f"{LEAD}{of}, the busiest, {name.removesuffix(' disk')}, used at {used:.0f} % of capacity."
     return ""
 
 

@@ -48,6 +48,7 @@ ELSEWHERE = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
     "changes.md": "CHANGELOG.md",
+    "facts.md": "platforms/facts/README.md",
     "tests.md": "tests/README.md",
     "validation.md": "validation/README.md",
 }

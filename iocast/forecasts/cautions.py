@@ -108,11 +108,11 @@ def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     entries = []
     for one in rows:
         known = one.get("baselines") or {}
-        bounds, rate = known.get("asymptotic bounds", {}).get("rate"), one["quantities"]["rate"]["value"]
-        if (
-            isinstance(bounds, dict)
-            and not bounds["low"] / baselines.BEYOND <= rate <= baselines.BEYOND * bounds["high"]
-        ):
+        bounds, found = known.get("asymptotic bounds", {}).get("rate"), one.get("quantities", {}).get("rate")
+        if found is None or not isinstance(bounds, dict):
+            continue
+        rate = found["value"]
+        if not bounds["low"] / baselines.BEYOND <= rate <= baselines.BEYOND * bounds["high"]:
             kind = rate_kind(one["quantities"]["rate"])
             low, high = quantity(kind, bounds["low"]), quantity(kind, bounds["high"])
             value = roughly(quantity(kind, rate), one["quantities"]["rate"])

@@ -26,7 +26,7 @@ PARTS = {
     "stall": "in stalls of",
     "lost": "lost in failures of",
 }
-ELSEWHERE = "network and clients' own limits"
+ELSEWHERE = "network, disks and clients' own limits"
 
 
 @dataclass(frozen=True)

@@ -305,7 +305,7 @@ def test_a_run_pools_no_different_operations_as_repeats(simulate: Callable[..., 
 
 def test_operations_outside_of_the_steady_part_are_left_out(simulate: Callable[..., Any], tmp_path: Path) -> None:
     """Each rank synchronizes and closes its file once, at the end: none of these is in the intervals compared."""
-    small = ("--workload", "ior-easy", "--nodes", "4", "--ppn", "4", "--set", "per_process=256MiB")
+    small = ("--workload", "ior-easy", "--nodes", "4", "--ppn", "4", "--set", "per_process=1GiB")
     for seed in (1, 2):
         simulate("lustre", *small, "--seed", str(seed), "--out", tmp_path / str(seed))
     answer = compare(tmp_path / "1", tmp_path / "2")

@@ -225,7 +225,7 @@ def test_both_solvers_count_the_bytes_of_large_objects(iocast: Iocast, tmp_path:
     """32 MB through a target of 1 GB/s take 32 ms, whoever says so; 3.9 kB take next to nothing."""
     operations = (
         "{create: {open: [{station: mds, demand: 10us}], write: [{station: oss, demand: 1ms, bandwidth: 1GB/s}], close:"
-        " [{station: mds, demand: 1us}]}}"
+        " [{station: mds, demand: 1us}]}, read: {read: [{station: oss, demand: 1ms, bandwidth: 1GB/s}]}}"
     )
     (tmp_path / "disks.yaml").write_text(
         f"schema_version: 1\nextends: lustre\nstations: {{oss: {{servers: 1}}}}\noperations: {operations}\n"

@@ -199,7 +199,7 @@ def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str)
     found = outside_bounds([answer])
     assert (f", {says} 40.0 /s to 80.0 /s" in found[0]) if says else (found == [])
     assert len(outside_bounds([answer] * 3)) == len(found), "one sentence for all phases"
-    answer["quantities"]["rate"] |= {"low": rate / 6, "high": rate * 6}
+    answer["quantities"]["rate"] |= {"low": rate / 2000, "high": rate * 2000}
     assert not any(f"{rate:.1f}" in sentence for sentence in outside_bounds([answer])), "the tables withhold it"
 
 

@@ -145,7 +145,9 @@ def test_what_the_network_does_not_know_is_named(iocast: Call, tmp_path: Path) -
     done = iocast(
         "calibrate", *sorted((tmp_path / "runs").iterdir()), "--platform", "queue", "--out", tmp_path / "fitted.yaml"
     )
-    assert done.returncode == 2 and "2 tests that differ in D: D=1 in" in done.stderr, "two values at one placement"
+    assert done.returncode == 2 and "2 tests that differ in D: D=1 at 10x1, 10x10 in" in done.stderr, (
+        "two values at one placement"
+    )
     (tmp_path / "table.csv").write_text("nodes,ppn,rate,D\n10,1,540,10\n10,10,5280,1\n")
     assert iocast("import", tmp_path / "table.csv", "--out", tmp_path / "again").returncode == 0
     done = iocast("calibrate", tmp_path / "again", "--platform", "queue", "--out", tmp_path / "fitted.yaml")

@@ -71,4 +71,4 @@ def test_a_phase_of_pauses_has_its_time_in_no_station(of: str, simulator: Path, 
     where = {row[0]: row[grid.header.index("where the time goes")] for row in grid.rows}
     assert where["compute"].startswith("the ranks' own pauses") and "oss" not in where["compute"]
     assert float(IN_OPERATION.findall(where["compute"])[0]) == pytest.approx(float(share), rel=0.2)
-    assert where["checkpoint"].endswith("being served at oss")
+    assert where["checkpoint"].endswith("network, disks and clients' own limits")

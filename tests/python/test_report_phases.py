@@ -268,7 +268,7 @@ def test_an_applications_phases_have_time_bandwidth_and_where_the_time_goes(tmp_
     assert grid.header == ["phase", "time", "bandwidth", "operations", "where the time goes"]
     assert cells == [
         ["checkpoint", "2 × 2.00 s = 4.00 s", "2.00 GB/s", "500 /s", "50 % waiting for oss"],
-        ["restart", "2.00 s", "500 MB/s", "500 /s", "75 % network and clients' own limits"],
+        ["restart", "2.00 s", "500 MB/s", "500 /s", "75 % network, disks and clients' own limits"],
         ["all phases", "6.00 s", "1.50 GB/s", "500 /s", "–"],
     ]
     assert reported.question == "How fast is my-app on 4 nodes with 16 ranks each?"

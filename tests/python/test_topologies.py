@@ -232,8 +232,8 @@ def test_links_of_the_network_are_what_limits(iocast: Iocast) -> None:
         reported = iocast("simulate", str(file), "hpcs-07", *sizes).stdout
         limited[name] = next(line for line in reported.splitlines() if line.startswith("What limits the rate"))
         assert f"over a network whose links differ ({name})" in reported
-    assert "links of the network, the busiest, groups 0 and 8 link" in limited["dragonfly"]
-    assert "links of the network" not in limited["fat-tree"]
+    assert "links between switches, the busiest, groups 0 and 8 link" in limited["dragonfly"]
+    assert "links between switches" not in limited["fat-tree"]
 
 
 def test_a_network_is_described(iocast: Iocast) -> None:
