@@ -64,10 +64,33 @@ YamlNode YamlNode::load(const std::string& file)
   return parse(text_of(file), file);
 }
 
+namespace {
+/// A key that is given twice: the second would be lost without a word.
+void refuse_twice(const YAML::Node& node, const std::string& name, std::set<int>& seen)
+{
+  if (!seen.insert(node.Mark().pos).second && !node.IsScalar())
+    return; // an alias
+  std::set<std::string> keys;
+  if (node.IsMap())
+    for (const auto& entry : node) {
+      const YAML::Node& key = entry.first;
+      if (key.IsScalar() && key.Scalar() != "<<" && !keys.insert(key.Scalar()).second)
+        throw InputError(fmt::format("{}:{}: the key '{}' is given twice.", name, key.Mark().line + 1, key.Scalar()));
+      refuse_twice(entry.second, name, seen);
+    }
+  else if (node.IsSequence())
+    for (const auto& one : node)
+      refuse_twice(one, name, seen);
+}
+} // namespace
+
 YamlNode YamlNode::parse(const std::string& text, const std::string& name)
 {
   try {
-    YamlNode node(YAML::Load(text), name);
+    const YAML::Node document = YAML::Load(text);
+    std::set<int> seen;
+    refuse_twice(document, name, seen);
+    YamlNode node(document, name);
     if (!node.is_map())
       node.fail("this is not a YAML map of keys and values");
     return node;

@@ -71,8 +71,8 @@ private:
         const auto& station = platform_.stations[step.target];
         const bool sent     = platform_.ways[step.way].network;
         const bool limited =
-            station.disk.exists() ||
-            (sent && (network.node_bandwidth > 0 || network.server_bandwidth > 0 || network.backbone_bandwidth > 0));
+            station.disk.exists() || (sent && (!network.is_uniform() || network.node_bandwidth > 0 ||
+                                               network.server_bandwidth > 0 || network.backbone_bandwidth > 0));
         reach_.timed    = reach_.timed || limited || network.latency > 0;
         reach_.by_bytes = reach_.by_bytes || limited;
         if (station.per == Per::node)

@@ -15,6 +15,7 @@ namespace iocast {
 
 namespace {
 constexpr double no_limit       = std::numeric_limits<double>::infinity();
+constexpr double unlimited      = 1e30; // of a link without a bandwidth, among flows: none lasts for ever
 constexpr double stopped        = 1e-9; // share of a link's capacity that is as good as none
 constexpr double in_nanoseconds = 1e9;  // times of servers and windows, so that their weights are near 1
 } // namespace
@@ -41,7 +42,7 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
     for (const auto link : failing.links)
       tightest = std::min(tightest, topology_->capacity(link) * std::max(failing.spec->share, stopped));
   all_pace_       = 2 / tightest;
-  looks_at_links_ = !topology_->is_star();
+  looks_at_links_ = !topology_->is_star() || !failing_.empty();
 }
 
 bool Fabric::limits(const Platform& platform)
@@ -49,9 +50,10 @@ bool Fabric::limits(const Platform& platform)
   const auto& network = platform.network;
   const bool links    = !network.is_uniform() || network.node_bandwidth > 0 || network.server_bandwidth > 0 ||
                      network.backbone_bandwidth > 0;
-  return std::any_of(platform.ways.begin(), platform.ways.end(), [&](const Way& way) {
-    return (way.network && links) || platform.stations[way.station].disk.exists() || way.train;
-  });
+  return !platform.link_failures.empty() ||
+         std::any_of(platform.ways.begin(), platform.ways.end(), [&](const Way& way) {
+           return (way.network && links) || platform.stations[way.station].disk.exists() || way.train;
+         });
 }
 
 /// Whether some of its disks take time for an access without bytes.
@@ -234,7 +236,8 @@ bool Fabric::passes_links(const Transfer& transfer, double time)
   }
   idle_.resize(small_bytes_.size());
   for (const auto& pass : route)
-    if ((idle_[pass.link] - time) * capacity_now(pass.link) > 2 * slack_)
+    if ((idle_[pass.link] - time) * capacity_now(pass.link) > 2 * slack_ ||
+        (pass.link < left_.size() && left_[pass.link] < 1))
       return false;
   use(route, transfer.bytes, time);
   for (const auto& pass : route) {
@@ -400,9 +403,10 @@ void Fabric::make_flows()
 {
   flows_.emplace();
   const size_t links = topology_->links() + disks_.size() + crews_.size() + windows_.size();
-  for (FlowNetwork::Link link = 0; link < links; ++link)
-    link < topology_->links() && topology_->is_rate(link) ? flows_->add_rate(capacity_now(link))
-                                                          : flows_->add_link(capacity_now(link));
+  for (FlowNetwork::Link link = 0; link < links; ++link) {
+    const double capacity = std::min(capacity_now(link), unlimited);
+    link < topology_->links() && topology_->is_rate(link) ? flows_->add_rate(capacity) : flows_->add_link(capacity);
+  }
   for (const auto& way : ways_)
     if (way.disk && !way.station->disk.slowdown.empty()) {
       const uint32_t count = way.station->per == Per::node ? nodes_ : way.station->count;
@@ -521,7 +525,7 @@ void Fabric::go_on(double now, std::vector<JobId>& arrived)
     waiting_.pop();
     start(one.move, one.time);
   }
-  looks_at_links_ = !is_idle() || !topology_->is_star();
+  looks_at_links_ = !is_idle() || !topology_->is_star() || !failing_.empty();
 }
 
 double Fabric::narrowest(const Topology::Route& route) const

@@ -73,7 +73,8 @@ FlowNetwork::Bundle FlowNetwork::new_bundle(uint64_t key, std::span<const Pass> 
   bundle.key          = key;
   bundle.hops.clear();
   for (const auto& pass : route)
-    bundle.hops.push_back({pass.link, none, none, none, std::ldexp(std::round(std::ldexp(pass.weight, 32)), -32)});
+    bundle.hops.push_back(
+        {pass.link, none, none, none, std::ldexp(std::max(1.0, std::round(std::ldexp(pass.weight, 32))), -32)});
   by_key_.insert({key, id});
   return id;
 }

@@ -144,6 +144,13 @@ uint32_t count_of(const YamlNode& yaml, const char* key, double least)
   return static_cast<uint32_t>(yaml[key].quantity(Unit::count, least, 1e6));
 }
 
+void refuse_many(const YamlNode& yaml, double number, const char* what)
+{
+  constexpr double most = 1e8;
+  if (number > most)
+    yaml.fail(fmt::format("these are {:.3g} {}; a network may have {:.0f}", number, what, most));
+}
+
 double bandwidth_of(const YamlNode& yaml, const char* key)
 {
   return yaml[key].quantity(Unit::bandwidth, 1, 1e15);

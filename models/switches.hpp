@@ -121,6 +121,8 @@ inline uint64_t hash_of(uint64_t from, uint64_t to, uint64_t number = 0)
 
 // Numbers of a topology's section. @throws InputError with file and line
 uint32_t count_of(const YamlNode& yaml, const char* key, double least = 1);
+/// Fails at that place where numbers would be beyond what links are counted with.
+void refuse_many(const YamlNode& yaml, double number, const char* what);
 double bandwidth_of(const YamlNode& yaml, const char* key);
 
 } // namespace iocast

@@ -188,7 +188,7 @@ void System::prefetch(JobId id) const
   if (fabric_)
     fabric_->prefetch(node);
   for (const auto& limit : limits_)
-    if (limit.size() > 1)
+    if (limit.size() > 1 && limit.size() > node)
       __builtin_prefetch(&limit[node]);
   for (const auto which : queues_of_nodes_)
     __builtin_prefetch(&stations_[which].instances[node]);

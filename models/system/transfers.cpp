@@ -12,7 +12,9 @@ namespace iocast {
 void System::make_fabric(const Footprint& footprint)
 {
   is_uniform_ = platform_.network.is_uniform();
-  if ((footprint.largest_size > 0 || Fabric::has_overheads(platform_) || !is_uniform_) && Fabric::limits(platform_))
+  if ((footprint.largest_size > 0 || Fabric::has_overheads(platform_) || !is_uniform_ ||
+       !platform_.link_failures.empty()) &&
+      Fabric::limits(platform_))
     fabric_ = std::make_unique<Fabric>(platform_, placement_.nodes());
 }
 

@@ -143,9 +143,11 @@ public:
   DragonflyPlan(const YamlNode& network, const DragonflyShape& shape) : TopologyPlan(network), shape_(shape) {}
   std::unique_ptr<Topology> make(const NetworkSpec& spec, const NetworkEnds& ends) const override
   {
-    auto topology = std::make_unique<Dragonfly>(
-        shape_, spec, ends,
-        Places(spec, ends, shape_.nodes, shape_.count * shape_.routers, shape_.routers, yaml_, "groups"));
+    const Places places(spec, ends, shape_.nodes, shape_.count * shape_.routers, shape_.routers, yaml_, "groups");
+    const double groups = places.switches() / shape_.routers;
+    refuse_many(yaml_["groups"], places.switches() * double{1} * shape_.routers + groups * groups * shape_.links,
+                "links between routers");
+    auto topology = std::make_unique<Dragonfly>(shape_, spec, ends, places);
     if (topology->groups() > 1 && shape_.links == 0)
       yaml_["groups"].fail(fmt::format("{} groups are needed and nothing links them; state network.global, such as "
                                        "{{links: 2, bandwidth: 25GB/s}} for each pair",
@@ -180,6 +182,8 @@ std::shared_ptr<const TopologyPlan> read_dragonfly(const YamlNode& network, cons
   shape.nodes       = count_of(groups, "nodes");
   shape.local       = shape.routers > 1 || groups.has("local") ? bandwidth_of(groups, "local") : 0;
   shape.count       = groups.has("count") ? count_of(groups, "count") : 0;
+  refuse_many(groups["routers"], double{1} * shape.routers * shape.routers, "links in a group");
+  refuse_many(groups["nodes"], double{1} * std::max(shape.count, 1U) * shape.routers * shape.nodes, "client nodes");
   groups.finish();
   if (const auto global = network.find("global")) {
     shape.links            = count_of(*global, "links");

@@ -131,9 +131,11 @@ public:
   TreePlan(const YamlNode& network, const TreeShape& shape) : TopologyPlan(network), shape_(shape) {}
   std::unique_ptr<Topology> make(const NetworkSpec& spec, const NetworkEnds& ends) const override
   {
-    return std::make_unique<FatTree>(
-        shape_, spec, ends,
-        Places(spec, ends, shape_.nodes, shape_.count, std::max(shape_.pod_leaves, 1U), yaml_, "leaf"));
+    const Places places(spec, ends, shape_.nodes, shape_.count, std::max(shape_.pod_leaves, 1U), yaml_, "leaf");
+    const double leaves = places.switches();
+    const double pods   = shape_.pod_leaves > 0 ? std::ceil(leaves / shape_.pod_leaves) : 1;
+    refuse_many(yaml_["leaf"], 2 * leaves * shape_.uplinks + 2 * pods * shape_.pod_uplinks, "links between switches");
+    return std::make_unique<FatTree>(shape_, spec, ends, places);
   }
   uint32_t nodes(const NetworkSpec&, const NetworkEnds&) const override { return shape_.count * shape_.nodes; }
   nlohmann::ordered_json to_json() const override
@@ -164,6 +166,7 @@ TreeShape read_leaves(const YamlNode& network, const char* kind)
   shape.uplinks   = count_of(leaf, "uplinks");
   shape.bandwidth = bandwidth_of(leaf, "bandwidth");
   shape.count     = leaf.has("count") ? count_of(leaf, "count") : 0;
+  refuse_many(leaf["nodes"], double{1} * shape.count * shape.nodes, "client nodes");
   leaf.finish();
   const auto routing = network.text_or("routing", "destination");
   if (routing != "destination" && routing != "hashed")
@@ -174,9 +177,11 @@ TreeShape read_leaves(const YamlNode& network, const char* kind)
 
 void read_pods(const YamlNode& network, const char* key, TreeShape& shape, uint32_t spines)
 {
-  const auto pod      = network[key];
-  shape.pod_leaves    = count_of(pod, "leaves");
-  shape.pod_uplinks   = count_of(pod, "uplinks") * spines;
+  const auto pod       = network[key];
+  shape.pod_leaves     = count_of(pod, "leaves");
+  const double uplinks = count_of(pod, "uplinks");
+  refuse_many(pod["uplinks"], uplinks * spines, "links of a pod");
+  shape.pod_uplinks   = static_cast<uint32_t>(uplinks) * spines;
   shape.pod_bandwidth = bandwidth_of(pod, "bandwidth");
   pod.finish();
 }

@@ -288,3 +288,75 @@ def test_a_failure_of_no_link_is_refused(simulator: Path, tmp_path: Path, failur
     assert sentence in refused(simulator, tmp_path / "p.yaml", network)
     network = network.replace(failure, "link: leaf 0 uplink 0, at: 1s, length: 1s, share: 0.5")
     assert "not compared" in refused(simulator, tmp_path / "p.yaml", network, "--flows", "simgrid")
+
+
+TREE = (
+    "{{topology: fat-tree, leaf: {{nodes: 4, uplinks: {}, bandwidth: 1GB/s}},"
+    " pod: {{leaves: 2, uplinks: {}, bandwidth: 1GB/s}}}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("network", "says"),
+    [
+        (TREE.format(65536, 65536), "links of a pod; a network may have 100000000"),
+        ("{topology: dragonfly, groups: {routers: 65536, nodes: 1, local: 1GB/s}}", "links in a group; a network may"),
+        (
+            "{topology: fat-tree, leaf: {nodes: 4, uplinks: 2, uplinks: 3, bandwidth: 1GB/s}}",
+            "'uplinks' is given twice",
+        ),
+    ],
+)
+def test_what_links_can_not_be_counted_with_is_refused(
+    simulator: Path, tmp_path: Path, network: str, says: str
+) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(f"schema_version: 1\nextends: lustre\nnetwork: {network}\n")
+    done = subprocess.run(
+        [simulator, "--platform", file, "--nodes", "20"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2 and f"{file}:3: " in done.stderr and says in done.stderr, done.stderr
+
+
+def test_links_without_a_bandwidth_limit_nothing(simulator: Path, tmp_path: Path) -> None:
+    """Nodes and servers at one leaf, whose cards nobody states: the disks alone take time, and the run ends."""
+    file = tmp_path / "p.yaml"
+    leaf = "leaf: {nodes: 4, uplinks: 2, bandwidth: 1GB/s}, servers: {oss: {among: nodes, leaf: 16}}"
+    file.write_text(
+        "schema_version: 1\nextends: lustre\nnetwork:\n  node_bandwidth: null\n  server_bandwidth: null\n"
+        f"  topology: fat-tree\n  {leaf.replace(', servers', chr(10) + '  servers')}\n"
+    )
+    settings = ["--set", "object_size=1MiB", "--set", "objects=5", "--set", "iterations=5"]
+    done = subprocess.run(
+        [simulator, "--platform", file, "--nodes", "2", *settings, "--json"],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "no step has a bandwidth" not in done.stderr
+
+
+@pytest.mark.parametrize("size", ["3901B", "1MiB"])
+def test_no_transfer_passes_a_dead_link(simulator: Path, tmp_path: Path, size: str) -> None:
+    file = tmp_path / "p.yaml"
+    slowest = []
+    for share in (1, 0):
+        failure = f"failures: {{f: {{link: node 0, at: 0s, length: 1s, share: {share}}}}}\n" if share < 1 else ""
+        file.write_text(f"schema_version: 1\nextends: lustre\n{failure}")
+        settings = ["--set", f"object_size={size}", "--set", "objects=2", "--set", "iterations=2", "--brief", "--json"]
+        done = subprocess.run([simulator, "--platform", file, *settings], capture_output=True, text=True, check=True)
+        made = [p["latency"]["create"]["max"] for p in json.loads(done.stdout)["phases"] if "create" in p["latency"]]
+        slowest.append(max(made))
+    assert slowest[0] < 0.1 < 0.9 < slowest[1], slowest
+
+
+def test_a_link_that_is_not_there_can_not_fail(simulator: Path, tmp_path: Path) -> None:
+    """Whether or not the network has bandwidths."""
+    for network in ("{latency: 1us}", "{node_bandwidth: 1GB/s}"):
+        file = tmp_path / "p.yaml"
+        file.write_text(
+            "schema_version: 1\nstations: {s: {}}\n"
+            "operations: {stat: [], read: {read: [{transfer: read, station: s}]}, create: {},"
+            f" unlink: []}}\nnetwork: {network}\nfailures: {{f: {{link: no such, at: 0s, length: 1s, share: 0}}}}\n"
+        )
+        done = subprocess.run([simulator, "--platform", file], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "no link 'no such'" in done.stderr, done.stderr

@@ -79,7 +79,7 @@ struct Case {
 };
 
 const std::vector<Case> cases{
-    {"star", "latency: 1us", 9, 3},
+    {"star", "topology: star", 9, 3},
     {"two levels", "topology: fat-tree, leaf: {nodes: 4, uplinks: 2, bandwidth: 1GB/s}", 24, 5},
     {"hashed", "topology: fat-tree, leaf: {nodes: 4, uplinks: 3, bandwidth: 1GB/s}, routing: hashed", 21, 5},
     {"three levels",
