@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from iocast import binaries
 from iocast.errors import InputError, RunError
 from iocast.family import others_of_family
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.forecasts.simulated import LONG, SEEDS
+from iocast.published.errors import Errors, refuse_beyond
 from iocast.question import Setting
-from iocast.text import quantity, table
+from iocast.text import interval, quantity, table
 from iocast.wording.forecast import ranks_text, seconds_range, total_text
 from iocast.total import bytes_per_second, moves_bulk
 from iocast.workers import Workers
@@ -31,6 +33,7 @@ def simulate(
     *,
     phase: str | None = None,
     seed: int = 0,
+    beyond: bool = False,
     report: Report,
     workers: Workers | None = None,
 ) -> dict[str, Any]:
@@ -43,13 +46,18 @@ def simulate(
             f"The platform '{platform.file}' was fitted to measurements; its forecasts have intervals: "
             f"iocast predict {platform.file} --workload {workload} --nodes {nodes} --ppn {ranks_per_node}."
         )
+    if not beyond:
+        refuse_beyond(platform, nodes, nodes * ranks_per_node)
     report("the analytic solver", 0, 2)
-    systems = len(others_of_family(platform))
+    errors = Errors.of(platform)
+    known = binaries.resolve_workload(workload, settings, nodes, ranks_per_node)["workload"] if errors else {}
+    systems = 0 if errors and errors.speaks_of(known["pattern"]) else len(others_of_family(platform))
     analytic, operations = _analytic(platform, workload, settings, nodes, ranks_per_node, phase, seed, workers)
     report(f"simulating {_size(nodes * ranks_per_node, operations, systems)}", 1, 2)
     answer = predict(
-        platform, workload, settings, nodes, ranks_per_node, phase=phase, solver="simulate", seed=seed, workers=workers
-    )
+        platform, workload, settings, nodes, ranks_per_node, phase=phase, solver="simulate", seed=seed, beyond=True,
+        workers=workers,
+    )  # fmt: skip
     return answer | {"analytic": analytic}
 
 
@@ -82,6 +90,7 @@ def _analytic(
             phase=phase,
             solver="analytic",
             seed=seed,
+            beyond=True,
             workers=workers,
         )
     except (InputError, RunError) as error:
@@ -106,9 +115,9 @@ def simulation_text(answer: dict[str, Any]) -> str:
     if at := answer.get("at"):
         lines.append(_moment_text(at, at["moment"]))
     if answer["total"]:
-        lines.append(total_text(answer["total"], answer["family"]["label"]))
+        lines.append(total_text(answer["total"], (answer.get("family") or {}).get("label", "")))
     for one in (answer, *answer["further_phases"]):
-        lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]))
+        lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]), answer["level"])
     lines += _course_lines(answer["course"])
     if answer["analytic"]["refusal"]:
         lines.append(f"No analytic answer: {answer['analytic']['refusal']}")
@@ -167,8 +176,8 @@ def _course_lines(course: list[dict[str, Any]]) -> list[str]:
     return lines + ([f"... and {more} more; all are under 'course' in the file of --out."] if more else [])
 
 
-def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
-    family, rate = one["family"], one["quantities"]["rate"]["value"]
+def _phase_lines(one: dict[str, Any], analytic: float | None, level: float) -> list[str]:
+    family, rate = one.get("family") or {"range": {}, "systems": []}, one["quantities"]["rate"]["value"]
     facts = [f"rate {quantity('rate', rate)}"]
     moved = bytes_per_second(one)
     facts += [f"{quantity('bandwidth', moved)}"] if moved else []
@@ -176,6 +185,9 @@ def _phase_lines(one: dict[str, Any], analytic: float | None) -> list[str]:
     facts += [f"{quantity('', one['seconds']['value'])} long{times}"] if one.get("seconds") else []
     if moves_bulk(one):  # then time and bytes a second are the question
         facts.reverse()
+    answered = one["quantities"]["rate"]
+    if answered["low"] is not None:
+        facts.append(f"{100 * level:.0f} % interval {interval('rate', answered)[1]}")
     if (ends := family["range"].get("rate")) is not None:
         each = moved / rate if rate else 0.0
         low, high = quantity("rate", ends["low"]), quantity("rate", ends["high"])

@@ -47,6 +47,7 @@ def predict(
     solver: str | None = None,
     level: float = 0.9,
     seed: int = 0,
+    beyond: bool = False,
     label: str = "",
     workers: Workers | None = None,
 ) -> Forecast:
@@ -67,10 +68,11 @@ def predict(
 
     @param settings of the workload; those that are not given are the calibration's
     @param edits of the platform, by path: {"stations.mds.servers": 32}
+    @param beyond also far beyond the published numbers of a platform of the catalogue
     @raises InputError, RunError with what is wrong and what is allowed"""
     return Forecast(
         forecast_of(
             platform_of(platform, edits), workload, as_texts(settings or {}), nodes, ranks_per_node, phase=phase,
-            solver=solver, level=level, seed=seed, label=label, workers=workers,
+            solver=solver, level=level, seed=seed, beyond=beyond, label=label, workers=workers,
         )
     )  # fmt: skip

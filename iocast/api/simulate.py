@@ -36,6 +36,7 @@ def simulate(
     phase: str | None = None,
     edits: Mapping[str, object] | None = None,
     seed: int = 0,
+    beyond: bool = False,
     progress: Progress = quietly,
     workers: Workers | None = None,
 ) -> Simulation:
@@ -47,10 +48,11 @@ def simulate(
     >>> answer.document()["placement"]["ranks"], sorted(answer.phases)
     (2, ['benchmark'])
 
+    @param beyond also far beyond the published numbers of a platform of the catalogue
     @raises InputError for a fitted platform, whose forecasts `predict` makes"""
     return Simulation(
         simulated(
             platform_of(platform, edits), workload, as_texts(settings or {}), nodes, ranks_per_node,
-            phase=phase, seed=seed, report=progress, workers=workers,
+            phase=phase, seed=seed, beyond=beyond, report=progress, workers=workers,
         )
     )  # fmt: skip

@@ -33,7 +33,9 @@ def describe(
     The description has parameters, units, defaults and source; for a platform the stations, the links between switches
     and the route of every operation."""
     from iocast.drawing import platform_text
+    from iocast.fitted import Fitted
     from iocast.listing import describer_of, names_of
+    from iocast.published.errors import Errors
     from iocast.strict_yaml import allowed_sentence
 
     if backend:
@@ -55,5 +57,7 @@ def describe(
         pass_through([*command, *(["--json"] if json_ else [])])
         return
     print(platform_text(described))
+    if errors := Errors.of(Fitted.open(name)):
+        print(f"\n{errors.sentence}")
     if name in known["backends"]:
         print(f"\nThere is a backend of this name, too: iocast describe {name} --backend")

@@ -38,6 +38,13 @@ Edits = Annotated[
     Optional[list[str]],
     typer.Option(metavar="PATH=VALUE", help="A change of the platform; may be repeated.", rich_help_panel=PLATFORM),
 ]
+Beyond = Annotated[
+    bool,
+    typer.Option(
+        help="Also at more than ten times the nodes or ranks of any published number of the platform.",
+        rich_help_panel=LOAD,
+    ),
+]
 Nodes = Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)]
 Ppn = Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)]
 BackendName = Annotated[

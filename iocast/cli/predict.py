@@ -14,6 +14,7 @@ from iocast.cli.options import (
     LOAD,
     OUTPUT,
     PLATFORM,
+    Beyond,
     Edits,
     Json,
     Level,
@@ -61,6 +62,7 @@ def predict(
         ),
     ] = None,
     level: Level = 0.9,
+    beyond: Beyond = False,
     label: Annotated[str, typer.Option(help="What to call the forecast in a report.", rich_help_panel=OUTPUT)] = "",
     points_of: Annotated[
         Optional[Path],
@@ -93,7 +95,9 @@ def predict(
     options: dict[str, Any] = {"phase": phase, "solver": solver, "level": level, "seed": seed, "label": label}
     with Steps(after=PATIENCE) as steps:
         steps(f"forecasting {nodes} node{'s' * (nodes != 1)}", 0, 1)
-        answer = forecast_of(fitted, nodes, ppn, workload=workload, settings=settings_of(sets), **options)
+        answer = forecast_of(
+            fitted, nodes, ppn, workload=workload, settings=settings_of(sets), beyond=beyond, **options
+        )
     if out is not None:
         write_json(out, answer.document())
     print(json.dumps(answer.document()) if json_ else answer.text())

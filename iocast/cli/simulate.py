@@ -12,6 +12,7 @@ from iocast.cli.app import verb
 from iocast.cli.options import (
     LOAD,
     AnswerFile,
+    Beyond,
     Edits,
     Json,
     LocalWorkers,
@@ -47,6 +48,7 @@ def simulate(
         ),
     ] = None,
     edit: Edits = None,
+    beyond: Beyond = False,
     out: AnswerFile = None,
     workers: LocalWorkers = 0,
     seed: Seed = 0,
@@ -69,7 +71,7 @@ def simulate(
     with Steps(after=PATIENCE) as steps, local_workers(workers) as crew:
         answer = simulated(
             platform, workload, nodes, ppn, settings=settings_of(sets), phase=phase, edits=edits, seed=seed,
-            progress=steps, workers=crew,
+            beyond=beyond, progress=steps, workers=crew,
         )  # fmt: skip
     if out is not None:
         write_json(out, answer.document())

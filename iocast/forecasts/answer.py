@@ -48,6 +48,7 @@ from iocast.measured import about, is_called, other_settings, speaks_of
 from iocast.plan import next_runs
 from iocast.platform_names import check_edits, check_file, speed_sentences
 from iocast.proposed import Place, telling
+from iocast.published.errors import Errors, refuse_beyond
 from iocast.question import Question
 from iocast.records.forecast import Numbers
 from iocast.records.quantities import Quantity
@@ -86,6 +87,7 @@ def predict(
     solver: str | None = None,
     level: float = 0.9,
     seed: int = 0,
+    beyond: bool = False,
     label: str = "",
     workers: Workers | None = None,
 ) -> dict[str, Any]:
@@ -125,6 +127,8 @@ def predict(
             "forecasts."
         )
     platform.require_nodes(nodes)
+    if not beyond:
+        refuse_beyond(platform, nodes, nodes * ranks_per_node)
     check_file(platform)
     check_edits(platform)
     as_measured = platform.rates_alone and is_called(platform.fitted, workload)
@@ -185,6 +189,8 @@ def predict(
         rests = unmeasured.unmeasured(platform, shares.share, question)
         known = {} if rests or rows == [] else platform.fitted
         quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
+        if errors := samples.get("errors"):
+            quantities = rules.rising(errors.around(samples["value"], level))
         blend_sentence = bounded = None
         applied = None
         if closed and not rests and not platform.rates_alone:
@@ -263,9 +269,11 @@ def predict(
     if platform.fitted and nodes > 1 and requested.unshared:
         answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
     answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
+    if published := Errors.of(platform):
+        answer["warnings"] += filter(None, [published.far(nodes, ranks)])
     answer["warnings"] += outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += more_objects(platform, samples.get("peak_objects"))
-    numbers, answer["basis"] = _numbers_of(platform)
+    numbers, answer["basis"] = _numbers_of(platform, samples.get("errors"))
     answer["platform"]["numbers"] = numbers.value
     rows = [answer, *answer["further_phases"]]
     answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
@@ -281,10 +289,12 @@ def predict(
     return answer
 
 
-def _numbers_of(platform: Fitted) -> tuple[Numbers, list[str]]:
+def _numbers_of(platform: Fitted, errors: Errors | None) -> tuple[Numbers, list[str]]:
     """Where a platform's numbers come from, with a sentence where iocast did not fit them."""
     if platform.fitted:
         return Numbers.FITTED, []
+    if errors is not None:
+        return Numbers.BY_HAND, [errors.sentence]
     by = None if platform.edited else set_by_hand_to(platform)
     return (Numbers.BY_HAND, [SET_BY_HAND.format(by)]) if by else (Numbers.OWN, [NEVER_CALIBRATED])
 

@@ -24,6 +24,7 @@ from iocast.forecasts.structures import middle_of
 from iocast.operations import Shares
 from iocast.phases import operations_by_phase
 from iocast.platform import Document
+from iocast.published.errors import Errors
 from iocast.run_directory import QUANTITIES, Run
 from iocast.records.quantities import Quantity
 from iocast.scratch import scratch_directory
@@ -81,7 +82,9 @@ def simulated(
         (run,) = simulations.run([(file, request.pattern, settings, nodes, ranks_per_node, seed)])
         return draws.known_quantities(run, [(p, n) for p, n in every if not Quantity.of(n).is_part])
 
-    beside = Beside.of(platform, ask) if not platform.fitted else None
+    errors = Errors.of(platform)
+    known_errors = errors if errors is not None and errors.speaks_of(first["workload"]["pattern"]) else None
+    beside = Beside.of(platform, ask) if not platform.fitted and known_errors is None else None
     reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
     settled = [one for one in reported.values if one is not None]
     request.warnings += _too_rare([*known, *settled], every)
@@ -116,6 +119,7 @@ def simulated(
             "course": partial(one_system.course, [p for p in first["phases"] if p["name"] in request.phases]),
             "draws": reported.document(),
             "beside": beside,
+            "errors": known_errors,
         }
         found[phase] = (samples, shown)
     return found

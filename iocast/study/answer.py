@@ -174,6 +174,7 @@ def _platform(search: Search) -> Json:
         "calibrated": bool(fitted),
         "unmeasured": search.desk.unmeasured(platform),
         "set_by_hand_to": platform.set_by_hand_to,
+        "published": search.desk.published_errors(platform) is not None,
         "description": platform.description,
         "source": platform.source,
     }

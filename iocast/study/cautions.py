@@ -28,10 +28,13 @@ SHOWN_CHANGE = 0.005
 
 def warnings(search: Search, answer: Json) -> list[str]:
     """Everything that must be known before the answer is believed."""
-    study, found = search.study, []
+    study = search.study
+    found: list[str] = []
     for platform in search.desk.platforms.values():
         name = platform.reference.rpartition("/")[2]
-        if not platform.fitted:
+        if (errors := search.desk.published_errors(platform)) is not None:
+            found += filter(None, [errors.sentence, errors.far(study.largest.nodes, study.largest.ranks)])
+        elif not platform.fitted:
             error = (
                 ""
                 if study.model_error

@@ -23,6 +23,7 @@ from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
 from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
+from iocast.published.errors import Errors
 from iocast.question import Question
 from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of
@@ -255,6 +256,14 @@ class Desk:
                 found |= platform.unmeasured(operations, self.question(name, self.study.largest), self.designs.settled)
             self._unmeasured[platform.reference, workload] = found
         return self._unmeasured[platform.reference, workload]
+
+    def published_errors(self, platform: Platform, workload: str = "") -> Errors | None:
+        """What published numbers say of a platform of the catalogue under this workload, or under each one."""
+        errors = platform.errors
+        patterns = [
+            self.profiles[name]["workload"]["pattern"] for name in ([workload] if workload else self.study.workloads)
+        ]
+        return errors if errors is not None and all(map(errors.speaks_of, patterns)) else None
 
     def _take_phases(self) -> None:
         """Of a platform that was fitted phase by phase takes the one that the study asks about. @raises InputError when

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from iocast.errors import InputError
 from iocast.fitted import discrepancy_at
 from iocast.forecasts.simulated import SEEDS
+from iocast.published.errors import Spread
 from iocast.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design
@@ -354,7 +355,7 @@ class Search:
         """What the platform's calibration found, grown with the distance beyond its scales; where the design is another
         system than the measured one, what the platform misses of its own measurements as well, which may be something
         else there; without a calibration, and where a workload rests on numbers that nothing measured, what the study
-        states."""
+        states, or published numbers show of a platform of the catalogue."""
         scale, degrees, noise, kinds = [], [], [], []
         platform = self.desk.variants.platform_of(candidate.design)
         fitted = platform.fitted
@@ -371,10 +372,14 @@ class Search:
                 scale.append(math.hypot(error, doubt))
                 degrees.append(freedom)
                 noise.append(fitted["noise"][kind])
-            else:
-                scale.append(self.study.model_error.get(kind, 0.0))
-                degrees.append(math.inf)
-                noise.append(0.0)
+                continue
+            published = self.desk.published_errors(platform, point.workload)
+            spread = Spread(0.0, math.inf) if published is None else published.spread(kind)
+            if kind in self.study.model_error:
+                spread = Spread(self.study.model_error[kind], math.inf)
+            scale.append(spread.deviation)
+            degrees.append(spread.degrees)
+            noise.append(0.0)
         return ModelError(np.array(scale), np.array(degrees), np.array(noise), tuple(kinds))
 
     @property

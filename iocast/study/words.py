@@ -82,7 +82,7 @@ def if_it_holds(answer: Json) -> str:
         }
     if parts := unmeasured.parts_of(platform.get("unmeasured") or {}):
         return f", if the numbers of {platform['name']} hold: nothing measured its {parts}"
-    if platform["calibrated"]:
+    if platform["calibrated"] or platform.get("published"):
         return ""
     by = platform.get("set_by_hand_to")
     why = f"its author set them by hand to measurements of {by}" if by else "nobody calibrated it"

@@ -66,7 +66,7 @@ def forecast_text(forecast: dict[str, Any]) -> str:
         if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1
         else ""
     )
-    level = "" if "family" in forecast else f", {100 * forecast['level']:.0f} % intervals"
+    level = "" if forecast.get("family") else f", {100 * forecast['level']:.0f} % intervals"
     lines = [
         f"Forecast for {ranks_text(where['ranks'])} ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "
         f"{forecast['waiting_factor']:g}{level}"

@@ -84,13 +84,24 @@ def test_it_says_what_limits_each_phase_and_how_much_is_simulated(answer: dict[s
     assert "2 ranks with 40 operations: this platform 3 times, and 2 measured systems of its family once" in lines[-1]
 
 
-@pytest.mark.parametrize("platform", ["lustre", "mistral"])
-def test_the_announced_systems_are_those_beside_the_answer(platform: str) -> None:
+@pytest.mark.parametrize(
+    ("platform", "workload", "settings"),
+    [("lustre", "md-workbench", SETTINGS), ("mistral", "mdtest-easy", {"items": "5"})],
+)
+def test_the_announced_systems_are_those_beside_the_answer(
+    platform: str, workload: str, settings: dict[str, str]
+) -> None:
     """Of which a measured system is none beside itself."""
     lines: list[str] = []
-    found = simulate(Fitted.open(platform), "md-workbench", SETTINGS, 1, 2, report=lambda what, *_: lines.append(what))
+    found = simulate(Fitted.open(platform), workload, settings, 1, 2, report=lambda what, *_: lines.append(what))
     count = len(found["family"]["systems"])
     assert f"and {count} measured system{'s' * (count != 1)} of its family" in lines[-1]
+
+
+def test_beside_an_interval_no_systems_are_announced() -> None:
+    lines: list[str] = []
+    simulate(Fitted.open("mistral"), "md-workbench", SETTINGS, 1, 2, report=lambda what, *_: lines.append(what))
+    assert "measured system" not in lines[-1]
 
 
 def test_the_announced_runs_are_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far platforms of the catalogue are off published numbers that they were not set to, and what follows for their
+forecasts.
+
+`platforms/facts/errors.csv` holds such numbers beside their simulation; `validation/published/errors.py` writes it. The
+logarithm of simulated over published is taken for normal about zero. Its variance is estimated from the platform's own
+rows, and from the other platforms' as if they were FOREIGN rows more; a further row then lies in Student's t of as many
+degrees of freedom. `tests/python/test_catalogue_errors.py` leaves out each row in turn: 90 % intervals hold 90 %."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import median
+
+from scipy.special import ndtri, stdtrit
+
+from iocast.errors import InputError
+from iocast.fitted import Fitted
+from iocast.platform import PLATFORMS
+from iocast.published.facts import BOUNDS, BUDGET, FACTS, Fact
+
+COLUMNS = ("source", "platform", "run", "nodes", "ppn", "phase", "operation", "quantity", "value", "simulated")
+FOREIGN = 4
+"""Rows that the other platforms' mean square counts for."""
+FAR = 4
+"""Times the largest nodes or ranks of any published number of a platform, beyond which a forecast says so."""
+REFUSED = 10
+"""And beyond which there is none but on request."""
+PATTERN = "md-workbench"
+"""The workload of all rows: what a platform misses of another is not known."""
+KINDS = {"rate": "rate", "virtual_rate": "rate", "max": "max"}
+"""By quantity of a row or forecast, the rows that say how far it is off; all others are latencies, of which third
+quartiles were published."""
+
+
+def tells(fact: Fact) -> bool:
+    """Whether a row of platforms/facts is a number that its platform was not set to, and is simulated at its length."""
+    return (
+        fact.role == "forecast"
+        and fact.quantity in {*KINDS, "q75"}
+        and fact.tolerance not in BOUNDS
+        and (fact.quantity != "max" or fact.iterations <= BUDGET)
+    )
+
+
+def kind_of(quantity: str) -> str:
+    return KINDS.get(quantity.rpartition(".")[2], "latency")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published number that the platform was not set to, and its simulation, in SI units."""
+
+    platform: str
+    nodes: int
+    ranks: int
+    kind: str
+    value: float
+    simulated: float
+
+    @property
+    def error(self) -> float:
+        """As a logarithm."""
+        return math.log(self.simulated / self.value)
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    with (FACTS / "errors.csv").open(newline="", encoding="utf-8") as file:
+        return tuple(
+            Row(
+                one["platform"], int(one["nodes"]), int(one["nodes"]) * int(one["ppn"]), kind_of(one["quantity"]),
+                float(one["value"]), float(one["simulated"]),
+            )
+            for one in csv.DictReader(file)
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Of the logarithm of a platform's error: standard deviation, and degrees of freedom of Student's t."""
+
+    deviation: float
+    degrees: float
+
+    def factor(self, level: float) -> float:
+        """Of the ends of an interval that holds `level`."""
+        return math.exp(self.deviation * float(stdtrit(self.degrees, (1 + level) / 2)))
+
+    @property
+    def as_normal(self) -> float:
+        """Standard deviation of a normal law whose 90 % interval is as wide."""
+        return math.log(self.factor(0.9)) / float(ndtri(0.95))
+
+
+def spread(own: Sequence[float], others: Sequence[Sequence[float]]) -> Spread:
+    """From a platform's errors of one kind, and from those of each other platform."""
+    foreign = [_mean_square(one) for one in others if one]
+    squares = sum(error * error for error in own) + FOREIGN * sum(foreign) / len(foreign)
+    return Spread(math.sqrt(squares / (FOREIGN + len(own))), FOREIGN + len(own))
+
+
+def _mean_square(errors: Sequence[float]) -> float:
+    return sum(error * error for error in errors) / len(errors)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What published numbers say of a platform of the catalogue, or of one that extends it."""
+
+    platform: str
+    edited: bool
+    """Whether another file or edits stand upon it."""
+
+    @classmethod
+    def of(cls, platform: Fitted) -> Errors | None:
+        """None without published numbers that it was not set to, and for a calibrated platform, whose measurements say
+        more."""
+        if platform.fitted:
+            return None
+        known = {one.platform for one in rows()}
+        for depth, (file, _) in enumerate(platform.chain()):
+            if file.parent.resolve() == PLATFORMS.resolve() and file.stem in known:
+                return cls(file.stem, bool(depth or platform.edits))
+        return None
+
+    def speaks_of(self, pattern: str) -> bool:
+        return pattern == PATTERN
+
+    def own(self, kind: str | None = None) -> list[Row]:
+        return [one for one in rows() if one.platform == self.platform and kind in (None, one.kind)]
+
+    def spread(self, quantity: str) -> Spread:
+        kind = kind_of(quantity)
+        others: dict[str, list[float]] = {}
+        for one in rows():
+            if one.kind == kind and one.platform != self.platform:
+                others.setdefault(one.platform, []).append(one.error)
+        return spread([one.error for one in self.own(kind)], list(others.values()))
+
+    def around(self, values: Mapping[str, float], level: float) -> dict[str, dict[str, float]]:
+        """Value, low and high of each quantity of a forecast."""
+        found = {}
+        for name, value in values.items():
+            factor = self.spread(name).factor(level)
+            found[name] = {"value": value, "low": value / factor, "high": value * factor}
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """What the intervals rest on."""
+        known = []
+        for kind, name in (("rate", "rates"), ("latency", "third quartiles of latencies"), ("max", "maxima")):
+            if errors := [abs(one.error) for one in self.own(kind)]:
+                known.append(f"{len(errors)} {name}, in the median a factor of {math.exp(median(errors)):.2f} off")
+        upon = ", as if that were so of its changes, too" if self.edited else ""
+        return (
+            f"Intervals rest on published numbers that the platform {self.platform} was not set to{upon}: "
+            f"{'; '.join(known)} (docs/evidence.md)."
+        )
+
+    def beyond(self, nodes: int, ranks: int) -> float:
+        """Times the largest nodes or ranks of a published number."""
+        own = self.own()
+        return max(nodes / max(one.nodes for one in own), ranks / max(one.ranks for one in own))
+
+    def far(self, nodes: int, ranks: int) -> str:
+        """A caution, "" where none is due."""
+        factor = self.beyond(nodes, ranks)
+        if factor <= FAR:
+            return ""
+        return (
+            f"{nodes:,} nodes with {ranks:,} ranks are {factor:.0f} times the largest of any published number of "
+            f"{self.platform}: its intervals hold for these."
+        )
+
+
+def refuse_beyond(platform: Fitted, nodes: int, ranks: int) -> None:
+    """@raises InputError where a platform with published numbers is requested far beyond all of them"""
+    errors = Errors.of(platform)
+    if errors is not None and (factor := errors.beyond(nodes, ranks)) > REFUSED:
+        own = errors.own()
+        raise InputError(
+            f"{nodes:,} nodes with {ranks:,} ranks are {factor:.0f} times the largest of any published number of "
+            f"{errors.platform} ({max(one.nodes for one in own):,} nodes, {max(one.ranks for one in own):,} ranks): "
+            f"nothing tells whether it is like its model there. Allowed: {REFUSED} times; or simulate it all the same "
+            "with --beyond."
+        )
