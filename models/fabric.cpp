@@ -26,9 +26,10 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
   const auto ends = iocast::ends_of(platform, nodes);
   for (const auto& servers : ends.servers)
     first_server_[servers.station] = servers.first;
-  topology_ = make_topology(platform.network, ends);
+  topology_      = make_topology(platform.network, ends);
+  network_links_ = topology_->links();
   add_ways();
-  small_bytes_.resize(topology_->links() + disks_.size());
+  small_bytes_.resize(network_links_ + disks_.size());
   passed_.resize(disks_.size() + crews_.size());
   slack_          = platform.network.never_limited;
   double tightest = no_limit;
@@ -67,7 +68,7 @@ void Fabric::add_failing_links()
 {
   for (const auto& spec : platform_.link_failures) {
     FailingLink failing{&spec, {}, spec.at};
-    for (FlowNetwork::Link link = 0; link < topology_->links(); ++link) {
+    for (FlowNetwork::Link link = 0; link < network_links_; ++link) {
       const auto name = topology_->name(link);
       if (name == spec.link || (name.starts_with(spec.link + ' ') && name.find(' ', spec.link.size() + 1) == name.npos))
         failing.links.push_back(link);
@@ -75,7 +76,7 @@ void Fabric::add_failing_links()
     if (failing.links.empty())
       throw InputError(fmt::format("{}: this network has no link '{}'; it has links such as '{}' and '{}', and a run "
                                    "names its busiest ones.",
-                                   spec.where, spec.link, topology_->name(0), topology_->name(topology_->links() - 1)));
+                                   spec.where, spec.link, topology_->name(0), topology_->name(network_links_ - 1)));
     for (const auto link : failing.links) {
       if (std::isinf(topology_->capacity(link)))
         throw InputError(fmt::format("{}: the link '{}' has no bandwidth that a share could be left of; state one in "
@@ -90,7 +91,7 @@ void Fabric::add_failing_links()
     failing_.push_back(std::move(failing));
   }
   if (!failing_.empty())
-    left_.resize(topology_->links(), 1);
+    left_.resize(network_links_, 1);
 }
 
 void Fabric::fail_links(double now)
@@ -147,11 +148,11 @@ void Fabric::add_ways()
   }
   for (size_t way = 0; way < ways_.size(); ++way)
     if (ways_[way].train && ways_[way].demand > 0) {
-      ways_[way].first_crew = static_cast<uint32_t>(topology_->links() + disks_.size() + crews_.size());
+      ways_[way].first_crew = static_cast<uint32_t>(network_links_ + disks_.size() + crews_.size());
       for (size_t before = 0; before < way; ++before)
         if (ways_[before].station == ways_[way].station && ways_[before].first_crew > 0)
           ways_[way].first_crew = ways_[before].first_crew;
-      if (ways_[way].first_crew == topology_->links() + disks_.size() + crews_.size())
+      if (ways_[way].first_crew == network_links_ + disks_.size() + crews_.size())
         crews_.resize(crews_.size() + ways_[way].station->count, ways_[way].station->servers * in_nanoseconds);
     }
 }
@@ -162,6 +163,8 @@ void Fabric::add_disk(WayState& state)
   const auto& disk = state.station->disk;
   state.disk       = true;
   state.disk_links = disk.together > 0 ? 3 : 1;
+  if (state.disk_links == 1)
+    state.weight = std::max(disk.read, disk.write) / disk.speed(state.to_server);
   for (const auto& before : ways_)
     if (before.station == state.station) {
       state.first_disk  = before.first_disk;
@@ -169,7 +172,7 @@ void Fabric::add_disk(WayState& state)
       return;
     }
   const uint32_t count = state.station->per == Per::node ? nodes_ : state.station->count;
-  state.first_disk     = static_cast<uint32_t>(topology_->links() + disks_.size());
+  state.first_disk     = static_cast<uint32_t>(network_links_ + disks_.size());
   state.first_queue    = static_cast<uint32_t>(queues_.size());
   for (uint32_t instance = 0; instance < count; ++instance)
     if (disk.together > 0)
@@ -188,23 +191,13 @@ double Fabric::capacity_now(FlowNetwork::Link link) const
 
 double Fabric::capacity_of(FlowNetwork::Link link) const
 {
-  if (link < topology_->links())
+  if (link < network_links_)
     return topology_->capacity(link);
-  link -= topology_->links();
+  link -= network_links_;
   if (link < disks_.size())
     return disks_[link];
   link -= static_cast<FlowNetwork::Link>(disks_.size());
   return link < crews_.size() ? crews_[link] : windows_[link - crews_.size()].capacity;
-}
-
-void Fabric::count_at_disk(const WayState& way, uint32_t instance, double bytes)
-{
-  Topology::Route route;
-  pass_disk(way, instance, 1, route);
-  for (const auto& pass : route) {
-    small_bytes_[pass.link] += bytes * pass.weight;
-    passed_[pass.link - topology_->links()] += bytes;
-  }
 }
 
 /// @param weight of a byte, 1 unless the disk has more to do for it
@@ -212,7 +205,7 @@ void Fabric::pass_disk(const WayState& way, uint32_t instance, double weight, To
 {
   const FlowNetwork::Link link = way.first_disk + instance * way.disk_links;
   if (way.disk_links == 1) {
-    route.push_back({link, weight * weight_at_disk(way)});
+    route.push_back({link, weight * way.weight});
   } else {
     route.push_back({link + (way.to_server ? 1 : 0), weight});
     route.push_back({link + 2, weight});
@@ -242,8 +235,8 @@ bool Fabric::passes_links(const Transfer& transfer, double time)
   use(route, transfer.bytes, time);
   for (const auto& pass : route) {
     small_bytes_[pass.link] += transfer.bytes * pass.weight;
-    if (pass.link >= topology_->links())
-      passed_[pass.link - topology_->links()] += transfer.bytes;
+    if (pass.link >= network_links_)
+      passed_[pass.link - network_links_] += transfer.bytes;
   }
   return true;
 }
@@ -366,7 +359,7 @@ FlowNetwork::Link Fabric::window_of(const Move& move)
   const auto& [from, to] = move.ends;
   const bool to_server   = ways_[move.way].to_server;
   const Ends ends        = to_server ? Ends{from, to} : Ends{to, from};
-  const auto first       = static_cast<FlowNetwork::Link>(topology_->links() + disks_.size() + crews_.size());
+  const auto first       = static_cast<FlowNetwork::Link>(network_links_ + disks_.size() + crews_.size());
   const auto [at, fresh] = window_of_.try_emplace(uint64_t{ends.from} << 32 | ends.to,
                                                   first + static_cast<FlowNetwork::Link>(windows_.size()));
   if (fresh) {
@@ -402,10 +395,10 @@ uint64_t Fabric::key_of(const Move& move)
 void Fabric::make_flows()
 {
   flows_.emplace();
-  const size_t links = topology_->links() + disks_.size() + crews_.size() + windows_.size();
+  const size_t links = network_links_ + disks_.size() + crews_.size() + windows_.size();
   for (FlowNetwork::Link link = 0; link < links; ++link) {
     const double capacity = std::min(capacity_now(link), unlimited);
-    link < topology_->links() && topology_->is_rate(link) ? flows_->add_rate(capacity) : flows_->add_link(capacity);
+    link < network_links_ && topology_->is_rate(link) ? flows_->add_rate(capacity) : flows_->add_link(capacity);
   }
   for (const auto& way : ways_)
     if (way.disk && !way.station->disk.slowdown.empty()) {
@@ -481,8 +474,8 @@ bool Fabric::goes_on(uint32_t id, double now)
 {
   if (moves_[id].stage != Stage::network)
     for (const auto& pass : route_of(moves_[id]))
-      if (pass.link >= topology_->links())
-        passed_[pass.link - topology_->links()] += moves_[id].bytes;
+      if (pass.link >= network_links_)
+        passed_[pass.link - network_links_] += moves_[id].bytes;
   if (moves_[id].has) {
     moves_[id].has   = false;
     DiskQueue& queue = queues_[ways_[moves_[id].way].first_queue + moves_[id].instance];
@@ -551,13 +544,13 @@ double Fabric::alone(const Transfer& transfer) const
 
 std::string Fabric::name_of(FlowNetwork::Link link) const
 {
-  return link < topology_->links() ? topology_->name(link) : name_of_device(link);
+  return link < network_links_ ? topology_->name(link) : name_of_device(link);
 }
 
 /// Of a link that is none of the network.
 std::string Fabric::name_of_device(FlowNetwork::Link link) const
 {
-  const size_t crews   = topology_->links() + disks_.size();
+  const size_t crews   = network_links_ + disks_.size();
   const size_t windows = crews + crews_.size();
   if (link >= windows) {
     const auto& [from, to] = windows_[link - windows].ends;
@@ -601,8 +594,8 @@ NetworkUse Fabric::use_since(double start, double now)
   use.short_trains    = short_trains_;
   use.fallbacks       = flows_ ? flows_->cost().fallbacks : 0;
   const auto by_flows = moved(now);
-  if (topology_->is_star() && topology_->links() % 2 == 1)
-    small_bytes_[topology_->links() - 1] += all_bytes_;
+  if (topology_->is_star() && network_links_ % 2 == 1)
+    small_bytes_[network_links_ - 1] += all_bytes_;
   all_bytes_ = 0;
   std::vector<std::pair<double, FlowNetwork::Link>> busiest;
   constexpr size_t most = 3;
@@ -623,8 +616,7 @@ NetworkUse Fabric::use_since(double start, double now)
   std::sort(busiest.begin(), busiest.end());
   for (const auto& [seconds, link] : busiest)
     use.busiest.push_back(
-        {name_of(link),
-         link < topology_->links() ? -seconds * topology_->capacity(link) : passed_[link - topology_->links()],
+        {name_of(link), link < network_links_ ? -seconds * topology_->capacity(link) : passed_[link - network_links_],
          now > start ? -seconds / (now - start) : 0});
   std::fill(passed_.begin(), passed_.end(), 0);
   return use;

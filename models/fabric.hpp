@@ -100,6 +100,7 @@ private:
     double fixed         = 0; ///< seconds of one request beside its bytes
     bool answered        = false;
     double speed         = 0; ///< bytes a second of the disk
+    double weight        = 1; ///< there, of a byte, where reads and writes share its time
     double pace          = 0; ///< bytes a second of one request alone
     double wire          = 0; ///< likewise, over the network
     double extra         = 0; ///< bytes that the disk could have moved in its overhead
@@ -168,12 +169,21 @@ private:
   void use_all(const Move& move, double time);
   void add_ways();
   void add_disk(WayState& state);
-  void count_at_disk(const WayState& way, uint32_t instance, double bytes);
-  /// Of bytes at a disk whose reads and writes share its time.
-  static double weight_at_disk(const WayState& way)
+  void count_at_disk(const WayState& way, uint32_t instance, double bytes)
   {
-    const DiskSpec& disk = way.station->disk;
-    return way.disk_links > 1 ? 1 : std::max(disk.read, disk.write) / disk.speed(way.to_server);
+    const FlowNetwork::Link first = way.first_disk + instance * way.disk_links;
+    if (way.disk_links == 1) {
+      count(first, bytes, way.weight);
+    } else {
+      count(first + (way.to_server ? 1 : 0), bytes, 1);
+      count(first + 2, bytes, 1);
+    }
+  }
+  /// A small transfer at a link behind those of the network.
+  void count(FlowNetwork::Link link, double bytes, double weight)
+  {
+    small_bytes_[link] += bytes * weight;
+    passed_[link - network_links_] += bytes;
   }
   void pass_disk(const WayState& way, uint32_t instance, double weight, Topology::Route& route) const;
   Topology::Route route_of(const Move& move);
@@ -199,6 +209,7 @@ private:
   uint32_t nodes_;
   std::vector<uint32_t> first_server_; ///< by station: end of its first instance; UINT32_MAX: it is at no end
   std::unique_ptr<Topology> topology_;
+  FlowNetwork::Link network_links_ = 0;
   std::vector<FailingLink> failing_;
   double next_failure_ = std::numeric_limits<double>::infinity(); ///< or end of one
   std::vector<double> left_; ///< share of its capacity by link of the network; empty: none ever fails

@@ -38,17 +38,12 @@ public:
   /// The end of the window that `now` lies in, or `now` itself outside of all windows.
   double end_of_window(double now)
   {
-    if (now < begin_) {
+    if (now < begin_) [[unlikely]] {
       begin_ = end_ = start_of_all;
-      windows_      = 0;
+      next_         = start_of(windows_ = 0);
     }
-    for (double next = start_of_next(); next <= std::max(now, end_); next = start_of_next()) {
-      if (next > end_)
-        begin_ = end_ = next;
-      const double mean = length_ + per_change_ * std::max(0.0, changes_ - absorbed_);
-      end_ += absence_length(mean, sigma_, random_words(seed_, Stream::stall, number_, ++windows_));
-      changes_ = 0;
-    }
+    while (next_ <= std::max(now, end_))
+      begin_window(now);
     return std::max(now, end_);
   }
 
@@ -58,7 +53,24 @@ public:
 private:
   static constexpr double start_of_all = -std::numeric_limits<double>::infinity();
 
-  double start_of_next() const { return static_cast<double>(windows_) * every_ - shift_; }
+  /// Windows that are looked at where nobody came for long. Those before could matter only by a delay that lasts for so
+  /// many periods, each of which has room for the mean window.
+  static constexpr uint64_t most_looked_at = 256;
+
+  double start_of(uint64_t window) const { return static_cast<double>(window) * every_ - shift_; }
+
+  [[gnu::noinline]] void begin_window(double now)
+  {
+    if (next_ > end_) {
+      if (const double missed = (now - next_) / every_ - most_looked_at; missed >= 1 && changes_ == 0)
+        next_ = start_of(windows_ += static_cast<uint64_t>(missed));
+      begin_ = end_ = next_;
+    }
+    const double mean = length_ + per_change_ * std::max(0.0, changes_ - absorbed_);
+    end_ += absence_length(mean, sigma_, random_words(seed_, Stream::stall, number_, ++windows_));
+    next_    = start_of(windows_);
+    changes_ = 0;
+  }
 
   double every_;
   double length_;
@@ -69,6 +81,7 @@ private:
   uint32_t number_;
   double shift_;
   uint64_t windows_ = 0;            ///< begun so far
+  double next_      = -shift_;      ///< start of the next one
   double changes_   = 0;            ///< operations since the latest began
   double begin_     = start_of_all; ///< of the latest, with those that it delays
   double end_       = start_of_all;

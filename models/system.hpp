@@ -168,7 +168,8 @@ private:
   // routes.cpp
   void advance(JobId id);
   Limit& limit_for(JobId id, const Step& step);
-  bool barges(JobId id, const LimitSpec& limit);
+  /// Whether the last comer gets the slot that this job gives up, before those who wait longer.
+  bool barges(JobId id, const LimitSpec& limit) { return limit.barging > 0 && uniform(id) < limit.barging; }
 
   // phases.cpp
   void reach_barrier();
@@ -224,7 +225,19 @@ private:
   /// A moment of a visit that nobody waits for may lie in the phase before; what was before this phase is not this
   /// one's.
   double in_phase(const Job& job, double moment) const { return job.beside ? std::max(moment, phase_start_) : moment; }
-  void book(JobId id, double VisitSums::*part);
+  /// What the job did since `since` was this part of its visit. Of a visit that nobody waits for, the total goes with
+  /// it: it may end in a later phase, and no phase has more in parts than in all.
+  template <double VisitSums::*part> void book(JobId id)
+  {
+    Job& job        = jobs_[id];
+    VisitSums& sums = sums_of(id);
+    if (job.beside) [[unlikely]] {
+      sums.total += now_ - in_phase(job, job.requested);
+      job.requested = now_;
+    }
+    sums.*part += now_ - in_phase(job, job.since);
+    job.since = now_;
+  }
   void visit_at_once(JobId id, Station& station, double begin, double work);
   void visit_ahead(Station& station, double begin, double work);
   void stall_over(JobId id);
@@ -242,7 +255,13 @@ private:
   size_t station_of_core(uint32_t core) const;
 
   // instances.cpp
-  uint32_t instance_for(JobId id, const StationSpec& spec) const;
+  uint32_t instance_for(JobId id, const StationSpec& spec) const
+  {
+    if (spec.per == Per::node)
+      return jobs_[id].owner;
+    return spec.count == 1 ? 0 : instance_among(id, spec);
+  }
+  uint32_t instance_among(JobId id, const StationSpec& spec) const;
   static uint32_t instance_of(const Op& op, const StationSpec& spec, uint64_t offset);
   Station& station_of_instance(uint32_t instance_number);
 
@@ -270,11 +289,10 @@ private:
   // transfers.cpp
   void make_fabric(const Footprint& footprint);
   double alone(const Transfer& transfer) const;
-  double alone(JobId id, const Step& step) const;
   bool is_train(JobId id, const Step& step);
   Transfer transfer_of(JobId id, JobId whole, const Step& step, uint32_t instance, double bytes) const;
   bool passes(const Transfer& transfer, double time);
-  bool passes(JobId id, const Step& step, double time);
+  double pass(JobId id, const Step& step, double time);
   bool begin_transfer(JobId id, const Step& step);
   void begin_flow(const Transfer& transfer);
   double next_flow();

@@ -99,7 +99,7 @@ void System::handle(const Calendar::Event& event)
 /// Apart from handle(), which every event passes.
 [[gnu::noinline]] void System::stall_over(JobId id)
 {
-  book(id, &VisitSums::stall);
+  book<&VisitSums::stall>(id);
   if (const double end = end_of_stall(jobs_[id], step_of(id).target); end > now_) // another one has begun meanwhile
     await(end, EventKind::stall_over, id);
   else if (platform_.stations[step_of(id).target].discipline == Discipline::timeslice)
@@ -188,7 +188,7 @@ void System::prefetch(JobId id) const
   if (fabric_)
     fabric_->prefetch(node);
   for (const auto& limit : limits_)
-    if (limit.size() > 1 && limit.size() > node)
+    if (limit.size() > node)
       __builtin_prefetch(&limit[node]);
   for (const auto which : queues_of_nodes_)
     __builtin_prefetch(&stations_[which].instances[node]);

@@ -70,7 +70,7 @@ void System::lose(JobId id, uint32_t lost_by)
 void System::ask_again(JobId id)
 {
   const Step& step = step_of(id);
-  book(id, &VisitSums::lost);
+  book<&VisitSums::lost>(id);
   jobs_[id].work = exposed_[id].work;
   if (find_server(id, step))
     enter(id, step);

@@ -7,12 +7,17 @@
 
 namespace iocast {
 
-uint32_t System::instance_for(JobId id, const StationSpec& spec) const
+namespace {
+/// Powers of two need no division, which takes as long as all else here.
+uint32_t remainder(uint64_t number, uint32_t count)
 {
-  if (spec.per == Per::node)
-    return jobs_[id].owner;
-  if (spec.count == 1)
-    return 0;
+  return static_cast<uint32_t>((count & (count - 1)) == 0 ? number & (count - 1) : number % count);
+}
+} // namespace
+
+/// Of a station of the system that has several.
+uint32_t System::instance_among(JobId id, const StationSpec& spec) const
+{
   if (jobs_[id].piece && is_own_station(id, spec))
     return pieces_[id - placement_.ranks].instance;
   const Op& op = op_of(id);
@@ -23,10 +28,12 @@ uint32_t System::instance_for(JobId id, const StationSpec& spec) const
 uint32_t System::instance_of(const Op& op, const StationSpec& spec, uint64_t offset)
 {
   if (spec.spread == Spread::round_robin)
-    return static_cast<uint32_t>((mix(op.dataset) % spec.count + op.object % spec.count) % spec.count);
-  const uint64_t first = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
-  const uint64_t next  = spec.spread == Spread::stripe ? offset / spec.stripe_size % spec.stripe_count : 0;
-  return static_cast<uint32_t>((first % spec.count + next) % spec.count);
+    return (remainder(mix(op.dataset), spec.count) + remainder(op.object, spec.count)) % spec.count;
+  const uint64_t hash  = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
+  const uint32_t first = remainder(hash, spec.count);
+  if (spec.spread != Spread::stripe || spec.stripe_count == 1)
+    return first;
+  return (first + remainder(offset / spec.stripe_size, spec.stripe_count)) % spec.count;
 }
 
 Station& System::station_of_instance(uint32_t instance_number)

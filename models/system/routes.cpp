@@ -17,6 +17,17 @@ inline void System::visit_at_once(JobId id, Station& station, double begin, doub
     visit_ahead(station, begin, work);
 }
 
+inline Limit& System::limit_for(JobId id, const Step& step)
+{
+  const auto& spec = platform_.limits[step.target];
+  size_t which     = spec.per == Per::node ? jobs_[id].owner : 0;
+  if (spec.station >= 0) [[unlikely]] {
+    const auto& station = platform_.stations[static_cast<size_t>(spec.station)];
+    which               = which * station.count + instance_for(id, station);
+  }
+  return limits_[step.target][which];
+}
+
 /// Goes through the route until something must be waited for. Time that nobody else can lengthen (delays, stations that
 /// never make anyone wait) is added up and costs one event.
 void System::advance(JobId id)
@@ -40,11 +51,12 @@ void System::advance(JobId id)
         }
         break;
       case Step::Kind::transfer:
-        if (!stations_[step.target].outages.any() && passes(id, step, now_ + ahead)) {
-          ahead += alone(id, step);
-          ++job.at;
-          continue;
-        }
+        if (!stations_[step.target].outages.any())
+          if (const double seconds = pass(id, step, now_ + ahead); seconds >= 0) {
+            ahead += seconds;
+            ++job.at;
+            continue;
+          }
         break;
       case Step::Kind::train:
         if (!is_train(id, step)) {
@@ -139,23 +151,6 @@ void System::advance(JobId id)
         break;
     }
   }
-}
-
-/// Whether the last comer gets the slot that this job gives up, before those who wait longer.
-bool System::barges(JobId id, const LimitSpec& limit)
-{
-  return limit.barging > 0 && uniform(id) < limit.barging;
-}
-
-Limit& System::limit_for(JobId id, const Step& step)
-{
-  const auto& spec = platform_.limits[step.target];
-  size_t which     = spec.per == Per::node ? jobs_[id].owner : 0;
-  if (spec.station >= 0) {
-    const auto& station = platform_.stations[static_cast<size_t>(spec.station)];
-    which               = which * station.count + instance_for(id, station);
-  }
-  return limits_[step.target][which];
 }
 
 } // namespace iocast

@@ -41,29 +41,19 @@ inline bool System::passes(const Transfer& transfer, double time)
   return options_.hands_out_flows ? transfer.bytes < platform_.network.never_limited : fabric_->passes(transfer, time);
 }
 
-/// Likewise, of all bytes of a job's operation at once. Apart from advance(), whose loop is to stay small.
-[[gnu::noinline]] bool System::passes(JobId id, const Step& step, double time)
+/// Seconds of a transfer of all bytes of a job's operation that takes as long as it would alone, at this time;
+/// negative: it must be a flow, or several transfers. Apart from advance(), whose loop is to stay small.
+[[gnu::noinline]] double System::pass(JobId id, const Step& step, double time)
 {
-  if (!fabric_)
-    return true;
-  const Op& op     = op_of(id);
-  const auto bytes = static_cast<double>(op.bytes());
-  if (fabric_->is_nothing(step.way, bytes))
-    return true;
+  const Op& op            = op_of(id);
   const StationSpec& spec = platform_.stations[step.target];
-  if (bytes >= platform_.network.never_limited ||
-      (step.stripes == Step::spanned && stripes_.cut(op, spec).size() > 1)) // to several servers
-    return false;
-  return passes(transfer_of(id, id, step, instance_for(id, spec), bytes), time);
-}
-
-/// Of a job's own operation, to where its ends are.
-[[gnu::noinline]] double System::alone(JobId id, const Step& step) const
-{
-  const auto bytes = static_cast<double>(op_of(id).bytes());
-  if (fabric_ && is_uniform_)
-    return fabric_->alone(step.way, bytes);
-  return alone(transfer_of(id, id, step, instance_for(id, platform_.stations[step.target]), bytes));
+  const auto bytes        = static_cast<double>(op.bytes());
+  const bool is_nothing   = !fabric_ || fabric_->is_nothing(step.way, bytes);
+  if (!is_nothing && (bytes >= platform_.network.never_limited ||
+                      (step.stripes == Step::spanned && stripes_.cut(op, spec).size() > 1))) // to several servers
+    return -1;
+  const Transfer transfer = transfer_of(id, id, step, instance_for(id, spec), bytes);
+  return is_nothing || passes(transfer, time) ? alone(transfer) : -1;
 }
 
 /// Whether the access is of several requests to one instance, at least, so that its steps are those of a train.

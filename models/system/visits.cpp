@@ -93,26 +93,12 @@ double System::end_of_stall(const Job& job, uint32_t station)
   return end;
 }
 
-/// What the job did since `since` was this part of its visit. Of a visit that nobody waits for, the total goes with it:
-/// it may end in a later phase, and no phase has more in parts than in all.
-void System::book(JobId id, double VisitSums::*part)
-{
-  Job& job        = jobs_[id];
-  VisitSums& sums = sums_of(id);
-  sums.*part += now_ - in_phase(job, job.since);
-  job.since = now_;
-  if (job.beside) {
-    sums.total += now_ - in_phase(job, job.requested);
-    job.requested = now_;
-  }
-}
-
 /// The job has a server.
 void System::begin_service(JobId id)
 {
   const Step& step = step_of(id);
   Job& job         = jobs_[id];
-  book(id, &VisitSums::wait);
+  book<&VisitSums::wait>(id);
   if (stations_[step.target].outages.any()) [[unlikely]]
     stations_[step.target].running[job.instance].push_back(id);
   if (!stalls_at_[step.target].empty()) {
@@ -135,7 +121,7 @@ void System::serve(JobId id)
   Job& job         = jobs_[id];
   double stretch   = job.demand;
   if (job.locked) {
-    book(id, &VisitSums::lock_wait);
+    book<&VisitSums::lock_wait>(id);
     stretch = job.work * step.lock_share;
   }
   job.demand -= stretch;

@@ -312,6 +312,19 @@ TEST(Stall, AnswersAboutEarlierMomentsAlike)
     EXPECT_EQ(back.end_of_window(0.1 * i), ends[static_cast<size_t>(i)]);
 }
 
+TEST(Stall, WhoComesRarelyMeetsTheWindowsOfThoseWhoComeOften)
+{
+  const StallSpec spec{"s", 0, 1, 0.3, 0.8, {}};
+  StallClock often(spec, 3, 0), rarely(spec, 3, 0);
+  for (int i = 0; i < 20000; ++i) {
+    const double end = often.end_of_window(0.1 * i);
+    if (i % 7000 == 0) // after more periods than are looked at
+      EXPECT_EQ(rarely.end_of_window(0.1 * i), end);
+  }
+  const double late = 1e12; // drawing all windows until then would take hours
+  EXPECT_LT(rarely.end_of_window(late), late + 100);
+}
+
 TEST(Failure, TakesItsShareOfTheTime)
 {
   for (const double sigma : {0.0, 0.6, 1.5})
