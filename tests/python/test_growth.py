@@ -28,14 +28,14 @@ SATURATING: Table = [(1, 36, 5e3), (2, 36, 9e3), (4, 36, 14e3), (8, 36, 18e3)]
     [
         ([(10, 16, 50e3)], (40, 16), 40210, 83340, 199500),
         ([(10, 16, 50e3)], (100, 8), 26640, 90490, 391300),
-        (PROPORTIONAL, (16, 36), 46170, 74580, 124900),
-        (PROPORTIONAL, (64, 36), 77640, 235400, 477100),
-        (SATURATING, (16, 36), 13280, 21070, 42760),
-        (SATURATING, (64, 36), 11160, 30610, 66830),
-        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 1), 4096, 7517, 14660),
-        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 16), 7486, 49130, 215900),
-        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 4), 17720, 29090, 55440),
-        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 8), 16220, 34870, 89850),
+        (PROPORTIONAL, (16, 36), 48300, 74150, 130200),
+        (PROPORTIONAL, (64, 36), 85500, 209100, 462400),
+        (SATURATING, (16, 36), 14350, 21790, 39290),
+        (SATURATING, (64, 36), 15410, 28040, 66130),
+        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 1), 4395, 7491, 14050),
+        ([(1, 1, 1e3), (2, 1, 2e3)], (8, 16), 10220, 53060, 171300),
+        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 4), 17820, 29530, 54420),
+        ([(1, 1, 10e3), (1, 2, 19e3)], (1, 8), 16760, 36640, 82920),
     ],
 )
 def test_the_rule_has_the_values_of_an_independent_implementation(
@@ -96,6 +96,24 @@ def test_rates_without_scatter_are_followed_closely_and_others_are_not() -> None
     assert low < math.log(64e3) < high
     widths = [high - low for low, high in (at_four_times(t).interval(0.9) for t in (PROPORTIONAL, SCATTERED))]
     assert widths[0] < 0.9 * widths[1]
+
+
+@pytest.mark.parametrize("servers", [1, 2, 4])
+@pytest.mark.parametrize("clients", [64, 256])
+def test_quiet_rates_that_level_off_are_continued_level(servers: int, clients: int) -> None:
+    """Rates of a full server of 1, 2 and 4 threads at up to 16 ranks, without scatter: the asymptote is 1,000/s each.
+    The value is nearer than 15 %, whatever a thinking rank adds, and the interval holds the truth."""
+
+    def rate(ranks: float) -> float:
+        return 1000 * servers * ranks / (ranks**3 + servers**3) ** (1 / 3)
+
+    fitted = measured([(n, 1, rate(n)) for n in (1, 2, 4, 8, 16)])
+    thinking = [Measured(n, 0.5, math.log(rate(n / 2))) for n in (4, 16)]
+    for points in (fitted, fitted + thinking):
+        found = growth.forecast(points, Placement(clients, 1))
+        low, high = found.interval(0.9)
+        assert abs(math.expm1(found.value - math.log(rate(clients)))) < 0.15
+        assert low < math.log(rate(clients)) < high
 
 
 def test_a_thinking_rank_counts_for_less() -> None:
