@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iocast.api.calibrate import calibrate
+    from iocast.api.calibrate_facts import calibrate_facts
     from iocast.api.compare import compare
     from iocast.api.forecast import forecast
     from iocast.api.knee import knee
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "calibrate",
+    "calibrate_facts",
     "compare",
     "forecast",
     "import_results",

@@ -84,6 +84,12 @@ def _is_own(path: str, own: Iterable[str]) -> bool:
     return any(one == path or one.startswith(path + ".") or path.startswith(one + ".") for one in own)
 
 
+def demands_of(document: Mapping[str, Any], operation: str) -> list[str]:
+    """Paths of the named demands on an operation's route, in order."""
+    found = _numbers(_route(document, operation), f"operations.{operation}", document)
+    return [path for path in dict.fromkeys(found) if path.startswith("demands.")]
+
+
 def _route(document: Mapping[str, Any], operation: str) -> Any:
     routes = document.get("operations", {})
     return routes.get(operation, routes.get(FALLBACKS.get(operation, ""), []))

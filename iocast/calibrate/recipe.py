@@ -81,6 +81,8 @@ class Option:
 NO_LIMIT = 1_000_000
 """Servers of a station of which no limit was seen: more than any question has ranks."""
 MEASURED_SYSTEM = "measured_system"
+FACTS = "facts"
+"""What `iocast calibrate FACTS.csv` left (iocast/calibrate/facts.py)."""
 PLAIN = "none"
 """The option of a choice that does nothing, by its name in every family."""
 
@@ -106,6 +108,7 @@ def read_recipe(platform: str) -> Recipe:
             f"The platform '{platform}' does not say what may be fitted; it and what it extends have no 'calibration' "
             "section."
         )
+    yaml_section.value(FACTS, None)
     yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/family.py)
     recipe = Recipe(
         family=platform,
@@ -138,7 +141,7 @@ def _calibration(platform: str) -> Section | None:
             continue
         own = whole.section("calibration")
         found = own if found is None else own.over(found)
-    return None if found is None or set(found.keys()) <= {MEASURED_SYSTEM} else found
+    return None if found is None or set(found.keys()) <= {MEASURED_SYSTEM, FACTS} else found
 
 
 def _parameters(owner: Section) -> list[Parameter]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
+from typing import Any
 
 from scipy.special import ndtri, stdtrit
 
@@ -80,6 +81,21 @@ def rows() -> tuple[Row, ...]:
         )  # fmt: skip
 
 
+def of_catalogue(platform: str) -> tuple[Row, ...]:
+    return tuple(one for one in rows() if one.platform == platform)
+
+
+def _of_facts(platform: str, facts: Mapping[str, Any]) -> tuple[Row, ...]:
+    """What a file of `iocast calibrate FACTS.csv` says of its platform: facts that were left out, or not fitted to."""
+    found = []
+    for one in facts["rows"]:
+        value = one["fitted"] if one["left_out"] is None else one["left_out"]
+        if one["role"] != "given" and one["quantity"] != "balance":
+            ranks = one["nodes"] * one["ppn"]
+            found.append(Row(platform, one["nodes"], ranks, kind_of(one["quantity"]), one["published"], value))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class Spread:
     """Of the logarithm of a platform's error: standard deviation, and degrees of freedom of Student's t."""
@@ -110,11 +126,17 @@ def _mean_square(errors: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Errors:
-    """What published numbers say of a platform of the catalogue, or of one that extends it."""
+    """What published numbers say of a platform of the catalogue or one that was fitted to facts, or of one that extends
+    either."""
 
     platform: str
     edited: bool
     """Whether another file or edits stand upon it."""
+    rows: tuple[Row, ...]
+    patterns: tuple[str, ...] = (PATTERN,)
+    """Of the workloads that the rows are of; what it misses of another one is not known."""
+    left_out: bool = False
+    """Whether it was fitted to rows, each of which was left out once."""
 
     @classmethod
     def of(cls, platform: Fitted) -> Errors | None:
@@ -122,23 +144,25 @@ class Errors:
         more."""
         if platform.fitted:
             return None
-        known = {one.platform for one in rows()}
-        for depth, (file, _) in enumerate(platform.chain()):
-            if file.parent.resolve() == PLATFORMS.resolve() and file.stem in known:
-                return cls(file.stem, bool(depth or platform.edits))
+        for depth, (file, document) in enumerate(platform.chain()):
+            edited = bool(depth or platform.edits)
+            if facts := (document.get("calibration") or {}).get("facts"):
+                return cls(file.stem, edited, _of_facts(file.stem, facts), tuple(facts["patterns"]), left_out=True)
+            if file.parent.resolve() == PLATFORMS.resolve() and (own := of_catalogue(file.stem)):
+                return cls(file.stem, edited, own)
         return None
 
     def speaks_of(self, pattern: str) -> bool:
-        return pattern == PATTERN
+        return pattern in self.patterns
 
     def own(self, kind: str | None = None) -> list[Row]:
-        return [one for one in rows() if one.platform == self.platform and kind in (None, one.kind)]
+        return [one for one in self.rows if kind in (None, one.kind)]
 
     def spread(self, quantity: str) -> Spread:
         kind = kind_of(quantity)
         others: dict[str, list[float]] = {}
         for one in rows():
-            if one.kind == kind and one.platform != self.platform:
+            if one.kind == kind and one not in self.rows:
                 others.setdefault(one.platform, []).append(one.error)
         return spread([one.error for one in self.own(kind)], list(others.values()))
 
@@ -158,10 +182,10 @@ class Errors:
             if errors := [abs(one.error) for one in self.own(kind)]:
                 known.append(f"{len(errors)} {name}, in the median a factor of {math.exp(median(errors)):.2f} off")
         upon = ", as if that were so of its changes, too" if self.edited else ""
-        return (
-            f"Intervals rest on published numbers that the platform {self.platform} was not set to{upon}: "
-            f"{'; '.join(known)} (docs/evidence.md)."
-        )
+        which = f"the platform {self.platform} was not set to"
+        if self.left_out:
+            which = f"{self.platform} was fitted to, each forecast from the rest"
+        return f"Intervals rest on published numbers that {which}{upon}: {'; '.join(known)} (docs/evidence.md)."
 
     def beyond(self, nodes: int, ranks: int) -> float:
         """Times the largest nodes or ranks of a published number."""

@@ -24,6 +24,8 @@ COLUMNS = (
     "place", "platform", "nodes", "ppn", "placement", "workload", "settings", "phase", "operation", "quantity",
     "value", "tolerance", "role", "reason",
 )  # fmt: skip
+OPTIONAL = {"place": "", "placement": "unknown", "settings": "", "tolerance": "1.5", "role": "fitted", "reason": ""}
+"""Columns that a file of one's own may lack, with what holds then; it has no platform."""
 ROLES = ("given", "fitted", "forecast")
 PLACEMENTS = ("block", "cyclic", "unknown")
 BOUNDS = ("at least", "at most")
@@ -118,6 +120,38 @@ def read_facts(source: str, directory: Path = FACTS) -> list[Fact]:
         return [_fact(row, f"{file}:{rows.line_num}") for row in rows]
 
 
+def read_own_facts(file: Path, platform: str) -> list[Fact]:
+    """The rows of a file of one's own about one platform.
+
+    @raises InputError for a file or a row that can't be read, with its line"""
+    needed = [name for name in COLUMNS if name not in OPTIONAL and name != "platform"]
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            rows = csv.DictReader(stream, strict=True)
+            columns = list(rows.fieldnames or ())
+            for name in columns:
+                if name not in (*needed, *OPTIONAL):
+                    raise InputError(
+                        f"{file}:1: there is no column '{name}' of a fact. "
+                        f"{allowed_sentence(str(name), [*needed, *OPTIONAL])}"
+                    )
+            if lacking := [name for name in needed if name not in columns]:
+                raise InputError(
+                    f"{file}:1: the column '{lacking[0]}' of a fact is missing; needed: {', '.join(needed)}."
+                )
+            found = []
+            for row in rows:
+                where = f"{file}:{rows.line_num}"
+                if None in row or None in row.values():
+                    raise InputError(f"{where}: a row has {len(columns)} values.")
+                given = {name: value for name, value in row.items() if value or name not in OPTIONAL}
+                place = {"place": f"line {rows.line_num}", "platform": platform}
+                found.append(_fact({**OPTIONAL, **place, **given}, where))
+            return found
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{file} is no table of facts: {error}.") from error
+
+
 def _fact(row: dict[str, Any], where: str) -> Fact:
     if None in row or None in row.values():
         raise InputError(f"{where}: a row has {len(COLUMNS)} values.")
@@ -157,18 +191,29 @@ def _number(text: str, what: str, where: str, low: float, high: float, whole: bo
     return value
 
 
-def simulated(fact: Fact, budget: int = BUDGET, seeds: int = SEEDS_OF_A_MAXIMUM) -> float:
-    """What the platform gives for a row, in its units; runs are shortened to the budget."""
+def simulated(
+    fact: Fact, budget: int = BUDGET, seeds: int = SEEDS_OF_A_MAXIMUM, edits: Mapping[str, Any] | None = None
+) -> float:
+    """What the platform with these edits gives for a row, in its units; runs are shortened to the budget.
+
+    @raises InputError where the workload has no such phase or operation"""
     settings = {**fact.settings, "phases": _phases(fact)}
     if fact.iterations > budget:
         settings["iterations"] = str(max(1, int(settings["iterations"]) * budget // fact.iterations))
     take = QUANTITIES[fact.quantity][0]
     where = (fact.platform, fact.workload, fact.phase, fact.nodes, fact.ppn)
     placement = "cyclic" if fact.placement == "cyclic" else "block"
-    return median(
-        take(phase(*where, settings, seed=seed, placement=placement), fact)
+    found = [
+        phase(*where, settings, dict(edits or {}), seed=seed, placement=placement)
         for seed in range(1, 1 + (seeds if fact.quantity == "max" else 1))
-    )
+    ]
+    if fact.operation and fact.operation not in found[0]["latency"]:
+        known = [name for name in found[0]["latency"] if "." not in name]
+        raise InputError(
+            f"The phase '{fact.phase}' of {fact.workload} has no operation '{fact.operation}' ({fact.place}). "
+            f"{allowed_sentence(fact.operation, known)}"
+        )
+    return median(take(one, fact) for one in found)
 
 
 def _phases(fact: Fact) -> str:

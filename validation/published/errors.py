@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(HERE)]
 from frozen import judged, rows_of  # noqa: E402
 from iocast.files import write_text  # noqa: E402
-from iocast.published.errors import COLUMNS, Errors, rows, tells  # noqa: E402
+from iocast.published.errors import COLUMNS, Errors, of_catalogue, rows, tells  # noqa: E402
 from iocast.published.facts import FACTS, Fact, read_facts, simulated  # noqa: E402
 from scoreboard import put  # noqa: E402
 
@@ -71,7 +71,7 @@ def table() -> list[str]:
     kinds = {"rate": "rates", "latency": "third quartiles", "max": "maxima"}
     lines = ["| platform | " + " | ".join(kinds.values()) + " |", "|---" * (1 + len(kinds)) + "|"]
     for platform in dict.fromkeys(one.platform for one in rows()):
-        errors = Errors(platform, edited=False)
+        errors = Errors(platform, False, of_catalogue(platform))
         cells = []
         for kind in kinds:
             own = [abs(one.error) for one in errors.own(kind)]
