@@ -122,10 +122,10 @@ def solve(
     stalls = [
         (e, set(platform["stalls"][e.name]["operations"]), platform["stalls"][e.name]["station"]) for e in effects
     ]
-    sigma, latency = float(platform["clients"]["speed_sigma"]), float(platform.get("network", {}).get("latency", 0))
+    sigma = float(platform["clients"]["speed_sigma"])
     quantiles = {
         r.operation: response.summarise(
-            response.parts_of(r, network, crowds, waits, stalls, continuous, sigma, latency),
+            response.parts_of(r, network, crowds, waits, stalls, continuous, sigma),
             operations_total * r.count / kinds,
             points,
         )

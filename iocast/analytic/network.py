@@ -116,7 +116,7 @@ def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, rank
                 _check_one_class(
                     platform, name, spec, [r.operation for r in routes if any(v.station == name for v in r.visits)]
                 )
-    for name, flow in _links(platform, routes, nodes, used):
+    for name, flow in _flows(platform, routes, nodes, used):
         served[name] = flow
     waiting = {n: s for n, s in served.items() if s.waits}
     groups = nodes if any(s.per_node for s in waiting.values()) else 1
@@ -125,7 +125,6 @@ def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, rank
         groups = nodes
     slots = {n: slots_of(platform, n) / (1 if platform["limits"][n]["per"] == "node" else groups) for n in names}
 
-    latency = float(platform.get("network", {}).get("latency", 0))
     limits = {n: Held(n, slots[n], 0.0, {}) for n in names}
     delays = outer = 0.0
     free: set[str] = set()  # stations visited without any limit, and
@@ -136,7 +135,7 @@ def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, rank
             if isinstance(step, Delay):
                 name, seconds = "", step.time.mean
             elif isinstance(step, Flow):
-                name, seconds = flow_name(step), 0.0 if step.speed else latency
+                name, seconds = step.queue, step.latency
             else:
                 name, seconds = step.station, 0.0 if step.station in waiting else step.demand.mean
             delays += route.count * seconds
@@ -179,10 +178,6 @@ def _check_one_class(
 def holder(names: Sequence[str], limits: Mapping[str, Held]) -> Held | None:
     """Of the limits held at once the one with the fewest slots; queues for the others are left out."""
     return min((limits[n] for n in names if n in limits), key=lambda held: held.slots, default=None)
-
-
-def flow_name(flow: Flow) -> str:
-    return f"disk ({flow.station})" if flow.speed else f"network ({flow.direction} {flow.station})"
 
 
 def _station(
@@ -267,41 +262,34 @@ def _background(platform: Mapping[str, Any], station: str, instances: int) -> Ba
     return Background(rate / instances, first / rate, max(second * rate / first**2 - 1, 0.0))
 
 
-def _links(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, used: Used) -> list[tuple[str, Served]]:
-    """Bulk transfers: each direction to each station is one processor-sharing queue.
+def _flows(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, used: Used) -> list[tuple[str, Served]]:
+    """Bulk transfers: those of a queue share it as processors are shared.
 
-    A lone flow runs at the slowest of its links; n flows together at no more than the tightest link class in all,
-    which takes an even spread over nodes and instances for granted.
+    A lone flow runs as if nobody else were there, n flows together until the resource is used up that is the busiest.
+    Of nodes that takes an even spread for granted; instances have queues of their own, as flows choose them by chance.
     """
-    network = platform.get("network", {})
-    sums: dict[tuple[str, str], list[float]] = {}
+    queues: dict[str, list[tuple[float, Flow]]] = {}
     for route in routes:
         for flow in route.flows:
-            entry = sums.setdefault((flow.station, flow.direction), [0.0, 0.0])
-            entry[0] += route.count
-            entry[1] += route.count * flow.size
+            queues.setdefault(flow.queue, []).append((route.count, flow))
     result = []
-    for (station, direction), (visits, size) in sums.items():
-        links = [
-            (float(network.get("node_bandwidth", 0)), nodes),
-            (float(network.get("server_bandwidth", 0)), used.instances(platform["stations"][station])),
-            (float(network.get("backbone_bandwidth", 0)), 1),
-        ]
-        speed = next(
-            (f.speed for route in routes for f in route.flows if (f.station, f.direction) == (station, direction))
-        )
-        if speed > 0:
-            spec = platform["stations"][station]
-            links = [(speed, nodes if spec["per"] == "node" else used.instances(spec))]
-        links = [(bandwidth, count) for bandwidth, count in links if bandwidth > 0]
-        if not links or size <= 0:
+    for name, flows in queues.items():
+        spec = platform["stations"][flows[0][1].station]
+        instances = nodes if spec["per"] == "node" else used.instances(spec)
+        number = {"node": nodes, "server": instances, "disk": instances, "backbone": 1, "window": nodes * instances}
+        sums: dict[tuple[str, str], float] = {}
+        for count, flow in flows:
+            for resource, seconds in flow.uses.items():
+                sums[resource] = sums.get(resource, 0.0) + count * seconds
+        alone = sum(count * flow.seconds for count, flow in flows)
+        kind = max(sums, key=lambda resource: sums[resource] / number[resource[0]], default=("", ""))
+        if not sums.get(kind):
             continue
-        alone = min(bandwidth for bandwidth, _ in links)
-        together = min(bandwidth * count for bandwidth, count in links) / alone
-        name, work = flow_name(Flow(station, direction, size, speed=speed)), servers(together)
-        result.append(
-            (name, Served(name, False, "ps", 0.0, 1, len(work), size / visits / alone, 0.0, visits, work, work))
-        )
+        queues_apart = instances if kind[0] in ("server", "disk") else 1  # which of them a flow goes to is chance
+        work = servers(max(1.0, alone / sums[kind] * number[kind[0]] / queues_apart))
+        visits = sum(count for count, _ in flows)
+        served = Served(name, False, "ps", 0.0, queues_apart, len(work), alone / visits, 0.0, visits, work, work)
+        result.append((name, served))
     return result
 
 

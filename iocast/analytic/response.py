@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaincinv, ndtri
 
 from iocast.analytic.laws import Law, look_up
-from iocast.analytic.network import Network, Served, flow_name, holder
+from iocast.analytic.network import Network, Served, holder
 from iocast.analytic.product_form import ClosedNetwork
 from iocast.analytic.routes import Delay, Route, Visit
 from iocast.analytic.throughput import Flow, StallEffect, slot_queue
@@ -138,7 +138,6 @@ def parts_of(
     stalls: Sequence[tuple[StallEffect, set[str], str]],
     continuous: bool,
     speed_sigma: float,
-    latency: float,
 ) -> list[tuple[int, Part]]:
     """(uniform numbers needed, time) of every part of an operation."""
     parts: list[tuple[int, Part]] = []
@@ -157,8 +156,8 @@ def parts_of(
                 if station == step.station and route.operation in kinds:
                     parts.append(_stall(effect))
         else:
-            parts.append((0, lambda u: np.full(len(u), latency)))
-            crowd = crowds.get(flow_name(step))
+            parts.append((0, lambda u, wait=step.latency: np.full(len(u), wait)))  # type: ignore[misc]
+            crowd = crowds.get(step.queue)
             if crowd is not None:
                 seconds = crowd.served.service
                 parts.append((1, lambda u, c=crowd, s=seconds: s * c.share(u[:, 0])))  # type: ignore[misc]

@@ -40,14 +40,19 @@ class Delay:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """A bulk transfer of `size` bytes to ("write") or from ("read") `station`, over the network; or at its disk, of so
-    many bytes as that moves at `speed` in the time."""
+    """Bytes that move over the network, at a station's disk, or at both at the same time, beside others of the `queue`.
+
+    Alone they take `seconds` after the `latency`. uses: seconds of each resource, by its kind ("node", "server" and
+    "disk", one a client node or instance; "backbone", one for all; "window", one a pair of node and instance) and the
+    direction where that matters.
+    """
 
     station: str
-    direction: str
-    size: float
+    queue: str
+    seconds: float
+    uses: Mapping[tuple[str, str], float]
     limits: tuple[str, ...] = ()
-    speed: float = 0.0  # bytes a second of the disk; 0: over the network
+    latency: float = 0.0
 
 
 @dataclass(eq=False)
@@ -236,56 +241,114 @@ def _read_steps(
 def _read_transfer(
     platform: Mapping[str, Any], step: Mapping[str, Any], size: float, limits: tuple[str, ...], route: Route
 ) -> None:
-    """One request: at a server of the station where it has a demand, over the network, at the disk.
+    """With a demand requests that are answered: one, at a server, over the network and at the disk, or a train of them.
+    Else a stream over the network and at the disk at the same time.
 
-    Raises InputError for an access of several requests, and where links differ.
+    Raises InputError where links differ.
     """
-    network, station = platform.get("network", {}), platform["stations"][step["station"]]
+    network, name, direction = platform.get("network", {}), step["station"], step["transfer"]
+    station = platform["stations"][name]
     if "topology" in network or "servers" in network:
         raise InputError(
             f"The route of {route.operation} moves bytes over a network whose links differ "
             f"({network.get('topology', 'star with servers of several bandwidths')}); which of them are busy depends "
             "on where both ends are, which the analytic solver can't know; use the simulator."
         )
-    if (rpc := station.get("rpc")) and size > float(rpc["size"]):
-        raise InputError(
-            f"The route of {route.operation} moves {size:g} bytes in several requests to '{step['station']}', which "
-            "are on their way at the same time; how fast they are together the analytic solver can't know; use the "
-            "simulator."
-        )
-    if "demand" in step:
-        demand = at_speed(platform, step["station"], read_law(step["demand"]))
-        route.steps.append(Visit(step["station"], demand, limits=limits))
-    latency = float(network.get("latency", 0))
-    if size >= float(network.get("never_limited", 0)):
-        route.steps.append(Flow(step["station"], step["transfer"], size, limits))
-        if rpc:
-            route.steps.append(Delay(constant(latency), limits))
-    else:
-        rates = [float(network.get(k, 0)) for k in ("node_bandwidth", "server_bandwidth", "backbone_bandwidth")]
-        slowest = min([r for r in rates if r > 0], default=float("inf"))
-        route.steps.append(Delay(constant(latency * (2 if rpc else 1) + size / slowest), limits))
-    if "disk" in station:
-        _read_disk(platform, step["station"], step["transfer"], size, limits, route)
+    disk = _disk(platform, name, route) if "disk" in station else {}
+    wire, latency = _wire(network, direction, size), float(network.get("latency", 0))
+    if "demand" not in step:
+        streams = bool(disk) and float(disk["overhead"]) == 0
+        uses = wire | ({("disk", ""): size / float(disk[direction])} if streams else {})
+        queue = _queue(name, direction, disk if streams else {})
+        _add_flow(platform, Flow(name, queue, max(uses.values(), default=0.0), uses, limits, latency), size, route)
+        if disk and not streams:
+            _read_disk(platform, name, direction, size, limits, route)
+        return
+    demand, rpc = at_speed(platform, name, read_law(step["demand"])), station["rpc"]
+    if size > float(rpc["size"]):
+        route.steps.append(_train(station, disk, wire, direction, size, demand.mean, latency, name, limits))
+        return
+    route.steps.append(Visit(name, demand, limits=limits))
+    queue = _queue(name, direction, {})
+    _add_flow(platform, Flow(name, queue, max(wire.values(), default=0.0), wire, limits, 2 * latency), size, route)
+    if disk:
+        _read_disk(platform, name, direction, size, limits, route)
 
 
-def _read_disk(
-    platform: Mapping[str, Any], name: str, direction: str, size: float, limits: tuple[str, ...], route: Route
-) -> None:
+def _train(
+    station: Mapping[str, Any],
+    disk: Mapping[str, Any],
+    wire: Mapping[tuple[str, str], float],
+    direction: str,
+    size: float,
+    demand: float,
+    latency: float,
+    name: str,
+    limits: tuple[str, ...],
+) -> Flow:
+    """Requests, several on their way at a time: the first one passes all stages, behind it come the others as fast as
+    the slowest stage (docs/platforms.md, "Trains of requests")."""
+    each, window = float(station["rpc"]["size"]), int(station["rpc"]["in_flight"])
+    on_wire = max(wire.values(), default=0.0) * each / size
+    at_disk = each / float(disk[direction]) + float(disk["overhead"]) if disk else 0.0
+    whole, held = 2 * latency + on_wire + demand + at_disk, demand + at_disk
+    crew = int(station["servers"])
+    pace = max(on_wire, at_disk)
+    fill = whole - pace
+    if demand > 0 and held / crew > pace:
+        fill, pace = whole - held + (crew - 1) * pace, held / crew
+    fill = min(fill, (window - 1) * pace)
+    requests = size / each
+    uses = dict(wire) | {("window", ""): requests * whole / window}
+    if disk:
+        uses[("disk", "")] = requests * at_disk
+    if demand > 0:
+        uses[("server", "threads")] = requests * held / crew
+    return Flow(name, _queue(name, direction, disk), fill + max(uses.values()), uses, limits)
+
+
+def _queue(name: str, direction: str, disk: Mapping[str, Any]) -> str:
+    """Of those that wait for each other: reads and writes do at a disk."""
+    return f"disk ({name})" if disk else f"network ({direction} {name})"
+
+
+def _wire(network: Mapping[str, Any], direction: str, size: float) -> dict[tuple[str, str], float]:
+    """Seconds that these bytes take of each kind of links."""
+    kinds = {("node", direction): "node_bandwidth", ("server", direction): "server_bandwidth"}
+    kinds[("backbone", "")] = "backbone_bandwidth"
+    return {kind: size / float(network[key]) for kind, key in kinds.items() if float(network.get(key, 0)) > 0}
+
+
+def _add_flow(platform: Mapping[str, Any], flow: Flow, size: float, route: Route) -> None:
+    """As a delay where it is too small to make others wait."""
+    if size >= float(platform.get("network", {}).get("never_limited", 0)):
+        route.steps.append(flow)
+    elif flow.latency + flow.seconds > 0:
+        route.steps.append(Delay(constant(flow.latency + flow.seconds), flow.limits))
+
+
+def _disk(platform: Mapping[str, Any], name: str, route: Route) -> Mapping[str, Any]:
     """Raises InputError for a disk that is no processor-sharing queue of its own."""
-    disk = platform["stations"][name]["disk"]
+    disk: Mapping[str, Any] = platform["stations"][name]["disk"]
     own = next((key for key in ("together", "slowdown") if key in disk), None)
     if own or disk["discipline"] == "fifo":
         raise InputError(
             f"The route of {route.operation} is at the disk of '{name}', whose {own or 'order (fifo)'} the analytic "
             "solver doesn't know; use the simulator."
         )
-    speed = max(float(disk["read"]), float(disk["write"]))
+    return disk
+
+
+def _read_disk(
+    platform: Mapping[str, Any], name: str, direction: str, size: float, limits: tuple[str, ...], route: Route
+) -> None:
+    disk = _disk(platform, name, route)
     seconds = size / float(disk[direction]) + float(disk["overhead"])
-    if size >= float(platform.get("network", {}).get("never_limited", 0)) or float(disk["overhead"]) > 0:
-        route.steps.append(Flow(name, "disk", seconds * speed, limits, speed))
-    elif seconds > 0:
-        route.steps.append(Delay(constant(seconds), limits))
+    flow = Flow(name, f"disk ({name})", seconds, {("disk", ""): seconds}, limits)
+    if float(disk["overhead"]) > 0:
+        route.steps.append(flow)
+    else:
+        _add_flow(platform, flow, size, route)
 
 
 def at_speed(platform: Mapping[str, Any], station: str, demand: Law) -> Law:

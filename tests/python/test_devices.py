@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import sharpness
 
+from iocast import analytic
+
 PLATFORM = """schema_version: 1
 stations: {{s: {{count: {count}, servers: {servers}, spread: round-robin, disk: {{{disk}}}{rpc}}}}}{extra}
 network: {{latency: {latency}, node_bandwidth: {node}, server_bandwidth: {server}, never_limited: 1B}}
@@ -137,6 +139,33 @@ def test_a_train_is_as_long_as_its_requests_one_by_one(
         assert access_seconds(simulator, file, 1024 * 4 * MIB) == pytest.approx(
             1024 * max(slowest, whole / window), rel=0.02
         )
+
+
+@pytest.mark.parametrize(
+    "disk",
+    ["read: 1GB/s, write: 800MB/s", "read: 7GB/s, write: 7GB/s", "read: 1GB/s, write: 1GB/s, overhead: 2ms", None],
+)
+@pytest.mark.parametrize("step", [TRAIN, "{{transfer: {}, station: s}}"])
+def test_the_analytic_solver_has_the_simulators_transfers(
+    simulator: Path, tmp_path: Path, step: str, disk: str | None
+) -> None:
+    """One request, a stream and a train: alone to the nanosecond, and of six clients at one server as many a second."""
+    steps = {"write": step.format("write"), "read": step.format("read")}
+    file = platform_file(tmp_path, rpc=RPC, disk=disk or "", **steps)
+    if disk is None:
+        file.write_text(file.read_text().replace(", disk: {}", "").replace("[{disk: write, station: s}]", "[]"))
+    command = [str(simulator), "--platform", str(file), "--print-platform"]
+    resolved = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    for operation in ("pwrite", "pread"):
+        for size in (1 << 14, MIB, 4 * MIB, 100 * MIB):
+            alone = 1 / analytic.solve(resolved, {operation: 1}, 1, 1, 0, 1000, size=size).rate
+            assert alone == pytest.approx(access_seconds(simulator, file, size, operation), abs=1e-9), size
+        if step != TRAIN and disk and "overhead" in disk:
+            continue  # they would be on the network all together, and then all at the disk
+        rate = analytic.solve(resolved, {operation: 1}, 6, 1, 0, 1000, size=16 * MIB).rate
+        run = simulated(simulator, file, "ior-easy", "transfer_size=16MiB", "per_process=640MiB", nodes=6)
+        [phase] = [phase for phase in run["phases"] if operation in phase["latency"]]
+        assert rate == pytest.approx(240 / phase["seconds"], rel=0.03), operation
 
 
 def closed(demands: list[float], think: float, clients: int) -> float:
