@@ -22,10 +22,10 @@ MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
     "pools": ("pool", {"at_once": 1}),
 }
 """Sections: the word for a member, and the values that are left out in its description."""
-SIZES = ("capacity", "unit", "page", "ahead", "extent", "grow", "stripe_size", "never_limited")
+SIZES = ("capacity", "staged", "unit", "page", "ahead", "extent", "grow", "stripe_size", "never_limited")
 TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency", "hop_latency")
 LATENCIES = ("latency", "hop_latency")
-STEPS = ("drain", "refill", "fetch")
+STEPS = ("stage_in", "drain", "refill", "fetch")
 
 
 def platform_text(platform: dict[str, Any]) -> str:

@@ -111,8 +111,8 @@ bool Buffer::enter(JobId job, const Op& write, double now)
 /// Takes in what there is room for, a write of up to a unit only as a whole. True when that is all.
 bool Buffer::admit(Op& write, double now)
 {
-  const uint64_t grain = spec_->unit > 0 ? spec_->unit : spec_->capacity;
-  const uint64_t room  = spec_->capacity - held_;
+  const uint64_t grain = spec_->unit > 0 ? spec_->unit : spec_->room();
+  const uint64_t room  = spec_->room() - held_;
   const uint64_t taken = write.size <= room ? write.size : write.size < grain ? 0 : room / grain * grain;
   put(write, taken, now);
   stopped_ = write.size > 0;
@@ -256,12 +256,17 @@ bool Buffer::flush(JobId job)
 {
   if (held_ == 0)
     return true;
-  hurry();
-  while (!open_.empty())
-    close_at(first_open_);
+  empty();
   flushes_.push_back({newest_epoch(), job});
   epochs_.push_back(std::exchange(newest_, 0));
   return false;
+}
+
+void Buffer::empty()
+{
+  hurry();
+  while (!open_.empty())
+    close_at(first_open_);
 }
 
 bool Buffer::adds_up() const
@@ -269,7 +274,7 @@ bool Buffer::adds_up() const
   uint64_t unflushed = newest_;
   for (size_t epoch = 0; epoch < epochs_.size(); ++epoch)
     unflushed += epochs_[epoch];
-  return entered_ - drained_ == held_ && unflushed == held_ && held_ <= spec_->capacity;
+  return entered_ - drained_ == held_ && unflushed == held_ && held_ <= spec_->room();
 }
 
 } // namespace iocast

@@ -111,6 +111,8 @@ public:
   void drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed);
   /// True when nothing is in; otherwise the job waits until all that is in now is out.
   bool flush(JobId job);
+  /// All that is in drains, and waits for no more bytes.
+  void empty();
   /// Somebody waits for some of it to be out: all of it drains, however little it is.
   void hurry() { urgent_ = true; }
   /// No more bytes join what is in of the object with this object_key(), and it lingers no longer.
@@ -184,8 +186,9 @@ struct Buffers {
   HugeVector<Buffer> instances;
   BufferSums sums;
   DirtyObjects objects;
-  uint32_t first_instance; ///< number of instance 0 among the instances of all buffers
-  uint64_t pieces = 0;     ///< that ever were
+  uint32_t first_instance;        ///< number of instance 0 among the instances of all buffers
+  uint64_t pieces = 0;            ///< that ever were
+  std::vector<uint64_t> to_stage; ///< by instance: bytes that are to come in before the first phase
 
   Buffers(const BufferSpec& buffer, uint32_t count, uint32_t first, bool by_object)
       : spec(&buffer), first_instance(first)

@@ -41,7 +41,7 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
   add_failing_links();
   for (const auto& failing : failing_)
     for (const auto link : failing.links)
-      tightest = std::min(tightest, topology_->capacity(link) * std::max(failing.spec->share, stopped));
+      tightest = std::min(tightest, capacity_of(link) * std::max(failing.spec->share, stopped));
   all_pace_       = 2 / tightest;
   looks_at_links_ = !topology_->is_star() || !failing_.empty();
 }
@@ -68,30 +68,34 @@ void Fabric::add_failing_links()
 {
   for (const auto& spec : platform_.link_failures) {
     FailingLink failing{&spec, {}, spec.at};
-    for (FlowNetwork::Link link = 0; link < network_links_; ++link) {
-      const auto name = topology_->name(link);
+    const auto disks = static_cast<FlowNetwork::Link>(network_links_ + disks_.size());
+    for (FlowNetwork::Link link = spec.disk ? network_links_ : 0; link < (spec.disk ? disks : network_links_); ++link) {
+      const auto name = name_of(link);
       if (name == spec.link || (name.starts_with(spec.link + ' ') && name.find(' ', spec.link.size() + 1) == name.npos))
         failing.links.push_back(link);
     }
+    if (failing.links.empty() && spec.disk)
+      throw InputError(fmt::format("{}: there is no '{}' that bytes pass; a run names its busiest links and disks.",
+                                   spec.where, spec.link));
     if (failing.links.empty())
       throw InputError(fmt::format("{}: this network has no link '{}'; it has links such as '{}' and '{}', and a run "
                                    "names its busiest ones.",
                                    spec.where, spec.link, topology_->name(0), topology_->name(network_links_ - 1)));
     for (const auto link : failing.links) {
-      if (std::isinf(topology_->capacity(link)))
+      if (std::isinf(capacity_of(link)))
         throw InputError(fmt::format("{}: the link '{}' has no bandwidth that a share could be left of; state one in "
                                      "'network'.",
-                                     spec.where, topology_->name(link)));
+                                     spec.where, name_of(link)));
       for (const auto& other : failing_)
         if (std::find(other.links.begin(), other.links.end(), link) != other.links.end())
           throw InputError(fmt::format("{}: the link '{}' fails in '{}' already; 'every' makes it fail again.",
-                                       spec.where, topology_->name(link), other.spec->name));
+                                       spec.where, name_of(link), other.spec->name));
     }
     next_failure_ = std::min(next_failure_, failing.next);
     failing_.push_back(std::move(failing));
   }
   if (!failing_.empty())
-    left_.resize(network_links_, 1);
+    left_.resize(network_links_ + disks_.size(), 1);
 }
 
 void Fabric::fail_links(double now)

@@ -126,10 +126,11 @@ struct FailureSpec {
   double timeout  = 0;        ///< after which a client notices that its request is lost, seconds
 };
 
-/// A link of the network has a part of its bandwidth for a time.
+/// A link of the network, or the disk of a station's instance, has a part of its bandwidth for a time.
 struct LinkFailureSpec {
   std::string name;
   std::string link;  ///< as a run names it, with its direction or without: both then
+  bool disk = false; ///< it is that of a disk
   std::string where; ///< file and line, for messages
   double at     = 0;
   double every  = 0; ///< from one to the next; 0: there is but one
@@ -241,9 +242,15 @@ struct BufferSpec {
   uint64_t resume   = 0;   ///< writes that had to wait enter again when no more bytes than these are held
   uint32_t at_once  = 1;   ///< pieces that an instance drains at a time
   std::vector<Step> drain; ///< ends with Kind::drained
-  nlohmann::ordered_json drain_json; ///< as read, with laws resolved
+  nlohmann::ordered_json drain_json;    ///< as read, with laws resolved
+  bool stage_out    = false;            ///< all of it drains after each phase, before the next one begins
+  uint64_t stage_in = 0;                ///< bytes that come into an instance before the first phase, and stay there
+  std::vector<Step> stage_in_steps;     ///< of a piece of them; ends with Kind::drained
+  nlohmann::ordered_json stage_in_json; ///< as read, with laws resolved
 
   bool of_nodes() const { return station < 0 && per == Per::node; }
+  /// Bytes of writes that an instance has room for.
+  uint64_t room() const { return capacity - stage_in; }
 };
 
 /// Objects made in advance, in batches that go through steps of their own.
@@ -306,15 +313,17 @@ struct Platform {
   std::vector<LawPointer> quantile_laws; ///< laws by the numbers that the steps' JSON has in place of quantiles, which
                                          ///< only to_json(true) computes
 
-  /// Calls do_it(step, buffer that it drains or nullptr) for each step of routes, drains, refills and fetches.
+  /// Calls do_it(step, buffer that it drains or fills, or nullptr) for each step of routes, drains, stages, refills and
+  /// fetches.
   template <class DoIt> void for_each_step(DoIt do_it) const
   {
     for (const auto& route : routes)
       for (const auto& step : route.steps)
         do_it(step, static_cast<const BufferSpec*>(nullptr));
     for (const auto& buffer : buffers)
-      for (const auto& step : buffer.drain)
-        do_it(step, &buffer);
+      for (const auto* steps : {&buffer.drain, &buffer.stage_in_steps})
+        for (const auto& step : *steps)
+          do_it(step, &buffer);
     for (const auto& pool : pools)
       for (const auto& step : pool.refill)
         do_it(step, static_cast<const BufferSpec*>(nullptr));

@@ -101,7 +101,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     }
   }
   for (const auto& failure : link_failures)
-    json["failures"][failure.name] = {{"link", failure.link},
+    json["failures"][failure.name] = {{failure.disk ? "disk" : "link", failure.link},
                                       {"at", failure.at},
                                       {"every", failure.every},
                                       {"length", failure.length},
@@ -138,6 +138,10 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                   {"drain", buffer.drain_json}});
     if (buffer.above > 0)
       entry["above"] = static_cast<double>(buffer.above) / static_cast<double>(buffer.capacity);
+    if (buffer.stage_out)
+      entry["stage_out"] = "phase";
+    if (buffer.stage_in > 0)
+      entry.update({{"staged", buffer.stage_in}, {"stage_in", buffer.stage_in_json}});
   }
   for (const auto& pool : pools) {
     auto& entry = json["pools"][pool.name];

@@ -103,6 +103,8 @@ void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) c
     check_drain_step(item, step);
   else if (fetched_ != nullptr)
     check_fetch_step(item, step);
+  else if (staged_ != nullptr)
+    check_stage_step(item, step);
 }
 
 void PlatformReader::check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const
@@ -131,7 +133,11 @@ void PlatformReader::read_buffers()
     buffer.name = name;
     read_place(yaml, buffer, "buffer");
     buffer.capacity = static_cast<uint64_t>(yaml["capacity"].quantity(Unit::bytes, 1, 1e18));
-    buffer.unit     = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, 0, 1, 1e18));
+    if (const auto granularity = yaml.find("granularity")) {
+      const auto granule = static_cast<uint64_t>(granularity->quantity(Unit::bytes, 1, 1e18));
+      buffer.capacity    = (buffer.capacity + granule - 1) / granule * granule;
+    }
+    buffer.unit = static_cast<uint64_t>(yaml.quantity_or("unit", Unit::bytes, 0, 1, 1e18));
     if (buffer.unit > buffer.capacity)
       yaml["unit"].fail(fmt::format("the buffer '{}' has no room for a unit of {}; its capacity is {}", name,
                                     yaml["unit"].text(), yaml["capacity"].text()));
@@ -150,9 +156,59 @@ void PlatformReader::read_buffers()
     if (buffer.drain.empty())
       steps.fail("a buffer that drains through no step is never full; give it at least one");
     buffer.drain.emplace_back().kind = Step::Kind::drained;
+    read_stages(yaml, buffer);
     yaml.finish();
     platform_.buffers.push_back(std::move(buffer));
   }
+}
+
+void PlatformReader::read_stages(const YamlNode& yaml, BufferSpec& buffer)
+{
+  if (const auto out = yaml.find("stage_out")) {
+    if (out->text() != "never" && out->text() != "phase")
+      out->fail(fmt::format("a buffer is emptied after each 'phase' or 'never', not '{}'", out->text()));
+    buffer.stage_out = out->text() == "phase";
+  }
+  const auto staged = yaml.find("staged");
+  if (staged.has_value() != yaml.has("stage_in"))
+    (staged ? *staged : yaml["stage_in"])
+        .fail(fmt::format("what comes into the buffer '{}' before the first phase has bytes (staged) and steps "
+                          "(stage_in): give both or none",
+                          buffer.name));
+  if (!staged)
+    return;
+  buffer.stage_in = static_cast<uint64_t>(staged->quantity(Unit::bytes, 1, 1e18));
+  if (buffer.unit == 0)
+    staged->fail(fmt::format("the buffer '{}' has no 'unit', the bytes of a piece that is staged in", buffer.name));
+  if (buffer.stage_in + buffer.unit > buffer.capacity)
+    staged->fail(fmt::format("the buffer '{}' has no room for {} and a unit besides; its capacity is {} bytes, of each "
+                             "instance",
+                             buffer.name, staged->text(), buffer.capacity));
+  const auto steps     = yaml["stage_in"];
+  staged_              = &buffer;
+  buffer.stage_in_json = read_steps(steps, buffer.stage_in_steps, {});
+  staged_              = nullptr;
+  if (buffer.stage_in_steps.empty())
+    steps.fail("what is staged in through no step is there at once; give it at least one");
+  buffer.stage_in_steps.emplace_back().kind = Step::Kind::drained;
+}
+
+void PlatformReader::check_stage_step(const YamlNode& item, const Step& step) const
+{
+  if (step.times != Times::once)
+    item["per"].fail("what is staged in has no entries and no blocks; its demand is per operation, which is per piece");
+  if (step.kind == Step::Kind::transfer && platform_.ways[step.way].network) {
+    if (step.to_server)
+      item["transfer"].fail("what is staged in is read from another station, not written");
+    if (!staged_->of_nodes() && staged_->station < 0)
+      item["transfer"].fail("the whole system's buffer is at no place that a transfer could end at; let it be of a "
+                            "node or a station");
+    if (staged_->station == static_cast<int32_t>(step.target))
+      item["station"].fail(fmt::format("the buffer '{}' is at that station itself", staged_->name));
+  }
+  if (!staged_->of_nodes())
+    check_nodeless_step(item, step,
+                        fmt::format("the buffer '{}' is no node's, and so what comes into it can't ", staged_->name));
 }
 
 void PlatformReader::check_drain_step(const YamlNode& item, const Step& step) const

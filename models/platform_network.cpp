@@ -94,12 +94,14 @@ void PlatformReader::read_places(const YamlNode& network, const std::string& top
 void PlatformReader::read_link_failure(const std::string& name, const YamlNode& yaml)
 {
   LinkFailureSpec failure;
-  failure.name   = name;
-  failure.link   = yaml["link"].text();
-  failure.where  = yaml["link"].where();
-  failure.at     = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
-  failure.length = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
-  failure.share  = yaml["share"].quantity(Unit::factor, 0, 1);
+  const auto disk = yaml.find("disk");
+  failure.name    = name;
+  failure.disk    = disk.has_value();
+  failure.link    = disk ? disk->text() + " disk" : yaml["link"].text();
+  failure.where   = (disk ? *disk : yaml["link"]).where();
+  failure.at      = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
+  failure.length  = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
+  failure.share   = yaml["share"].quantity(Unit::factor, 0, 1);
   if (const auto every = yaml.find("every")) {
     failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
     if (failure.length >= failure.every)

@@ -138,6 +138,9 @@ private:
   void read_fetch(const YamlNode& yaml, CacheSpec& cache);
   void check_fetch_step(const YamlNode& item, const Step& step) const;
   void read_buffers();
+  /// What comes into a buffer before the first phase, and whether all goes out after each.
+  void read_stages(const YamlNode& yaml, BufferSpec& buffer);
+  void check_stage_step(const YamlNode& item, const Step& step) const;
   /// Pieces are no operations; those of a buffer or cache of no node have no node.
   void check_beside_step(const YamlNode& item, const Step& step) const;
   void check_drain_step(const YamlNode& item, const Step& step) const;
@@ -198,7 +201,12 @@ private:
   const PoolSpec* filled_    = nullptr;       ///< whose refill is read
   const CacheSpec* fetched_  = nullptr;       ///< whose fetch is read
 
-  bool reads_route() const { return drained_ == nullptr && filled_ == nullptr && fetched_ == nullptr; }
+  const BufferSpec* staged_ = nullptr; ///< whose stage-in is read
+
+  bool reads_route() const
+  {
+    return drained_ == nullptr && filled_ == nullptr && fetched_ == nullptr && staged_ == nullptr;
+  }
 };
 
 } // namespace iocast

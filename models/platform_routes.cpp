@@ -67,6 +67,10 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         if (item.has(key))
           item[key].fail("what a cache fetches goes through delays, visits, transfers, limits, and caches that are "
                          "written above it");
+    if (staged_ != nullptr)
+      for (const char* key : {"buffer", "flush", "take", "cache", "forget"})
+        if (item.has(key))
+          item[key].fail("what is staged in goes through delays, visits, disks, transfers and limits");
     if (item.has("delay")) {
       step.kind = Step::Kind::delay;
       set_law(step, read_demand(item["delay"]));
@@ -98,8 +102,21 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
             fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
       check_not_held(*buffer, platform_.buffers[step.target], held);
       check_beside_step(item, step);
-      out.push_back(step);
       json.push_back({{"buffer", buffer->text()}});
+      if (const auto stripes = item.find("stripes")) {
+        const auto& spec = platform_.buffers[step.target];
+        if (spec.station < 0 || stripes->text() != "spanned")
+          stripes->fail(
+              fmt::format("bytes enter a buffer of a station's instances by 'spanned' stripes, those that they "
+                          "lie in, not by '{}' into '{}'",
+                          stripes->text(), spec.name));
+        Step there;
+        there.target = static_cast<uint32_t>(spec.station);
+        read_spanned(*stripes, there);
+        step.stripes           = there.stripes;
+        json.back()["stripes"] = "spanned";
+      }
+      out.push_back(step);
     } else if (const auto flushed = item.find("flush")) {
       if (drained_ != nullptr)
         flushed->fail("what a buffer drains waits for no other buffer to drain");

@@ -461,7 +461,7 @@ void PlatformReader::read_failures()
   if (!failures)
     return;
   for (const auto& [name, yaml] : failures->entries()) {
-    if (yaml.has("link")) {
+    if (yaml.has("link") || yaml.has("disk")) {
       read_link_failure(name, yaml);
       continue;
     }

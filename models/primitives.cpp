@@ -114,7 +114,8 @@ std::vector<PrimitiveEntry> mechanisms()
         {"link",
          "in place of a station: a link of the network as a run names it, such as leaf 7 uplink 3 or node 5, both "
          "ways unless up, down, in or out is added. Its flows are slower; none is lost"},
-        {"share", "of a link: part of its bandwidth that is left, 0 to 1; with 0 flows wait until it is back"},
+        {"disk", "likewise: the disk of an instance, such as oss 3, while it is rebuilt"},
+        {"share", "of a link or disk: part of its bandwidth that is left, 0 to 1; with 0 flows wait until it is back"},
         {"timeout", "time after the loss at which a client sends a request again, or when someone serves if that is "
                     "later; default 0: clients wait for recovery"}}},
       {"background",
@@ -137,6 +138,11 @@ std::vector<PrimitiveEntry> mechanisms()
         {"at_once", "pieces that drain at a time, default 1"},
         {"above", "share of the capacity that stays in it until a write waits for room or a flush for what is there, "
                   "default 0: all drains"},
+        {"granularity", "bytes of which the capacity is a multiple, rounded up"},
+        {"staged", "bytes that come into each instance before the first phase, and take room until the end"},
+        {"stage_in", "with staged: steps of a unit of them: delays, visits, reads from another station, accesses of "
+                     "disks, limits"},
+        {"stage_out", "never (default), or phase: all that is in it drains after each phase, before the next begins"},
         {"drain", "steps of a piece: delays, visits, transfers, limits, and buffers that are written above this one"}}},
       {"cache",
        "memory with the last used objects or pages (LRU); the step runs `hit` when all that the operation needs is "

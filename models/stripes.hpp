@@ -40,6 +40,15 @@ public:
     return parts_;
   }
 
+  /// Of the first byte, at `offset` or behind it, that lies at the instance of this turn: the object's bytes there
+  /// before it.
+  static uint64_t offset_there(uint64_t offset, uint32_t turn, const StationSpec& spec)
+  {
+    const uint64_t stripe = offset / spec.stripe_size;
+    const uint64_t ahead  = (turn + spec.stripe_count - turn_of(offset, spec)) % spec.stripe_count;
+    return (stripe + ahead) / spec.stripe_count * spec.stripe_size + (ahead > 0 ? 0 : offset % spec.stripe_size);
+  }
+
 private:
   static constexpr uint32_t nowhere = UINT32_MAX;
 

@@ -79,9 +79,10 @@ private:
     stall_over,
     background,
     lingered,
-    failure
+    failure,
+    staged
   };
-  static_assert(static_cast<uint32_t>(EventKind::failure) < Calendar::kinds);
+  static_assert(static_cast<uint32_t>(EventKind::staged) < Calendar::kinds);
 
   struct alignas(32) Client {
     Cursor cursor;
@@ -127,7 +128,7 @@ private:
     Op bytes;              ///< that it moves; of a pool none
     uint64_t serial   = 0; ///< as buffers and caches number what they give out
     uint64_t epoch    = 0; ///< likewise
-    uint32_t buffer   = 0; ///< after buffers come pools, and then caches
+    uint32_t buffer   = 0; ///< after buffers come pools, then caches, and then buffers that are staged in
     uint32_t instance = 0;
     uint64_t number   = 0; ///< among all of that buffer
   };
@@ -138,6 +139,7 @@ private:
   void make_clients(bool thinks);
 
   // events.cpp
+  void start_clients();
   void handle(const Calendar::Event& event);
   void push(double time, EventKind kind, uint32_t who) { calendar_.push(time, static_cast<uint32_t>(kind), who); }
   bool is_stale(const Calendar::Event& event)
@@ -173,6 +175,7 @@ private:
 
   // phases.cpp
   void reach_barrier();
+  void pass_barrier();
   void begin_phase();
   void end_phase();
   std::vector<StationTimes> times_of_stations();
@@ -313,12 +316,20 @@ private:
   void add_beside_steps(const std::vector<Step>& steps, size_t pieces);
   [[gnu::noinline]] bool at_buffer(JobId id, const Step& step);
   bool enter_buffer(JobId id, const Step& step);
+  bool enter_in_parts(JobId id, Buffers& buffers);
   bool flush_buffer(JobId id, const Step& step);
   void drain(Buffers& buffers, uint32_t instance);
   void begin_piece(const Piece& piece, uint32_t owner);
   void lingered(uint32_t number);
   void piece_drained(JobId id);
   void resume_freed();
+  bool stage_in();
+  void stage_next(uint32_t buffer, uint32_t instance);
+  void staged_in(const Piece& piece);
+  bool stage_out();
+  bool is_staging_out() const;
+  void staged();
+  size_t first_staged() const { return buffers_.size() + pools_.size() + caches_.size(); }
   uint32_t buffer_instance(JobId id, const Buffers& buffers) const;
   int32_t station_of_piece(const Piece& piece) const;
   bool is_own_station(JobId id, const StationSpec& spec) const;
@@ -394,7 +405,8 @@ private:
   std::vector<Step> beside_steps_;               ///< of background load, one each; then of the draining of buffers
   std::deque<Buffers> buffers_;
   std::deque<Pools> pools_;
-  std::vector<uint16_t> drain_steps_; ///< by buffer, then by pool, then by cache: the first of its steps
+  std::vector<uint16_t>
+      drain_steps_;          ///< by buffer, pool and cache, and by buffer that is staged in: the first of its steps
   HugeVector<Piece> pieces_; ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
   std::vector<JobId> freed_; ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
@@ -420,6 +432,8 @@ private:
   uint64_t events_             = 0;
   uint32_t waiting_at_barrier_ = 0;
   bool between_phases_         = false; ///< one ends and the next begins
+  bool staging_out_            = false; ///< all are at a barrier until buffers are empty
+  uint64_t staging_in_         = 0;     ///< pieces on their way
   uint32_t ended_              = 0;
   int64_t phase_               = -1;
   double phase_start_          = 0;

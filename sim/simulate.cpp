@@ -60,10 +60,11 @@ nlohmann::ordered_json stations_json(const Platform& platform, const Placement& 
 
 /// Of the phase; what is held and the most that was, at its end.
 nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<BufferSums>& before,
-                                    const std::vector<BufferSums>& after)
+                                    const FinishedPhase& phase)
 {
-  auto json = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < after.size(); ++i)
+  auto json         = nlohmann::ordered_json::object();
+  const auto& after = phase.buffers;
+  for (size_t i = 0; i < after.size(); ++i) {
     json[platform.buffers[i].name] = {{"entered", after[i].entered - before[i].entered},
                                       {"drained", after[i].drained - before[i].drained},
                                       {"pieces", after[i].pieces - before[i].pieces},
@@ -71,6 +72,11 @@ nlohmann::ordered_json buffers_json(const Platform& platform, const std::vector<
                                       {"peak", after[i].peak},
                                       {"stopped", after[i].stopped - before[i].stopped},
                                       {"wait", after[i].wait - before[i].wait}};
+    if (platform.buffers[i].stage_in > 0 && phase.number == 0)
+      json[platform.buffers[i].name]["staged_in_seconds"] = phase.start;
+    if (platform.buffers[i].stage_out)
+      json[platform.buffers[i].name]["staged_out_seconds"] = phase.closed - phase.end;
+  }
   return json;
 }
 
@@ -272,7 +278,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
     coverage.add(phase, buffers);
     if (!buffers.empty())
-      more["buffers"] = buffers_json(request.platform, buffers, phase.buffers);
+      more["buffers"] = buffers_json(request.platform, buffers, phase);
     buffers = phase.buffers;
     if (!caches.empty())
       more["caches"] = caches_json(request.platform, caches, phase.caches);

@@ -160,7 +160,7 @@ def _read_steps(
     knows_entries: bool,
 ) -> None:
     for step in steps:
-        if step.get("stripes") == "spanned":
+        if step.get("stripes") == "spanned" and "station" in step:
             step = {**step, "stripes": _spanned(platform["stations"][step["station"]], step, size, route.operation)}
         if "limit" in step:
             inner = (*limits, step["limit"])

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace iocast {
 
@@ -71,11 +72,39 @@ bool System::at_buffer(JobId id, const Step& step)
 /// False when the job waits for room.
 bool System::enter_buffer(JobId id, const Step& step)
 {
-  Buffers& buffers        = buffers_[step.target];
+  Buffers& buffers = buffers_[step.target];
+  if (step.stripes == Step::spanned)
+    return enter_in_parts(id, buffers);
   const uint32_t instance = buffer_instance(id, buffers);
   const bool in           = buffers.instances[instance].enter(id, op_of(id), now_);
   drain(buffers, instance);
   return in;
+}
+
+/// Each part of the operation's bytes enters where its stripes lie; there they are adjacent. False when the job waits
+/// for room of one.
+bool System::enter_in_parts(JobId id, Buffers& buffers)
+{
+  const StationSpec& spec = platform_.stations[static_cast<size_t>(buffers.spec->station)];
+  const uint32_t first    = instance_for(id, spec);
+  const Op& op            = op_of(id);
+  const auto& parts       = stripes_.cut(op, spec);
+  jobs_[id].instance      = static_cast<uint32_t>(parts.size());
+  bool all                = false;
+  for (const auto& part : parts) {
+    const uint32_t instance = neighbour(spec, first, parts.front(), part);
+    const JobId job         = fork(id, instance);
+    jobs_[job].parts_done   = 1; // it is on its way
+    Op write                = op;
+    write.size              = op.bytes() > 0 ? part.bytes : 0;
+    write.count             = 1;
+    write.stride            = 0;
+    write.offset            = StripeCutter::offset_there(op.offset, part.turn, spec);
+    if (buffers.instances[instance].enter(job, write, now_))
+      all = join_part(job);
+    drain(buffers, instance);
+  }
+  return all;
 }
 
 /// False when the job waits until what is in is out.
@@ -147,14 +176,86 @@ void System::piece_drained(JobId id)
   if (piece.buffer >= buffers_.size()) {
     if (piece.buffer < buffers_.size() + pools_.size())
       batch_made(piece);
-    else
+    else if (piece.buffer < first_staged())
       fetched(piece);
+    else
+      staged_in(piece);
     return;
   }
   Buffers& buffers = buffers_[piece.buffer];
   buffers.instances[piece.instance].drained(piece.bytes, piece.epoch, now_, freed_);
   resume_freed();
   drain(buffers, piece.instance);
+  if (staging_out_ && buffers.sums.held == 0 && !is_staging_out())
+    push(now_, EventKind::staged, 0);
+}
+
+/// Pieces begin to come into buffers before the first phase; false when none is to.
+bool System::stage_in()
+{
+  for (uint32_t which = 0; which < buffers_.size(); ++which) {
+    Buffers& buffers = buffers_[which];
+    buffers.to_stage.assign(buffers.instances.size(), buffers.spec->stage_in);
+    for (uint32_t instance = 0; instance < buffers.instances.size(); ++instance)
+      for (uint32_t piece = 0; piece < buffers.spec->at_once; ++piece)
+        stage_next(which, instance);
+  }
+  return staging_in_ > 0;
+}
+
+void System::stage_next(uint32_t which, uint32_t instance)
+{
+  Buffers& buffers     = buffers_[which];
+  uint64_t& left       = buffers.to_stage[instance];
+  const uint64_t bytes = std::min(left, buffers.spec->unit);
+  if (bytes == 0)
+    return;
+  left -= bytes;
+  ++staging_in_;
+  Op piece(OpKind::pwrite, which, buffers.pieces, bytes, 0); // each is of an object of its own
+  begin_piece({piece, 0, 0, static_cast<uint32_t>(first_staged()) + which, instance, buffers.pieces++},
+              buffers.spec->of_nodes() ? instance : nobody);
+}
+
+void System::staged_in(const Piece& piece)
+{
+  --staging_in_;
+  stage_next(piece.buffer - static_cast<uint32_t>(first_staged()), piece.instance);
+  if (staging_in_ == 0)
+    push(now_, EventKind::staged, 0);
+}
+
+bool System::is_staging_out() const
+{
+  return std::any_of(buffers_.begin(), buffers_.end(),
+                     [](const Buffers& buffers) { return buffers.spec->stage_out && buffers.sums.held > 0; });
+}
+
+/// All that buffers hold of the phase drains before it ends; false when there is nothing.
+bool System::stage_out()
+{
+  staging_out_ = phase_ >= 0 && is_staging_out();
+  if (staging_out_)
+    for (auto& buffers : buffers_)
+      if (buffers.spec->stage_out)
+        for (uint32_t instance = 0; instance < buffers.instances.size(); ++instance) {
+          buffers.instances[instance].empty();
+          drain(buffers, instance);
+        }
+  return staging_out_;
+}
+
+/// The ranks go on.
+void System::staged()
+{
+  if (std::exchange(staging_out_, false)) {
+    pass_barrier();
+    return;
+  }
+  times_of_stations(); // those of the first phase begin now
+  if (fabric_)
+    fabric_->use_since(0, now_);
+  start_clients();
 }
 
 void System::resume_freed()
@@ -177,6 +278,8 @@ uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
 /// Of the buffer, pool or cache that it is of; negative: it is of no station.
 int32_t System::station_of_piece(const Piece& piece) const
 {
+  if (piece.buffer >= first_staged())
+    return platform_.buffers[piece.buffer - first_staged()].station;
   const size_t pool = piece.buffer - buffers_.size();
   return piece.buffer < buffers_.size() ? platform_.buffers[piece.buffer].station
          : pool < pools_.size()         ? platform_.pools[pool].station

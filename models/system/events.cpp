@@ -11,6 +11,12 @@ void System::start()
     schedule_background(which);
   for (uint32_t which = 0; which < failures_.size(); ++which)
     push(failures_[which].next(), EventKind::failure, which);
+  if (!stage_in())
+    start_clients();
+}
+
+void System::start_clients()
+{
   for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
     start_op(rank);
 }
@@ -92,6 +98,9 @@ void System::handle(const Calendar::Event& event)
         fail(event.who);
       else
         ask_again(event.who - static_cast<uint32_t>(failures_.size()));
+      break;
+    case EventKind::staged:
+      staged();
       break;
   }
 }

@@ -13,8 +13,12 @@ namespace iocast {
 
 void System::reach_barrier()
 {
-  if (++waiting_at_barrier_ < placement_.ranks || between_phases_)
-    return;
+  if (++waiting_at_barrier_ == placement_.ranks && !between_phases_ && !stage_out())
+    pass_barrier();
+}
+
+void System::pass_barrier()
+{
   // A loop: in a phase without operations all ranks are at the next barrier before begin_phase() has returned.
   between_phases_ = true;
   while (waiting_at_barrier_ == placement_.ranks && !finished_) {

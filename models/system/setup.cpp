@@ -62,6 +62,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_pools();
   make_caches();
   make_read_ahead(asks_for(footprint, OpKind::pread));
+  for (const auto& buffers : buffers_)
+    add_beside_steps(buffers.spec->stage_in_steps, size_t{buffers.spec->at_once} * buffers.instances.size());
   make_locks();
   make_extents();
   find_where_nobody_waits();
