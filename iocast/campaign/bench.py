@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast import binaries
-from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment
+from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, on_other_hosts
 from iocast.campaign.places import MARK, make_place, remove_if_empty, require_directory
 from iocast.campaign.plan import PlannedRun, settings_arguments
 from iocast.errors import InputError, RunError
@@ -257,6 +257,7 @@ def call_bench(command: list[str], ending: Ending | None = None, mark: str = "")
     if ending is not None and ending.why:
         raise Ended(ending.why)
     environment = bench_environment() | ({MARK: mark} if mark else {})
+    command = on_other_hosts(command, environment)
     try:
         child = start(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment

@@ -10,10 +10,12 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Mapping, Sequence
 
 import psutil
 
 from iocast import binaries
+from iocast.campaign.hosts import Hosts
 from iocast.errors import InputError, RunError
 from iocast.slurm import ask_steps_to_end, mpi_options
 
@@ -31,7 +33,8 @@ def bench_command(nodes: int, ranks_per_node: int, threads_per_rank: int = 1) ->
 
 
 def launcher(nodes: int, ranks_per_node: int) -> list[str]:
-    """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else mpirun.
+    """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else mpirun, on the hosts of a
+    host file where there is one.
 
     @raises InputError when that number can't sensibly be started here"""
     ranks = nodes * ranks_per_node
@@ -47,10 +50,13 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
             f"--ntasks-per-node={ranks_per_node}",
             "--overcommit",
         ]
+    if (hosts := Hosts.find()) is not None:
+        _require_mpirun()
+        return ["mpirun", *mpirun_options(), *_on(hosts.first(nodes), ranks_per_node), "-n", str(ranks)]
     if nodes > 1:
         raise InputError(
-            f"The campaign needs {nodes} nodes, which only a Slurm job has; start iocast measure inside one, write one "
-            "with --slurm, or plan runs on one node."
+            f"The campaign needs {nodes} nodes; name them with --hosts FILE, start iocast measure inside a Slurm job, "
+            "write one with --slurm, or plan runs on one node."
         )
     cores = len(os.sched_getaffinity(0))
     if ranks > MAX_RANKS_PER_CORE * cores:
@@ -59,18 +65,45 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
             f"{MAX_RANKS_PER_CORE * cores}); let a process have several with threads_per_rank in the campaign, or "
             "simulate that scale with iocast predict."
         )
+    _require_mpirun()
+    return ["mpirun", *mpirun_options(), "-n", str(ranks)]
+
+
+def _require_mpirun() -> None:
     if shutil.which("mpirun") is None:
         raise RunError("The program mpirun is not installed; install Open MPI (Debian: openmpi-bin).")
-    return ["mpirun", *mpirun_options(), "-n", str(ranks)]
 
 
 def mpirun_options() -> list[str]:
     """What Open MPI needs for more ranks than cores: they must yield while they wait, and must not be bound to a core.
     Those of others (MPICH, Intel MPI) refuse these options and allow it without any."""
+    return ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"] if _is_open_mpi() else []
+
+
+def _on(names: Sequence[str], ranks_per_node: int) -> list[str]:
+    """These ranks on each of the hosts, the first ones on the first host."""
+    if _is_open_mpi():
+        slots = ",".join(f"{name}:{ranks_per_node}" for name in names)
+        return ["--host", slots, "--map-by", f"ppr:{ranks_per_node}:node"]
+    return ["-hosts", ",".join(names), "-ppn", str(ranks_per_node)]
+
+
+HANDED_ON = ("IOCAST_", "AWS_", "PG", "MONGODB_")
+"""Beginnings of the names of variables that iocast-bench and its backends read."""
+
+
+def on_other_hosts(command: list[str], environment: Mapping[str, str]) -> list[str]:
+    """The command of a launcher; where mpirun starts ranks on other hosts, it hands variables on. MPICH's hands on all
+    by itself."""
+    if command[0] != "mpirun" or Hosts.find() is None or not _is_open_mpi():
+        return command
+    names = [name for name in environment if name.startswith(HANDED_ON)]
+    return [command[0], *(option for name in names for option in ("-x", name)), *command[1:]]
+
+
+def _is_open_mpi() -> bool:
     done = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, env=bench_environment(), check=False)
-    if "Open MPI" not in done.stdout:
-        return []
-    return ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    return "Open MPI" in done.stdout
 
 
 def bench_environment() -> dict[str, str]:

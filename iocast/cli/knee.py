@@ -17,6 +17,7 @@ from iocast.cli.options import (
     OUTPUT,
     BackendName,
     BackendOptions,
+    HostFile,
     Json,
     MaxObjects,
     MaxRate,
@@ -29,6 +30,7 @@ from iocast.cli.options import (
     StopLatency,
     TakeOver,
     settings_of,
+    take_hosts,
     within,
 )
 from iocast.errors import InputError, RunError
@@ -89,6 +91,7 @@ def knee(
     phase: Annotated[str, typer.Option(help="Phase of the workload.", rich_help_panel=LOAD)] = "benchmark",
     sets: Sets = None,
     nodes: Nodes = 1,
+    hosts: HostFile = None,
     ppn: Ppn = 1,
     threads_per_rank: Annotated[
         int, typer.Option(help="Ranks that are threads of one process.", min=1, rich_help_panel=LOAD)
@@ -121,7 +124,8 @@ def knee(
 ) -> None:
     """Search the highest load that keeps a service level.
 
-    Each run's load follows from those before it. Inside a Slurm job runs are started with srun. Exit status 4 when
+    Each run's load follows from those before it. Inside a Slurm job runs are started with srun, and on several
+    nodes outside of one on those of --hosts. Exit status 4 when
     not even an unloaded system keeps the levels."""
     from iocast.campaign.bench import SharedUse
     from iocast.campaign.launchers import Ended, Ending
@@ -132,6 +136,7 @@ def knee(
     from iocast.slurm import MARGIN, deadline
     from iocast.study.levels import parse_level
 
+    take_hosts(hosts)
     try:
         levels = [parse_level(text) for text in slo or []]
     except InputError as error:

@@ -16,6 +16,7 @@ from iocast.cli.options import (
     SLURM,
     BackendName,
     BackendOptions,
+    HostFile,
     Json,
     MaxObjects,
     MaxRate,
@@ -25,6 +26,7 @@ from iocast.cli.options import (
     StopLatency,
     TakeOver,
     settings_of,
+    take_hosts,
     refuse_without_effect,
 )
 from iocast.errors import InputError, RunError
@@ -72,6 +74,7 @@ def measure(
     nodes: Annotated[
         Optional[int], typer.Option(help="Client nodes, in place of the campaign's own.", min=1, rich_help_panel=RUNS)
     ] = None,
+    hosts: HostFile = None,
     sets: Annotated[
         Optional[list[str]],
         typer.Option(
@@ -144,7 +147,8 @@ def measure(
 ) -> None:
     """Run a measurement campaign on a storage system.
 
-    Runs are started with mpirun, or with srun inside a Slurm job. The same command resumes after whatever ended it."""
+    Runs are started with mpirun, or with srun inside a Slurm job. Several nodes outside Slurm are those of --hosts, on
+    which mpirun must be able to start processes. The same command resumes after whatever ended it."""
     from iocast.campaign.bench import Backend, DROP_CACHES, POSIX, SharedUse, check_backend
     from iocast.campaign.directory import Campaign
     from iocast.campaign.launchers import Ended, Ending
@@ -153,6 +157,7 @@ def measure(
 
     if not (slurm or slurm_only_write):
         refuse_without_effect("without --slurm or --slurm-only-write", "slurm_time", "slurm_option")
+    take_hosts(hosts)
     if sweep and (dry_run or slurm or slurm_only_write):
         raise InputError("--sweep measures nothing; leave out --dry-run, --slurm and --slurm-only-write.")
     storage = Backend(backend, tuple(backend_option or ()))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
@@ -23,6 +24,7 @@ FELL_SHORT = 4
 LOAD = "Workload and scale"
 STORAGE = "Storage system"
 PLATFORM = "Platform"
+STARTED = "Start of ranks"
 SHARED = "Limits, on a system that others use"
 WORKERS = "Workers that compute"
 SLURM = "Slurm jobs"
@@ -37,6 +39,15 @@ Sets = Annotated[
 Edits = Annotated[
     Optional[list[str]],
     typer.Option(metavar="PATH=VALUE", help="A change of the platform; may be repeated.", rich_help_panel=PLATFORM),
+]
+HostFile = Annotated[
+    Optional[Path],
+    typer.Option(
+        "--hosts",
+        metavar="FILE",
+        help="Outside Slurm: file of the hosts for mpirun, one a line.  [default: that of a job of PBS, LSF or OAR]",
+        rich_help_panel=STARTED,
+    ),
 ]
 Beyond = Annotated[
     bool,
@@ -242,3 +253,13 @@ def refuse_existing(path: Path) -> None:
     """@raises InputError when an output is there already"""
     if path.exists():
         raise InputError(f"The output '{path}' exists already; name a new one, nothing is overwritten.")
+
+
+def take_hosts(file: Path | None) -> None:
+    """Has mpirun start ranks on the hosts of a file. @raises InputError for one that can't be used"""
+    if file is not None:
+        from iocast.campaign.hosts import NAMED, Hosts
+
+        if "SLURM_JOB_ID" in os.environ:
+            raise InputError("Inside a Slurm job srun starts the ranks on its nodes; leave out --hosts.")
+        os.environ[NAMED] = str(Hosts.read(file).file.resolve())
