@@ -108,6 +108,19 @@ Timeline = dict[str, Amount | dict[str, list[Amount | None]]]
 """`bin_seconds`, and by operation `count`, `mean` and `max` of each bin."""
 
 
+class Accelerators(Struct, frozen=True):
+    """What accelerators did in a phase that reads or writes for them. `compute_seconds`: sum over them; `utilisation`:
+    their computation over the time of the phase; `stall_share`: the rest of it, where checkpoints are written."""
+
+    count: Count
+    compute_seconds: Amount
+    utilisation: Amount
+    samples_per_second: Amount | None = None
+    bytes_per_second: Amount | None = None
+    utilisation_after_first_step: Amount | None = None
+    stall_share: Amount | None = None
+
+
 class Phase(Struct, frozen=True):
     """One repeat of a phase."""
 
@@ -142,6 +155,7 @@ class Phase(Struct, frozen=True):
     interrupted: bool | None = None
     steady_state: SteadyState | None = None
     rate_over_repeats: OverRepeats | None = None
+    accelerators: Accelerators | None = None
 
     @property
     def own_rate(self) -> float | None:
