@@ -66,6 +66,7 @@ struct FinishedPhase {
   const std::vector<PoolSums>& pools;          ///< likewise
   const std::vector<ExtentSums>& extents;      ///< likewise; of locks on ranges
   NetworkUse network{};                        ///< empty where no transfer could wait for a link
+  double first_step_seconds = 0;               ///< from the start to the end of the first step, see StepTimes
 };
 
 } // namespace iocast

@@ -21,6 +21,7 @@
 #include "profile/recorder.hpp"
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
+#include "workload/steps.hpp"
 
 #include <cmath>
 #include <deque>
@@ -102,6 +103,18 @@ private:
     size_t begun    = 0;                           ///< ranks that do the present operation
     std::vector<std::pair<JobId, Cursor>> waiting; ///< to begin, with the cursor as it was before that operation
     std::vector<JobId> done;                       ///< wait for the others to end
+  };
+  /// Ranks that feed steps of common work.
+  struct Steps {
+    struct Waiting {
+      uint64_t step;
+      JobId id;
+      double since;
+    };
+    uint32_t size = 0;
+    StepTimes times{};
+    std::deque<uint32_t> missing{}; ///< by step, from the first that isn't known: ranks that read for it
+    std::vector<Waiting> waiting{};
   };
   /// What a rank has open, kept only when phases have time limits.
   struct OpenObjects {
@@ -193,6 +206,15 @@ private:
   bool may_be_cut(JobId id) const { return !together(id) || groups_[pattern_.group_of(id)].cuts_after; }
   bool was_cut(JobId id) const { return !open_.empty() && open_[id].cut; }
   bool together(JobId id) const { return clients_[id].op.is_joint() && groups_[pattern_.group_of(id)].size > 1; }
+
+  // steps.cpp: steps of common work
+  void make_steps();
+  bool pace(JobId id);
+  void await_step(JobId id, double begin, double since);
+  double begin_of(const Steps& steps, uint64_t step) const
+  {
+    return phase_start_ + static_cast<double>(steps.times.begin_ns(step)) * 1e-9;
+  }
 
   // jobs.cpp
   JobId new_job();
@@ -445,6 +467,7 @@ private:
   uint64_t cut_ranks_ = 0;
   std::vector<Group> groups_;     ///< empty when nothing can be shared
   std::vector<OpenObjects> open_; ///< by client
+  std::vector<Steps> steps_;      ///< by group; empty when the pattern has none
   std::vector<Intent> intents_;   ///< by client; empty in a closed loop
   double think_asked_  = 0;
   double think_actual_ = 0;

@@ -164,6 +164,32 @@ nlohmann::ordered_json by_operation_json(const PhaseRecorder& recorder, double s
   return json;
 }
 
+/// Utilisation is the time that accelerators compute over the phase's; without the first step, for which nothing can be
+/// read ahead, it is the public benchmark's definition (DLIO's `au`, which leaves out that step).
+nlohmann::ordered_json accelerators_json(const PhaseResult& result, const PhaseRecorder& recorder)
+{
+  const Accelerators& all = *result.accelerators;
+  const double seconds    = result.seconds;
+  auto a_second           = [&](double amount) { return seconds > 0 ? amount / seconds : 0; };
+  const auto count        = static_cast<double>(all.count);
+  double bytes            = 0;
+  for (size_t k = 0; k < op_count; ++k)
+    if (const auto kind = static_cast<OpKind>(k); recorder.has(kind))
+      bytes += static_cast<double>(recorder.of_kind(kind).bytes);
+  const double computed = all.compute_seconds / count;
+  nlohmann::ordered_json json{
+      {"count", all.count}, {"compute_seconds", all.compute_seconds}, {"utilisation", a_second(computed)}};
+  if (all.checkpoints)
+    json["stall_share"] = seconds > 0 ? 1 - computed / seconds : 0;
+  else
+    json["samples_per_second"] = a_second(static_cast<double>(all.samples));
+  json["bytes_per_second"] = a_second(bytes);
+  if (const double rest = seconds - result.first_step_seconds; all.steps > 1 && rest > 0)
+    json["utilisation_after_first_step"] =
+        computed * static_cast<double>(all.steps - 1) / static_cast<double>(all.steps) / rest;
+  return json;
+}
+
 /// Whether two phases of one name did the same: the same operations and, unless something cut one of them short, as
 /// many of each.
 bool did_the_same(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b)
@@ -234,6 +260,8 @@ nlohmann::ordered_json phase_to_json(PhaseResult result, const PhaseRecorder& re
                             {"operations", steady->operations},
                             {"rate", steady->rate},
                             {"rate_half_width", steady->rate_half_width}};
+  if (result.accelerators)
+    json["accelerators"] = accelerators_json(result, recorder);
   auto latency = nlohmann::ordered_json::object();
   for_each_histogram(recorder,
                      [&](const std::string& tag, const Histogram& histogram) { latency[tag] = summary(histogram); });

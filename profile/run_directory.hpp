@@ -2,9 +2,11 @@
 #pragma once
 #include "profile/files.hpp"
 #include "profile/recorder.hpp"
+#include "workload/pattern.hpp"
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ struct PhaseResult {
   uint64_t cut_ranks          = 0;  ///< that had not done all when that time was over
   uint32_t ranks_per_node     = 0;  ///< rank r is on node r / ranks_per_node; 0: who is where isn't known
   bool cyclic                 = false; ///< it is on node r mod nodes instead
+  std::optional<Accelerators> accelerators{};
+  double first_step_seconds = 0; ///< from the start to the end of the first step, see StepTimes
 };
 
 /// How much of a phase is written: everything, or all but its timeline, slowest operations and times of ranks and

@@ -45,6 +45,19 @@ std::string until_text(const nlohmann::ordered_json& until)
   return text;
 }
 
+std::string accelerators_text(const nlohmann::ordered_json& of)
+{
+  const auto count = of["count"].get<uint64_t>();
+  std::string text = fmt::format("  {} accelerator{}: utilisation {:.1f} %", count, count == 1 ? "" : "s",
+                                 100 * of["utilisation"].get<double>());
+  if (of.contains("stall_share"))
+    return text + fmt::format(", stalled {:.1f} % of the time\n", 100 * of["stall_share"].get<double>());
+  if (of.contains("utilisation_after_first_step"))
+    text += fmt::format(" ({:.1f} % after the first step)", 100 * of["utilisation_after_first_step"].get<double>());
+  return text + fmt::format(", {} samples/s, {}\n", number_text(of["samples_per_second"].get<double>()),
+                            bandwidth_text(of["bytes_per_second"].get<double>()));
+}
+
 /// Of links; nothing where none of them was busy for a tenth of the phase.
 std::string busiest_text(const nlohmann::ordered_json& links)
 {
@@ -111,6 +124,8 @@ std::string summary_text(const nlohmann::ordered_json& run)
                           duration_text(steady["end"].get<double>()),
                           rate_with_interval(steady["rate"].get<double>(), steady["rate_half_width"].get<double>()));
     }
+    if (phase.contains("accelerators"))
+      text += accelerators_text(phase["accelerators"]);
     if (phase.contains("network"))
       text += busiest_text(phase["network"]["busiest"]);
     if (phase.contains("until"))

@@ -124,7 +124,7 @@ private:
   std::optional<size_t> next_phase();
   bool run_phase(Alarm& alarm, size_t number);
   void drop_caches_before(const char* moment);
-  void keep(size_t number, MergedPhase& merged, double start_seconds);
+  void keep(size_t number, MergedPhase& merged, double start_seconds, double first_step_seconds);
   std::string left_over() const;
   void end(const std::string& status, Json more = Json::object());
 
@@ -180,6 +180,9 @@ void Bench::make_backends()
       member.backend = entry_->make(*backend_parameters_, member.client);
     }
     const Backend& backend = *members_.front().backend;
+    if (clients > 1 && pattern_->footprint().steps)
+      throw InputError("The workload has steps, for which ranks wait together and threads of them can't; leave out "
+                       "--threads-per-rank, or start as many ranks more.");
     if (clients > 1 && backend.acts_together())
       check_threads();
     check_backend(options_, *entry_, backend, *pattern_);
@@ -505,7 +508,7 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
   agree(cluster_, [&] {
     if (!cluster_.is_first())
       return;
-    keep(number, merged, static_cast<double>(start_ns - begun_ns_) * 1e-9);
+    keep(number, merged, static_cast<double>(start_ns - begun_ns_) * 1e-9, mine.front().first_step_seconds);
     if (lost_)
       claim_->check();
     if (merged.interrupted)
@@ -531,7 +534,7 @@ bool Bench::run_phase(Alarm& alarm, size_t number)
   return !merged.interrupted;
 }
 
-void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
+void Bench::keep(size_t number, MergedPhase& merged, double start_seconds, double first_step_seconds)
 {
   const auto& phase = pattern_->phases()[number];
   PhaseResult result{phase.name,
@@ -546,6 +549,10 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds)
   result.cut_ranks    = merged.cut_ranks;
   if (cluster_.in_blocks())
     result.ranks_per_node = placement_.ranks_per_node;
+  if (!sweeps_ && !merged.interrupted) {
+    result.accelerators       = pattern_->accelerators(number);
+    result.first_step_seconds = first_step_seconds;
+  }
   errors_ += merged.recorder.errors();
   auto more = Json::object();
   if (merged.interrupted)

@@ -104,6 +104,8 @@ Executor::Executor(const Pattern& pattern, Backend& backend, const Client& clien
   int ranks = 1;
   MPI_Comm_size(group_, &ranks);
   together_ = backend.acts_together() && ranks > 1;
+  if (footprint.steps)
+    steps_.emplace(group_);
   if (accesses)
     backend.reserve(std::min(footprint.largest_size, most_reserved));
 }
@@ -395,6 +397,29 @@ bool Executor::pause_until(int64_t moment_ns, RankPhase& phase, std::optional<in
   return goes_on;
 }
 
+/// Hands over steps, and sleeps until the one begins that the operation waits for. @return whether it may go on
+bool Executor::pace(const Op& op, int64_t start_ns, RankPhase& phase)
+{
+  constexpr int64_t nap_ns = 50'000;
+  steps_->hand_over(op, now_ns() - start_ns);
+  steps_->listen();
+  if (op.offset == StepTimes::no_step)
+    return true;
+  int64_t listens_ns = now_ns() + alarm_every_ns;
+  for (; !steps_->times().is_known(op.offset); steps_->listen()) {
+    const int64_t at_ns = now_ns();
+    if (at_ns >= listens_ns) {
+      listens_ns = at_ns + alarm_every_ns;
+      if (stop_requested() || alarm_.heard()) {
+        interrupt(phase);
+        return false;
+      }
+    }
+    sleep_until(at_ns + nap_ns);
+  }
+  return pause_until(start_ns + steps_->times().begin_ns(op.offset), phase);
+}
+
 /// A signal has come, or word that another rank can't go on.
 void Executor::interrupt(RankPhase& phase)
 {
@@ -411,8 +436,10 @@ void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
   const Arrivals& arrivals = pattern_.arrivals_of(rank_);
   streams_ = !arrivals.thinks() && !arrivals.is_open() && !content_ && !together_ && !keeps_.stream && pace_ns_ == 0 &&
              !watches_;
-  met_at_last_  = false;
-  cut_after_    = false;
+  met_at_last_ = false;
+  cut_after_   = false;
+  if (steps_)
+    steps_->begin_phase();
   phase.failure = failure_of([&] {
     if (keeps_.trace)
       trace({OpKind::phase, 0, phase_}, start_ns, start_ns);
@@ -429,6 +456,10 @@ void Executor::run(int64_t start_ns, int64_t deadline_ns, RankPhase& phase)
     alarm_.raise();
   }
   phase.reached = pattern_.reached(cursor_);
+  if (steps_) {
+    phase.first_step_seconds = static_cast<double>(steps_->times().first_end_ns()) * 1e-9;
+    steps_->end_phase();
+  }
   progress_.reached(operations_, now_ns());
 }
 
@@ -486,13 +517,18 @@ void Executor::run_operations(int64_t start_ns, int64_t deadline_ns, RankPhase& 
       break;
     if (keeps_.stream)
       keeps_.stream->write(op);
+    if (steps_)
+      steps_->listen();
     int64_t now  = 0;
     bool goes_on = true;
     if (op.kind == OpKind::think) {
       const int64_t from_ns = now_ns();
       record_answered(start_ns, phase); // in the meantime, and in order
       pass();
-      if (op.flags & until) {
+      if (op.flags & paced) {
+        goes_on  = pace(op, start_ns, phase);
+        answered = Ticks::from_ns(now_ns());
+      } else if (op.flags & until) {
         streamed_ns = static_cast<int64_t>(op.size);
         goes_on     = pause_until(std::min(start_ns + streamed_ns, deadline_ns), phase);
       } else {

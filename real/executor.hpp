@@ -9,6 +9,7 @@
 #include "real/error_table.hpp"
 #include "real/open_objects.hpp"
 #include "real/progress.hpp"
+#include "real/steps.hpp"
 #include "real/watchdog.hpp"
 #include "workload/op_stream.hpp"
 #include "workload/pattern.hpp"
@@ -32,6 +33,7 @@ struct RankPhase {
   bool interrupted            = false; ///< by a signal, or because another rank can't go on
   bool cut                    = false; ///< its time was over
   uint64_t reached            = 0;     ///< see Pattern
+  double first_step_seconds   = 0;     ///< from the start to the end of the first step, see StepTimes
   uint64_t swept              = 0;     ///< objects and datasets removed, see sweep()
   std::optional<Failure> failure;
 };
@@ -110,6 +112,7 @@ private:
   int check(const Op& op, int error);
   void prepare_content(const Name& name, Op op);
   bool pause_until(int64_t moment_ns, RankPhase& phase, std::optional<int64_t> thinks_since_ns = std::nullopt);
+  bool pace(const Op& op, int64_t start_ns, RankPhase& phase);
   void interrupt(RankPhase& phase);
   void trace(const Op& op, int64_t started_ns, int64_t ended_ns, int error = 0);
   void watch_free_space(int64_t at_ns);
@@ -153,15 +156,16 @@ private:
   uint64_t found_    = 0; ///< what a stat or readdir found
   uint64_t wrong_at_ = 0; ///< the byte of the object that was wrong, or where the operation began
   MPI_Comm group_;
-  int64_t pace_ns_   = 0;     ///< between two operations of this rank, by the brake
-  int64_t turn_ns_   = 0;     ///< when a sweep may go on, by the brake
-  int64_t looked_ns_ = 0;     ///< when it last looked how much is free
-  bool watches_      = false; ///< the brake limits latencies
-  bool prepares_     = false; ///< the backend prepares calls that name an object
-  bool streams_      = false; ///< accesses that are alike may be issued in one go, see ask_stretch()
-  bool together_     = false; ///< the ranks of the group meet before what they do together
-  bool met_at_last_  = false; ///< in this phase: they will not meet again
-  bool cut_after_    = false; ///< the operation that they have met for
+  std::optional<Steps> steps_; ///< when the workload has some
+  int64_t pace_ns_   = 0;      ///< between two operations of this rank, by the brake
+  int64_t turn_ns_   = 0;      ///< when a sweep may go on, by the brake
+  int64_t looked_ns_ = 0;      ///< when it last looked how much is free
+  bool watches_      = false;  ///< the brake limits latencies
+  bool prepares_     = false;  ///< the backend prepares calls that name an object
+  bool streams_      = false;  ///< accesses that are alike may be issued in one go, see ask_stretch()
+  bool together_     = false;  ///< the ranks of the group meet before what they do together
+  bool met_at_last_  = false;  ///< in this phase: they will not meet again
+  bool cut_after_    = false;  ///< the operation that they have met for
 };
 
 } // namespace iocast

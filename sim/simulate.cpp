@@ -275,6 +275,8 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
     result.cut_ranks            = phase.cut_ranks;
     result.ranks_per_node       = request.placement.ranks_per_node;
     result.cyclic               = request.placement.cyclic;
+    result.accelerators         = pattern->accelerators(phase.number);
+    result.first_step_seconds   = phase.first_step_seconds;
     nlohmann::ordered_json more{{"stations", stations_json(request.platform, request.placement, phase)}};
     coverage.add(phase, buffers);
     if (!buffers.empty())

@@ -71,8 +71,9 @@ enum OpFlag : uint8_t {
   collective =
       8,      ///< pread, pwrite: all ranks of the group take part in one access, which ends for all of them together
   whole = 16, ///< stat: of the dataset, not of an object in it
-  until = 32  ///< think: not for `size` nanoseconds but until so long after the start of the phase, when the next
+  until = 32, ///< think: not for `size` nanoseconds but until so long after the start of the phase, when the next
               ///< operation is meant to start
+  paced = 64  ///< think: until a step of the ranks' common work begins, see StepTimes
 };
 
 struct Op {

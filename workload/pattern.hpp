@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,16 @@ struct Footprint {
   uint64_t peak_bytes    = 0;
   uint64_t largest_size  = 0;     ///< largest number of bytes of an operation, all its blocks together
   bool collective        = false; ///< whether ranks make accesses together
+  bool steps             = false; ///< whether ranks wait for steps of common work, see StepTimes
+};
+
+/// What the accelerators of a phase compute while ranks read and write for them.
+struct Accelerators {
+  uint64_t count         = 0;
+  double compute_seconds = 0; ///< of all of them together
+  uint64_t steps         = 0;
+  uint64_t samples       = 0;     ///< that all of them take
+  bool checkpoints       = false; ///< what isn't computed is a stall by checkpoints
 };
 
 /// A sum or product of whole numbers that stays at its largest value instead of beginning again at 0.
@@ -134,6 +145,8 @@ public:
   /// numbers are 0, 1, ...; by default all ranks are in one group.
   virtual uint32_t group_of(uint32_t /*rank*/) const { return 0; }
   virtual Footprint footprint() const = 0;
+  /// Those that phase `phase` works for; none where it is no work for accelerators.
+  virtual std::optional<Accelerators> accelerators(size_t /*phase*/) const { return {}; }
   /// Finished sentences on what is legal but probably not meant.
   virtual std::vector<std::string> warnings() const { return {}; }
 

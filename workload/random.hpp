@@ -22,7 +22,8 @@ enum class Stream : uint32_t {
   arrival     = 16,
   pool        = 17,
   drain       = 18,
-  failure     = 19
+  failure     = 19,
+  training    = 20
 };
 
 /// Four independent 32-bit words that depend on nothing but their arguments: Philox4x32-10 of Salmon et al., "Parallel

@@ -92,6 +92,8 @@ bool System::start_pulled_op(JobId id, const Cursor& before)
       return join(id, before);
     begun(id);
     if (job.kind == OpKind::think) {
+      if (client.op.flags & paced)
+        return pace(id) && pull_op(id);
       const double seconds = static_cast<double>(client.op.size) * 1e-9;
       if (!(client.op.flags & until)) {
         trace(id, now_, now_ + seconds);
@@ -144,6 +146,8 @@ bool System::awake(JobId id)
                : pull_op(id);
   think_actual_ += now_;
   --thinking_;
+  if (clients_[id].op.flags & paced)
+    clients_[id].since = now_;
   return pull_op(id);
 }
 

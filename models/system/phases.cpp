@@ -53,6 +53,8 @@ void System::begin_phase()
     open.cut = false;
   for (auto& intent : intents_)
     intent = {};
+  for (auto& steps : steps_)
+    steps.times = {};
   if (options_.trace)
     for (uint32_t rank = 0; rank < placement_.ranks; ++rank)
       options_.trace->add(rank, {{OpKind::phase, 0, static_cast<uint64_t>(phase_)}, to_ns(now_), 0, 0});
@@ -99,7 +101,8 @@ void System::end_phase()
   }
   on_phase_({static_cast<size_t>(phase_), phase_start_, end, now_, std::move(rank_seconds), think_asked_, think_actual_,
              cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, pool_sums_,
-             extent_sums_, std::move(network)});
+             extent_sums_, std::move(network),
+             steps_.empty() ? 0 : static_cast<double>(steps_.front().times.first_end_ns()) * 1e-9});
 }
 
 /// Since the last call, which was at the end of the phase before.

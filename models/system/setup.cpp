@@ -70,6 +70,8 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_clients(asks_for(footprint, OpKind::think));
   if (asks_for(footprint, OpKind::open))
     make_groups();
+  if (footprint.steps)
+    make_steps();
 }
 
 void System::make_stations()

@@ -128,9 +128,17 @@ uint64_t StorageModel::entries(const View& view, uint64_t dataset) const
 
 void StorageModel::apply(uint32_t rank, const Op& op, View& view)
 {
-  const int own_flag = op.kind == OpKind::stat ? whole : op.kind == OpKind::think ? until : 0;
+  const int own_flag = op.kind == OpKind::stat ? whole : op.kind == OpKind::think ? until | paced : 0;
   if (op.flags & ~(for_writing | make_it | shared | collective | own_flag))
     fail("unknown flags are set, or flags of other operations");
+  if (op.kind == OpKind::think && op.flags & paced) {
+    if (op.count == 0 || op.object + 1 - op.count != view.steps)
+      fail(fmt::format("a rank that has handed over {} steps goes on with the next one", view.steps));
+    view.steps += op.count;
+    if (op.offset != StepTimes::no_step && op.offset >= view.steps)
+      fail("a rank that waits for a step has read for it: else it would wait for itself");
+    return;
+  }
   if (op.kind == OpKind::think) {
     if (op.size == 0 || op.size > 3'600'000'000'000)
       fail("a think lasts between 1 ns and an hour");
@@ -283,6 +291,10 @@ void StorageModel::merge(const std::vector<View>& views)
   std::map<uint64_t, uint32_t> datasets_removed_by, datasets_made_by;
   uint64_t made_bytes = 0;
   std::set<Id> made;
+  std::map<uint32_t, uint64_t> steps;
+  for (uint32_t rank = 0; rank < views.size(); ++rank)
+    if (steps.emplace(pattern_.group_of(rank), views[rank].steps).first->second != views[rank].steps)
+      fail("the ranks of a group hand over unlike numbers of steps");
   for (uint32_t rank = 0; rank < views.size(); ++rank) {
     for (const auto& id : views[rank].removed)
       if (const auto [other, alone] = removed_by.emplace(id, rank); !alone)

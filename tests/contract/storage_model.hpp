@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "workload/pattern.hpp"
+#include "workload/steps.hpp"
 
 #include <array>
 #include <map>
@@ -62,6 +63,7 @@ private:
     std::set<Id> made, created, removed, used;
     std::set<Id> gone; ///< made and removed in this phase
     uint64_t gone_bytes = 0;
+    uint64_t steps      = 0; ///< handed over
     std::set<uint64_t> datasets_made, datasets_removed, datasets_used, datasets_listed, datasets_changed;
   };
 
