@@ -151,6 +151,27 @@ def test_parameters_of_lustre_are_apart(tmp_path: Path) -> None:
         imported(tmp_path, nameless, ranks=4)
 
 
+def test_a_mount_of_nfs_is_the_load_between_its_snapshots_or_since_it_was_mounted(tmp_path: Path) -> None:
+    """A wait for a slot and the way to the server are apart; what counts less is another client's."""
+    text = (SAMPLES / "nfs" / "mountstats.txt").read_text()
+    first, second = ("device filer" + part for part in text.split("device filer")[1:])
+    [run] = imported(tmp_path, text, ranks=1)
+    phase = run["phases"][0]
+    assert (phase["seconds"], phase["operations"]) == (20, 200 + 1600 + 20 + 200 + 200 + 2000 + 200)
+    assert phase["latency"]["pwrite"]["mean"] == pytest.approx((27.680 - 6.560) / 1600)
+    assert phase["latency"]["pwrite.queue"]["mean"] == pytest.approx(16.0 / 1600)
+    assert phase["latency"]["pwrite.trip"]["mean"] == pytest.approx(4.8 / 1600)
+    assert phase["bytes"] == 4194304 - 2097152 + 25165824 - 8388608
+    [run] = imported(tmp_path, first, ranks=1)
+    assert run["phases"][0]["seconds"] == 86400
+    other = second.replace("filer:/export/home mounted on /home", "filer:/export/work mounted on /work")
+    assert len(imported(tmp_path, first + other, ranks=1)) == 2
+    with pytest.raises(InputError, match="another order"):
+        imported(tmp_path, second + first, ranks=1)
+    with pytest.raises(InputError, match="READ counts less than in line"):
+        imported(tmp_path, first + second.replace("READ: 400 400", "READ: 100 100"), ranks=1)
+
+
 IOR = """IOR-3.3.0: MPI Coordinated Test of Parallel I/O
 Began               : Tue Mar 20 10:00:00 2018
 Command line        : ior -w -t 1m -b 1g
