@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from iocast.api.answer import Answer, Place, Progress, Row, as_paths, quantity_rows, quietly
+from iocast.api.answer import Answer, Found, Place, Progress, Row, as_paths, quantity_rows, quietly
 from iocast.api.predict import Forecast
 from iocast.forecast import Answer as Results
 from iocast.forecast import forecast as whole_way
 from iocast.forecast import forecasts_text
+from iocast.forecasts.training import forecast_training, training_text
 from iocast.workers import Workers
 
 
@@ -66,5 +67,43 @@ def forecast(
             ranks_per_node=ranks_per_node, platform=platform, phase=phase, only=only,
             stated={"ranks": ranks_measured, "nodes": nodes_measured},
             level=level, seed=seed, report=progress, workers=workers, command=command,
+        )
+    )  # fmt: skip
+
+
+class Accelerators(Found):
+    """Utilisation and throughput of more accelerators, and how many keep a utilisation."""
+
+    def text(self) -> str:
+        return training_text(self._document)
+
+    def rows(self) -> list[Row]:
+        made = [(one, name) for one in self._document["forecasts"] for name in ("utilisation", "rate")]
+        return [{"accelerators": one["count"], "quantity": name, **one[name], "fed": one["fed"]} for one, name in made]
+
+
+def forecast_accelerators(
+    sources: Place | Sequence[Place],
+    accelerators: int | Sequence[int] = (),
+    *,
+    out: Place,
+    hosts: int | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+    limit: float | None = None,
+    hosts_measured: int | None = None,
+    level: float = 0.9,
+) -> Accelerators:
+    """More accelerators from results of trainings: DLIO, MLPerf Storage, tables, or runs of `training`.
+
+    @param accelerators counts to forecast; how many keep `limit` is answered in any case
+    @param hosts among which the accelerators are spread; those of the largest measurement unless given
+    @param only settings of the runs to forecast from, each with the values that it may have
+    @param limit utilisation to keep, 0 to 1; that of MLPerf Storage for the workload unless given
+    @raises InputError when nothing can be read or forecast; `out` is not left behind then"""
+    counts = [accelerators] if isinstance(accelerators, int) else list(accelerators)
+    return Accelerators(
+        forecast_training(
+            as_paths(sources), counts, Path(out), hosts=hosts, only=only, limit=limit,
+            stated={"nodes": hosts_measured}, level=level,
         )
     )  # fmt: skip

@@ -29,7 +29,29 @@ def forecast(
             help="Results of other tools (files, directories, globs, archives), run directories, or campaigns."
         ),
     ],
-    nodes: Annotated[str, typer.Option(help="Client nodes to forecast, such as 32 or 32,1000.", rich_help_panel=LOAD)],
+    nodes: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Client nodes to forecast, such as 32 or 32,1000; with --accelerators their hosts.",
+            rich_help_panel=LOAD,
+        ),
+    ] = None,
+    accelerators: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Accelerators to forecast from results of trainings, such as 64 or 64,256.", rich_help_panel=LOAD
+        ),
+    ] = None,
+    au: Annotated[
+        Optional[float],
+        typer.Option(
+            "--au",
+            help="Utilisation that accelerators are to keep.  [default: that of MLPerf Storage for the workload]",
+            min=0.01,
+            max=1.0,
+            rich_help_panel=LOAD,
+        ),
+    ] = None,
     ppn: Annotated[
         Optional[int],
         typer.Option(help="Ranks a node.  [default: those of the largest measurement]", min=1, rich_help_panel=LOAD),
@@ -78,11 +100,25 @@ def forecast(
     """Forecast larger scales from results, with a report."""
     from iocast.api.forecast import forecast as forecasts_of
 
-    counts = nodes.split(",")
-    targets = list(dict.fromkeys(int(one) for one in counts if one.strip().isdigit() and int(one) > 0))
-    if not all(one.strip().isdigit() and int(one) > 0 for one in counts):
-        raise InputError(f"--nodes is '{nodes}'; it must be numbers of nodes of at least 1, such as 32 or 32,1000.")
+    targets = _counts("--nodes", nodes, "nodes")
     refuse_existing(out)
+    if accelerators is not None or au is not None:
+        _refuse_with_accelerators(
+            {"--ppn": ppn, "--phase": phase, "--platform": platform, "--ranks-measured": ranks_measured}
+        )
+        if len(targets) > 1:
+            raise InputError(f"--nodes is '{nodes}'; with --accelerators it is one number of hosts.")
+        from iocast.api.forecast import forecast_accelerators
+
+        found = forecast_accelerators(
+            sources, _counts("--accelerators", accelerators, "accelerators"), out=out,
+            hosts=targets[0] if targets else None, only=choices_of(only, "--only"), limit=au,
+            hosts_measured=nodes_measured, level=level,
+        )  # fmt: skip
+        print(json.dumps(found.document()) if json_ else found.text())
+        return
+    if not targets:
+        raise InputError("Give --nodes, the client nodes to forecast, or --accelerators for results of trainings.")
     with (
         Steps(every=2, interrupted="nothing is kept, and the same command begins anew") as steps,
         local_workers(workers) as crew,
@@ -93,3 +129,17 @@ def forecast(
             progress=steps, workers=crew, command=shlex.join(LINE),
         )  # fmt: skip
     print(json.dumps(answer.document()) if json_ else answer.text())
+
+
+def _counts(option: str, text: Optional[str], of: str) -> list[int]:
+    """Whole numbers between commas, each once; none where the option is not there."""
+    counts = [one.strip() for one in text.split(",")] if text is not None else []
+    if not all(one.isdigit() and int(one) > 0 for one in counts):
+        raise InputError(f"{option} is '{text}'; it must be numbers of {of} of at least 1, such as 32 or 32,1000.")
+    return list(dict.fromkeys(map(int, counts)))
+
+
+def _refuse_with_accelerators(options: dict[str, object]) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(f"{given[0]} says nothing of accelerators; leave it out with --accelerators and --au.")

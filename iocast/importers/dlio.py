@@ -3,8 +3,9 @@
 
 Each epoch is a repeat of the phase `train`; its rate is samples a second of all accelerators, an operation one sample
 read. DLIO's MB are 2^20 bytes, and its bandwidth is samples a second times a mean sample's size. An accelerator is a
-rank: a process that reads and then sleeps as long as the accelerator would compute (accelerator_utilisation tells for
-what share of the time it did).
+rank: a process that reads and then sleeps as long as the accelerator would compute. Its utilisation is the share of the
+time after the first step in which it did (train_au_percentage). The summary does not name what was trained; where the
+size of a sample and the rate are those of one task of the benchmark, the record does.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
+from iocast.training_tasks import TASKS, Task
 
 KEPT = ("num_files_train", "num_files_eval", "num_samples_per_file", "epochs", "data_size_per_host_GB")
 
@@ -56,6 +58,7 @@ def _read_one(source: Source) -> Record:
         "ranks": source.at(_line(source, "num_accelerators")),
         "nodes": source.at(_line(source, "num_hosts")),
     }
+    task = _recognised(size, float(rates[0]), record.ranks or 1, shares)
     for epoch, rate in enumerate(rates, start=1):
         phase = Phase("train", epoch if len(rates) > 1 else 0, rate=float(rate), origin={"": source.at(at + epoch)})
         if size:
@@ -65,12 +68,23 @@ def _read_one(source: Source) -> Record:
                 f"{source.at(at + epoch)} x {reported} / "
                 f"{source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
             )
-        if epoch <= len(shares):
-            phase.more["accelerator_utilisation"] = shares[epoch - 1] / 100
-            phase.origin["accelerator_utilisation"] = source.at(_line(source, "train_au_percentage") + epoch)
+        share = shares[epoch - 1] / 100 if epoch <= len(shares) else None
+        if share is not None:
+            phase.origin["accelerators.utilisation_after_first_step"] = source.at(
+                _line(source, "train_au_percentage") + epoch
+            )
+        phase.origin["accelerators.count"] = record.origin["ranks"]
+        phase.origin["accelerators.bytes_per_second"] = phase.origin.get("bytes_per_second", "")
+        phase.more["accelerators"] = accelerators_of(
+            record.ranks or 1, share, float(rate), phase.bytes_per_second, task
+        )
+        if task:
+            phase.origin["accelerators.utilisation"] = f"{source.at(at + epoch)} x time of a step of {task.workload}"
         record.phases.append(phase)
     record.parameters = {key: document[key] for key in KEPT if isinstance(document.get(key), int | float)}
     record.parameters["repeats"] = record.parameters.pop("epochs", len(rates))
+    if task:
+        record.parameters |= {"workload": task.workload, "accelerator": task.accelerator}
     record.origin |= {f"parameters.{key}": source.at(_line(source, key)) for key in KEPT}
     record.environment = {"hosts": [document["hostname"]]} if document.get("hostname") else None
     if not record.environment:
@@ -97,6 +111,42 @@ def _read_one(source: Source) -> Record:
         "seed": "DLIO's summary does not name it.",
     }
     return record
+
+
+def accelerators_of(
+    count: int, share: float | None, samples: float | None, moved: float | None, task: Task | None
+) -> dict[str, Any]:
+    """The key `accelerators` of a phase: see records.run.Accelerators."""
+    if samples is None and moved is not None and task:
+        samples = moved / task.sample_bytes
+    found = {
+        "count": count,
+        "utilisation": samples / (count * task.samples_per_second) if task and samples else None,
+        "utilisation_after_first_step": share,
+        "samples_per_second": samples,
+        "bytes_per_second": moved,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+SAME_SIZE, SLOWEST_START = 0.02, 0.7
+"""Share by which a sample's size may differ from a task's, and the lowest share of the rate that its accelerators would
+have by their utilisation: an epoch is longer than its steps."""
+
+
+def _recognised(size: float | None, rate: float, count: int, shares: Sequence[float]) -> Task | None:
+    """The task of the benchmark with this sample size, and the rate by this utilisation."""
+    if not size or not shares or not shares[0]:
+        return None
+    own = rate / count / (shares[0] / 100)
+    return next(
+        (
+            one
+            for one in TASKS
+            if abs(size / one.sample_bytes - 1) < SAME_SIZE and SLOWEST_START < own / one.samples_per_second < 1.05
+        ),
+        None,
+    )
 
 
 def _warn_of_caches(source: Source, record: Record, document: dict[str, Any], rates: list[float]) -> None:

@@ -113,8 +113,8 @@ class Accelerators(Struct, frozen=True):
     their computation over the time of the phase; `stall_share`: the rest of it, where checkpoints are written."""
 
     count: Count
-    compute_seconds: Amount
-    utilisation: Amount
+    compute_seconds: Amount | None = None
+    utilisation: Amount | None = None
     samples_per_second: Amount | None = None
     bytes_per_second: Amount | None = None
     utilisation_after_first_step: Amount | None = None

@@ -107,7 +107,7 @@ def _dlio(path: Path, text: str) -> Reading | None:
     for repeat, rate in enumerate(metric["train_throughput_samples_per_second"], start=1):
         run.put("train", repeat, bytes_per_second=Quantity(rate * mean, 1e-6))
     for repeat, share in enumerate(metric["train_au_percentage"], start=1):
-        run.put("train", repeat, accelerator_utilisation=Quantity(share / 100, 1e-9))
+        run.put("train", repeat, accelerators__utilisation_after_first_step=Quantity(share / 100, 1e-9))
     return Reading("dlio", "summary.json", [run])
 
 

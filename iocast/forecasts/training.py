@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From results of trainings to a forecast of more accelerators (`iocast forecast --accelerators`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from iocast.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, Most, feeding, growth, largest, most_fed
+from iocast.errors import InputError
+from iocast.files import write_json
+from iocast.forecast import runs_of, with_settings
+from iocast.records.run import Accelerators
+from iocast.run_directory import Run, run_directories
+from iocast.scratch import whole_directory
+from iocast.text import quantity, table
+from iocast.training_tasks import limit_of, task_of
+
+IDENTITY = ("submitter", "system", "workload", "accelerator")
+"""Parameters that tell measurements of different questions apart."""
+BORDER = 0.02
+"""Share of the limit by which a count counts as bordering it, where what limits is read from added hosts."""
+
+
+def trained(run: Run) -> list[Accelerators]:
+    return [phase.accelerators for phase in run.record.phases if phase.accelerators is not None]
+
+
+def runs_with_accelerators(paths: Sequence[Path], only: Mapping[str, Sequence[str]]) -> list[Run]:
+    """Runs with accelerators, by the settings of `only`.
+
+    @raises InputError when none has any"""
+    runs = []
+    for path, _, _ in run_directories(list(paths)):
+        _, record = Run.read(path)
+        phase = next((one.name for one in record.phases if one.accelerators is not None), None)
+        if phase is not None:
+            runs.append(Run(path, phase))
+    if not runs:
+        raise InputError(
+            "No run of these results has accelerators. They are in the results of DLIO and MLPerf Storage, in tables "
+            "of trainings, and in runs of the workloads training and checkpoint."
+        )
+    for name, values in only.items():
+        runs = with_settings(runs, {name: values})
+    return runs
+
+
+def measured_of(runs: Sequence[Run]) -> list[Fed]:
+    """Each count of accelerators once, repeats as their mean.
+
+    @raises InputError for runs of several systems, workloads or accelerators, and for those without utilisation"""
+    for name in IDENTITY:
+        values = sorted({str(run.parameters[name]) for run in runs if name in run.parameters})
+        if len(values) > 1:
+            raise InputError(
+                f"These results are of several values of {name}: {', '.join(values)}. A forecast is of one; choose it "
+                f"with --only {name}={values[0]}."
+            )
+    found: dict[tuple[int, int | None], list[Accelerators]] = defaultdict(list)
+    for run in runs:
+        for one in trained(run):
+            found[one.count, run.record.placement.nodes].append(one)
+    by_count: dict[int, list[Fed]] = defaultdict(list)
+    for (count, hosts), repeats in found.items():
+        by_count[count].append(_fed(count, hosts, repeats))
+    # Of one count on several numbers of hosts the one with most: the others are the hosts' limit.
+    return [max(same, key=lambda one: one.hosts or 0) for _, same in sorted(by_count.items())]
+
+
+def _fed(count: int, hosts: int | None, repeats: Sequence[Accelerators]) -> Fed:
+    used = [one.utilisation_after_first_step or one.utilisation for one in repeats]
+    rates = [one.samples_per_second or one.bytes_per_second for one in repeats]
+    if not all(used):
+        raise InputError(
+            f"The results with {count} accelerators have no utilisation, or one of 0: how long a step waits, beside "
+            "what it computes, is not known then. Leave these results out with --only."
+        )
+    if not all(rates):
+        raise InputError(f"The results with {count} accelerators have no samples a second.")
+    share = fmean(one for one in used if one)
+    whole = [one.utilisation for one in repeats if one.utilisation]
+    start = max(1.0, share / fmean(whole)) if len(whole) == len(repeats) else 1.0
+    return Fed(count, hosts, share, fmean(one for one in rates if one), start)
+
+
+def forecast_training(
+    sources: Sequence[Path],
+    counts: Sequence[int],
+    out: Path,
+    *,
+    hosts: int | None = None,
+    only: Mapping[str, Sequence[str]] | None = None,
+    limit: float | None = None,
+    stated: dict[str, Any] | None = None,
+    level: float = 0.9,
+) -> dict[str, Any]:
+    """Writes OUT/runs (what was imported) and OUT/accelerators.json; returns the content of the latter.
+
+    @param limit utilisation that counts as fed; that of the benchmark for the workload unless given
+    @raises InputError when nothing can be read or forecast; OUT is not left behind then"""
+    with whole_directory(out) as made:
+        runs = runs_with_accelerators(runs_of(sources, made, stated or {}), only or {})
+        answer = answer_of(runs, counts, hosts=hosts, limit=limit, level=level)
+        write_json(made / "accelerators.json", answer)
+    return answer
+
+
+def answer_of(
+    runs: Sequence[Run], counts: Sequence[int], *, hosts: int | None, limit: float | None, level: float
+) -> dict[str, Any]:
+    """The document of a forecast: kind `accelerators`."""
+    measured = measured_of(runs)
+    known = {name: str(runs[0].parameters[name]) for name in IDENTITY if name in runs[0].parameters}
+    workload = known.get("workload", runs[0].record.workload.name)
+    kept = limit if limit is not None else limit_of(workload)
+    task = task_of(workload, known.get("accelerator", ""))
+    made = [
+        feeding(measured, count, limit=kept, hosts=hosts, level=level, step_seconds=task.step_seconds if task else None)
+        for count in counts
+    ]
+    first = trained(runs[0])[0]
+    return {
+        "kind": "accelerators",
+        "level": level,
+        "of": known | {"workload": workload},
+        "limit": kept,
+        "unit": "samples" if first.samples_per_second else "bytes",
+        "bytes_per_sample": _mean_sample(first),
+        "measured": [asdict(one) for one in measured],
+        "growth": growth(measured),
+        "forecasts": [asdict(one) for one in made],
+        "most": asdict(most_fed(measured, kept, level)),
+        "limits": what_limits(runs, kept),
+        "notes": notes(measured, made, kept),
+    }
+
+
+def _mean_sample(one: Accelerators) -> float | None:
+    return one.bytes_per_second / one.samples_per_second if one.bytes_per_second and one.samples_per_second else None
+
+
+def what_limits(runs: Sequence[Run], limit: float) -> str:
+    """What the data say of hosts against storage, as a sentence: whether hosts that were added read more."""
+    best: dict[int, Fed] = {}
+    for run in runs:
+        hosts = run.record.placement.nodes
+        for one in trained(run):
+            if hosts and (one.samples_per_second or one.bytes_per_second):
+                fed = _fed(one.count, hosts, [one])
+                best[hosts] = max(best.get(hosts, fed), fed, key=lambda each: each.rate)
+    full = [hosts for hosts, one in sorted(best.items()) if one.utilisation < limit * (1 + BORDER)]
+    if full and (more := [hosts for hosts in best if hosts > full[0]]):
+        few, many = best[full[0]], best[max(more)]
+        gain = many.rate / few.rate
+        if gain > 1 + (many.hosts or 1) / (few.hosts or 1) / 10:
+            return (
+                f"Hosts or their network cards limit: {few.hosts} host{'s' * (few.hosts != 1)} with {few.count} "
+                f"accelerators are at the limit, and {many.hosts} hosts read {gain:.1f} times as much."
+            )
+        return (
+            f"Servers or devices limit: {many.hosts} hosts read {gain:.2f} times what {few.hosts} "
+            f"{'read' if few.hosts != 1 else 'reads'}."
+        )
+    return (
+        "These results don't tell what limits: no count at the limit was measured with more hosts, too. A run with as "
+        "many accelerators on more hosts tells hosts and cards from servers and devices."
+    )
+
+
+def notes(measured: Sequence[Fed], made: Sequence[Feeding], limit: float) -> list[str]:
+    found = []
+    if growth(measured) is None:
+        found.append(
+            f"One count was measured ({measured[0].count}), so how waiting grows is what is usual. A second count, "
+            f"such as {max(1, measured[0].count // 4) if measured[0].count > 1 else 4}, tells it."
+        )
+    for one in made:
+        last = largest(measured)
+        if one.as_fed and one.count > last.count:
+            found.append(
+                f"{one.count} accelerators: supposes that the system was built to feed them, probability "
+                f"{_percent(one.fed)} by the growth of waiting. If it does not, the throughput of {last.count} is "
+                f"kept, and utilisation is {_percent(last.utilisation * last.count / one.count)} or more."
+            )
+        elif not one.as_fed and one.count > last.count:
+            found.append(
+                f"{one.count} accelerators: the system feeds them at {_percent(limit)} with a probability below "
+                f"{_percent(UNLIKELY)}; utilisation lies between the limit and that of a throughput that grows no more."
+            )
+    return found
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def training_text(answer: Mapping[str, Any]) -> str:
+    """The document for a terminal."""
+    of, limit = answer["of"], answer["limit"]
+    size = answer["bytes_per_sample"]
+
+    def rate(value: float) -> str:
+        moved = value if answer["unit"] == "bytes" else size and value * size
+        return quantity("bandwidth", moved) if moved else quantity("rate", value)
+
+    rows = [
+        [str(one["count"]), "measured", f"{_percent(one['utilisation'], 1)}", "", rate(one["rate"]), "", ""]
+        for one in answer["measured"]
+    ]
+    for one in answer["forecasts"]:
+        used, moved = one["utilisation"], one["rate"]
+        rows.append(
+            [
+                str(one["count"]),
+                "forecast",
+                f"{_percent(used['value'], 1)}",
+                f"{_percent(used['low'], 1)} .. {_percent(used['high'], 1)}",
+                rate(moved["value"]),
+                f"{rate(moved['low'])} .. {rate(moved['high'])}",
+                f"{_percent(one['fed'])}",
+            ]
+        )
+    title = " ".join(of[name] for name in ("system", "workload", "accelerator") if name in of)
+    header = ["accelerators", "", "utilisation", "interval", "throughput", "interval", f"keeps {_percent(limit)}"]
+    return "\n".join(
+        [
+            f"{title}, {_percent(answer['level'])} intervals",
+            "",
+            table(header, rows, keys=2),
+            "",
+            most_text(answer["most"], limit),
+            answer["limits"],
+            *answer["notes"],
+        ]
+    )
+
+
+def most_text(most: Mapping[str, Any], limit: float) -> str:
+    found = Most(**most)
+    high = f"{found.high:.0f}" if found.high else f"more than {FARTHEST:.0f} times what was measured"
+    value = f"{int(found.value)}" if found.value else "not known"
+    return f"Accelerators at {_percent(limit)}: {value} ({int(found.low)} .. {high})."

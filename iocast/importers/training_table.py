@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table of trainings, as lists of MLPerf Storage are: CSV with a header, one configuration a line.
+
+Columns: `workload`, `accelerator`, `accelerators` (how many), the utilisation after the first step as `utilisation` (0
+to 1) or `utilisation_percent`, and one of `samples_per_second`, `bytes_per_second` and `MB_per_second` of all
+accelerators (DLIO's MB are 2^20 bytes); of choice `hosts`. A name may begin with `mean_`. Further columns become
+parameters: `system` tells systems apart, and so does each other one that has words."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from iocast.importers import Importer
+from iocast.importers.dlio import accelerators_of
+from iocast.importers.record import Phase, Record
+from iocast.importers.source import Source
+from iocast.training_tasks import task_of
+
+SHARES = {"utilisation": 1.0, "utilisation_percent": 0.01}
+RATES = {"samples_per_second": 1.0, "bytes_per_second": 1.0, "MB_per_second": 2.0**20}
+NEEDED = ("workload", "accelerator", "accelerators")
+
+
+def _columns(line: str) -> list[str]:
+    return [cell.strip().strip('"').removeprefix("mean_") for cell in next(csv.reader([line]), [])]
+
+
+def recognises(source: Source) -> bool:
+    names = set(_columns(source.head.split("\n", 1)[0].rstrip("\r")))
+    return "accelerators" in names and bool(names & set(SHARES)) and bool(names & set(RATES))
+
+
+def read(sources: Sequence[Source]) -> list[Record]:
+    return [record for source in sources for record in _read_one(source)]
+
+
+def _read_one(source: Source) -> list[Record]:
+    lines = [(number, line) for number, line in source.numbered if line.strip()]
+    names = _columns(lines[0][1])
+    lacking = [name for name in NEEDED if name not in names]
+    if lacking:
+        raise source.refuse(1, f"the table has no column {' and no column '.join(lacking)}")
+    if len(set(names)) < len(names):
+        raise source.refuse(1, "a column's name is there twice")
+    records = []
+    for number, line in lines[1:]:
+        cells = [cell.strip() for cell in next(csv.reader([line]))]
+        if len(cells) != len(names):
+            raise source.refuse(number, f"this line has {len(cells)} cells, the header {len(names)}")
+        records.append(_record(source, number, dict(zip(names, cells, strict=True))))
+    source.require_last_line()
+    if not records:
+        raise source.refuse(1, "there is no result below the header")
+    return records
+
+
+def _record(source: Source, number: int, row: dict[str, str]) -> Record:
+    count = _count(source, row["accelerators"], number, "accelerators")
+    hosts = _count(source, row["hosts"], number, "hosts") if row.get("hosts") else None
+    name, scale = next((one, by) for one, by in SHARES.items() if one in row)
+    share = source.number(row[name], number, name) * scale
+    if not 0 < share <= 1:
+        raise source.refuse(
+            number,
+            f"{name} is {row[name]}; a utilisation is above 0 and at most {1 / scale:g}"
+            + (", and 0 says nothing of how long a step waits" if share == 0 else ""),
+        )
+    rate_name = next(one for one in RATES if row.get(one)) if any(row.get(one) for one in RATES) else None
+    if rate_name is None:
+        raise source.refuse(number, f"this line has no rate: {', '.join(RATES)}")
+    rate = source.number(row[rate_name], number, rate_name) * RATES[rate_name]
+    if rate <= 0:
+        raise source.refuse(number, f"{rate_name} is {row[rate_name]}; a measurement is above zero")
+    samples, moved = (rate, None) if rate_name == "samples_per_second" else (None, rate)
+    task = task_of(row["workload"], row["accelerator"])
+    found = accelerators_of(count, share, samples, moved, task)
+    phase = Phase("train", start_seconds=0.0, rate=found.get("samples_per_second", rate), bytes_per_second=moved)
+    if "samples_per_second" not in found:
+        phase.more["rate_unit"] = "bytes"
+    phase.more["accelerators"] = found
+    phase.origin[""] = source.at(number)
+    record = Record(f"{number:04d}-{count}", "MLPerf Storage", [phase], pattern="training", ranks=count, nodes=hosts)
+    record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
+    numbers = {*SHARES, *RATES, "accelerators", "hosts", "runs", "cv_percent"}
+    record.parameters = {key: cell for key, cell in row.items() if key not in numbers and cell}
+    record.missing = {
+        "phases[].operations": "A table of trainings has rates; how many samples were read is not in it.",
+        "phases[].latency.*": "A table of trainings has no latencies.",
+        "phases[].timeline": "A table of trainings records no single operations.",
+        "phases[].slowest": "A table of trainings records no single operations.",
+        "phases[].errors": "A table of trainings does not say how many operations failed.",
+        "environment": "A table of trainings does not say what file system was measured.",
+        "started": "A table of trainings does not say when a run was.",
+    }
+    return record
+
+
+def _count(source: Source, text: str, number: int, name: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise source.refuse(number, f"{name} is '{text}', which is no number of at least 1")
+    return int(text)
+
+
+IMPORTER = Importer(
+    "training-table",
+    "CSV table of trainings: workload, accelerator, accelerators, utilisation, rate",
+    "the file",
+    recognises,
+    read,
+)

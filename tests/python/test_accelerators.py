@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts of accelerators: bounds of a closed network, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+
+import iocast.accelerators as law
+from iocast.accelerators import Fed, bounds, feeding, most_fed, probability_fed
+from iocast.api.forecast import forecast_accelerators
+from iocast.errors import InputError
+
+HEAD = "system,workload,accelerator,hosts,accelerators,MB_per_second,utilisation_percent\n"
+SAMPLE = REPOSITORY / "tests" / "samples" / "training-table" / "measured.csv"
+
+
+def fed(count: int, utilisation: float, hosts: int = 1) -> Fed:
+    return Fed(count, hosts, utilisation, count * utilisation * 100)
+
+
+@pytest.mark.parametrize("utilisation", [0.3, 0.7, 0.91, 0.99])
+@pytest.mark.parametrize("count", [9, 16, 64, 512])
+def test_forecasts_keep_the_bounds_of_closed_networks(utilisation: float, count: int) -> None:
+    """Utilisation doesn't rise with accelerators, and throughput doesn't fall: at the middle of each answer, and
+    whatever the limit."""
+    measured = [fed(8, utilisation)]
+    for limit in (0.5, 0.9):
+        made = feeding(measured, count, limit=limit)
+        assert utilisation * 8 / count <= made.utilisation.value <= utilisation
+        assert made.utilisation.low < made.utilisation.value < made.utilisation.high <= 1
+        assert made.rate.low < made.rate.value < made.rate.high
+        more = feeding(measured, 2 * count, limit=limit)
+        assert more.utilisation.value <= made.utilisation.value and more.fed <= made.fed
+
+
+def test_a_full_system_reads_no_more() -> None:
+    """Between two counts of one throughput utilisation falls in proportion, and so it goes on."""
+    measured = [fed(16, 0.4), fed(32, 0.2)]
+    assert bounds(measured, 64, 0.9) == (pytest.approx(10), pytest.approx(10))
+    assert feeding(measured, 64, limit=0.9).utilisation.value == pytest.approx(0.1)
+    most = most_fed([fed(4, 0.99), *measured], 0.9)
+    assert most.value is not None and 4 < most.value < 16 and (most.low, most.high) == (4, 16)
+
+
+def test_measured_counts_are_kept() -> None:
+    measured = [fed(1, 0.99), fed(8, 0.95), fed(32, 0.91)]
+    for one in measured:
+        assert feeding(measured, one.count, limit=0.9).utilisation.value == pytest.approx(one.utilisation)
+
+
+def test_added_hosts_make_a_count_more_probable() -> None:
+    assert probability_fed([fed(8, 0.95)], 64, 0.9, 8) > probability_fed([fed(8, 0.95)], 64, 0.9, 1)
+
+
+def test_a_second_count_changes_what_is_expected() -> None:
+    steep, flat = [fed(4, 0.99), fed(8, 0.95)], [fed(4, 0.951), fed(8, 0.95)]
+    assert probability_fed(steep, 32, 0.9) < probability_fed([fed(8, 0.95)], 32, 0.9) < probability_fed(flat, 32, 0.9)
+
+
+def test_farther_than_any_pair_is_refused() -> None:
+    with pytest.raises(InputError, match=r"forecasts reach 300 times\. Measure 2 accelerators or more\."):
+        feeding([fed(1, 0.99)], 301, limit=0.9)
+
+
+def table_of(tmp_path: Path, *rows: str) -> Path:
+    path = tmp_path / "results.csv"
+    path.write_text(HEAD + "".join(f"{row}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (["a,unet3d,h100,1,2,5800,0"], "utilisation_percent is 0; a utilisation is above 0"),
+        (["a,unet3d,h100,1,2,5800,101"], "utilisation_percent is 101; .* at most 100"),
+        (["a,unet3d,h100,1,2,0,95"], "MB_per_second is 0; a measurement is above zero"),
+        (["a,unet3d,h100,1,2,,95"], "this line has no rate"),
+        (["a,unet3d,h100,1,2,1,95", "a,unet3d,a100,1,4,2,95"], "several values of accelerator: a100, h100"),
+        (["a,unet3d,h100,1,2,1,95", "a,resnet50,h100,1,4,2,95"], "several values of workload: resnet50, unet3d"),
+        (["a,unet3d,h100,1,2,1,95", "b,unet3d,h100,1,4,2,95"], "--only system=a"),
+    ],
+)
+def test_results_that_have_no_forecast_are_refused(rows: list[str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        forecast_accelerators(table_of(tmp_path, *rows), 64, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_and_a_summary_of_one_run_have_one_forecast(tmp_path: Path) -> None:
+    """The summary names no workload: it is recognised by the size of a sample and the rate."""
+    samples = 0.98 * 0.95 * 4 * 7 / 0.323
+    metric: dict[str, Any] = {
+        "train_au_percentage": [95.0],
+        "train_throughput_samples_per_second": [samples],
+        "train_throughput_mean_samples_per_second": samples,
+        "train_io_mean_MB_per_second": samples * 146_600_628 / 2**20,
+    }
+    (tmp_path / "summary.json").write_text(
+        json.dumps({"num_accelerators": 4, "num_hosts": 1, "metric": metric}, indent=1)
+    )
+    listed = table_of(tmp_path, f"a,unet3d,h100,1,4,{samples * 146_600_628 / 2**20!r},95")
+    made = [
+        forecast_accelerators(source, 16, out=tmp_path / source.stem).document()
+        for source in (listed, tmp_path / "summary.json")
+    ]
+    assert [one["of"]["workload"] for one in made] == ["unet3d", "unet3d"]
+    assert made[0]["forecasts"][0]["rate"]["value"] == pytest.approx(made[1]["forecasts"][0]["rate"]["value"])
+    assert made[0]["forecasts"][0]["utilisation"] == pytest.approx(made[1]["forecasts"][0]["utilisation"])
+
+
+def test_what_limits_is_read_from_added_hosts(tmp_path: Path) -> None:
+    hosts = table_of(tmp_path, "a,unet3d,h100,1,8,20000,90", "a,unet3d,h100,2,16,40000,90")
+    assert "network cards limit" in forecast_accelerators(hosts, out=tmp_path / "hosts").document()["limits"]
+    servers = table_of(tmp_path, "a,unet3d,h100,1,8,20000,90", "a,unet3d,h100,2,16,20100,45")
+    assert "Servers or devices limit" in forecast_accelerators(servers, out=tmp_path / "servers").document()["limits"]
+
+
+def test_a_changed_question_changes_the_answer(tmp_path: Path) -> None:
+    def answer(name: str, **question: Any) -> dict[str, Any]:
+        return forecast_accelerators(SAMPLE, 64, out=tmp_path / name, **question).document()
+
+    plain = answer("plain")
+    assert answer("again") == plain
+    for name, question in {"limit": {"limit": 0.8}, "hosts": {"hosts": 8}, "level": {"level": 0.5}}.items():
+        assert answer(name, **question)["forecasts"] != plain["forecasts"], name
+
+
+def test_the_blur_widens_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = feeding([fed(8, 0.95)], 16, limit=0.9).utilisation
+    monkeypatch.setattr(law, "BLUR", 0.05)
+    wide = feeding([fed(8, 0.95)], 16, limit=0.9).utilisation
+    assert wide.low < narrow.low and wide.high > narrow.high
