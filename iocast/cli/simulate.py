@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from iocast.fed import PER_NODE, fed, fed_text, numbers_of
 from iocast.cli.app import verb
 from iocast.cli.options import (
     LOAD,
@@ -24,13 +25,15 @@ from iocast.cli.options import (
     refuse_existing,
     settings_of,
 )
+from iocast.errors import InputError
 from iocast.files import write_json
 from iocast.progress import PATIENCE, Steps
 
 
 @verb(
     epilog="Examples: iocast simulate lustre md-workbench --nodes 500 --ppn 8\n\n"
-    "iocast simulate our-lustre.yaml ior-easy --nodes 64 --ppn 4 --set per_process=128MiB"
+    "iocast simulate our-lustre.yaml ior-easy --nodes 64 --ppn 4 --set per_process=128MiB\n\n"
+    "iocast simulate lustre unet3d --accelerators 8,64,512"
 )
 def simulate(
     platform: Annotated[str, typer.Argument(help="Platform of the catalogue, or a platform file with hardware data.")],
@@ -47,6 +50,16 @@ def simulate(
             help="Begin with the phase of this moment, such as 30min after the first phase began.", rich_help_panel=LOAD
         ),
     ] = None,
+    accelerators: Annotated[
+        Optional[str],
+        typer.Option(
+            help="Numbers of accelerators to feed, such as 8,64,512, in place of nodes and ranks: for training.",
+            rich_help_panel=LOAD,
+        ),
+    ] = None,
+    accelerators_per_node: Annotated[
+        int, typer.Option(help="Accelerators of a node, with --accelerators.", min=1, rich_help_panel=LOAD)
+    ] = PER_NODE,
     edit: Edits = None,
     beyond: Beyond = False,
     out: AnswerFile = None,
@@ -59,6 +72,7 @@ def simulate(
     The answer has time, rate, bytes a second and latencies of every phase, what limits it, and the total of several
     phases. Models of measured systems of the same family stand beside it; the range from them to the simulated value
     is no interval."""
+    from iocast.api.answer import platform_of
     from iocast.api.simulate import simulate as simulated
     from iocast.platform import parse_edit
     from iocast.simulate import moment_of
@@ -68,6 +82,22 @@ def simulate(
     if out is not None:
         refuse_existing(out)
     edits = dict(parse_edit(text) for text in edit or [])
+    if accelerators is not None:
+        numbers = numbers_of(accelerators)
+        if at is not None or phase is not None or nodes > 1 or ppn > 1:
+            raise InputError(
+                "--accelerators says where the ranks are, and what is simulated is the phase 'train'; leave "
+                "out --nodes, --ppn, --phase and --at."
+            )
+        with Steps(after=PATIENCE) as steps:
+            rows = fed(
+                platform_of(platform, edits), workload, settings_of(sets), numbers, accelerators_per_node,
+                seed=seed, report=steps,
+            )  # fmt: skip
+        if out is not None:
+            write_json(out, rows)
+        print(json.dumps(rows) if json_ else fed_text(platform, workload, rows))
+        return
     with Steps(after=PATIENCE) as steps, local_workers(workers) as crew:
         answer = simulated(
             platform, workload, nodes, ppn, settings=settings_of(sets), phase=phase, edits=edits, seed=seed,

@@ -71,6 +71,10 @@ def test_a_checkpoint_window(page: Page) -> None:
     page.run("checkpoint-window.md")
 
 
+def test_how_many_accelerators(page: Page) -> None:
+    page.run("accelerators.md")
+
+
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_import(page: Page) -> None:
     page.run("import.md")

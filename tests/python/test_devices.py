@@ -46,9 +46,12 @@ def platform_file(place: Path, **keys: str) -> Path:
     return file
 
 
-def simulated(simulator: Path, file: Path, workload: str, *settings: str, nodes: int = 1, ppn: int = 1) -> Any:
+def simulated(
+    simulator: Path, file: Path, workload: str, *settings: str, nodes: int = 1, ppn: int = 1, dump: Path | None = None
+) -> Any:
     command = [str(simulator), "--platform", str(file), "--workload", workload, "--json", "--brief"]
     command += ["--nodes", str(nodes), "--ppn", str(ppn), *(a for s in settings for a in ("--set", s))]
+    command += ["--dump-ops", str(dump)] if dump else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
