@@ -36,6 +36,9 @@ DEGREES = 4
 ERROR, ERROR_BY_REACH = 0.05, 0.1
 """Standard deviation of the logarithm that a good candidate's forecast is off by: beside the noise, and for each
 logarithm of the reach. Round numbers chosen by hand."""
+SHARES = (0.25, 0.5, 1.0)
+"""Shares of that deviation that a candidate may have, alike beforehand. One whose held-out error is small is then taken
+for a good one, and one that was off by the whole of it loses weight."""
 APART = 0.5
 """Correlation of a candidate's errors at two held-out points. Chosen by hand."""
 BEYOND = 0.03
@@ -217,12 +220,15 @@ class Backtest:
         worth = points / (1 + (points - 1) * APART**2)  # as many independent ones
         logs = {}
         for name in self._means(group):
-            spread = np.hypot(ERROR + ERROR_BY_REACH * np.log(self.reach), self.noise[group])
-            if name == CALIBRATED and not stranger:
-                spread = np.hypot(spread, self.open[group])
-            square = (np.array(self.errors[group][name]) / spread) ** 2
-            scores = -np.log(spread) - (DEGREES + 1) / 2 * np.log1p(square / DEGREES)
-            logs[name] = math.log(prior[name]) + worth * float(np.mean(scores))
+            scores = []
+            for share in SHARES:
+                spread = np.hypot(share * (ERROR + ERROR_BY_REACH * np.log(self.reach)), self.noise[group])
+                if name == CALIBRATED and not stranger:
+                    spread = np.hypot(spread, self.open[group])
+                square = (np.array(self.errors[group][name]) / spread) ** 2
+                own = -np.log(spread) - (DEGREES + 1) / 2 * np.log1p(square / DEGREES)
+                scores.append(worth * float(np.mean(own)))
+            logs[name] = math.log(prior[name]) + float(np.logaddexp.reduce(scores))
         most = max(logs.values())
         total = sum(math.exp(log - most) for log in logs.values())
         return {name: math.exp(log - most) / total for name, log in logs.items()}

@@ -70,6 +70,16 @@ def test_the_rule_that_was_right_gets_weight(off: float) -> None:
     assert "mostly that of simple rules" in reported
 
 
+@pytest.mark.parametrize(("noise", "least", "most"), [(0.01, 4.0, math.inf), (0.2, 1.0, 1.5)])
+def test_a_rule_that_was_right_has_weight_over_one_that_was_off(noise: float, least: float, most: float) -> None:
+    """Rules off by 0.3 and 10 % at twice the measured scale, alike beforehand: the first has several times the weight
+    of the second, unless the noise of a measurement explains both."""
+    test = backtest(0.3, noise=dict.fromkeys(NOISE_KINDS, noise))
+    test.errors["rate"] |= {QUEUE: [0.003], LAST: [0.1]}
+    weights = test.weights("rate", stranger=True)
+    assert least < weights[QUEUE] / weights[LAST] < most
+
+
 def test_the_unit_of_time_does_not_matter() -> None:
     """Rates ten times as high, latencies a tenth: the same weights."""
     assert backtest(0.3).weights("rate", stranger=False)[LAST] == pytest.approx(
