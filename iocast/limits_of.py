@@ -38,7 +38,10 @@ def sentences(stations: Mapping[str, Any], otherwise: str) -> str:
     used = f"{100 * stations[name]['utilisation']:.0f} %"
     if stations[name]["utilisation"] >= FULL:
         return f"{LEAD}{name}, {used} of its servers' time is in use."
-    return f"{otherwise} No station is full: the busiest, {name}, is used {used}."
+    if otherwise.startswith(NOT_KNOWN):  # then the stations' use, by the same model, is not known either
+        return otherwise
+    busiest = "" if used == "0 %" else f": the busiest, {name}, is used {used}"
+    return f"{otherwise} No station is full{busiest}."
 
 
 def text(

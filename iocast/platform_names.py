@@ -106,7 +106,7 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
         if isinstance(parts, dict)
         else []
     )
-    used = {text for where in (document, resolved) for user in _USERS for text in _texts(where.get(user) or {})}
+    used = {text for where in (document, resolved) for user in _USERS for text in texts_in(where.get(user) or {})}
     return bool(found) and max(found, key=len) not in used
 
 
@@ -125,11 +125,11 @@ def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str |
     section, _, rest = path.partition(".")
     used = set(operations)
     routes = {FALLBACKS.get(op, op) if op not in resolved["operations"] else op for op in used} | {"wake"}
-    reached = set(_texts({name: resolved["operations"].get(name, []) for name in routes}))
+    reached = set(texts_in({name: resolved["operations"].get(name, []) for name in routes}))
     for _ in resolved:  # what drains, fills and fetches reaches more; a chain is no longer than the sections
         for kind in ("locks", "caches", "buffers", "pools"):
             parts = resolved.get(kind) or {}
-            reached |= {text for name in reached & set(parts) for text in _texts(parts[name])}
+            reached |= {text for name in reached & set(parts) for text in texts_in(parts[name])}
     known = resolved.get(section)
     names = [name for name in known if rest == name or rest.startswith(f"{name}.")] if isinstance(known, dict) else []
     if section == "operations":
@@ -169,12 +169,12 @@ def steps_of(content: Any) -> Iterator[dict[str, Any]]:
             yield content
 
 
-def _texts(content: Any) -> Iterator[str]:
+def texts_in(content: Any) -> Iterator[str]:
     """Every text in a document that isn't a key."""
     if isinstance(content, dict | list):
         for key, value in content.items() if isinstance(content, dict) else enumerate(content):
             if key != "part":  # names a part of an operation
-                yield from _texts(value)
+                yield from texts_in(value)
     elif isinstance(content, str):
         yield content
 

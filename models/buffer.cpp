@@ -47,8 +47,9 @@ void DirtyObjects::remove(uint64_t key, uint64_t bytes, uint32_t instance, std::
       slot.bytes -= bytes;
     return;
   }
-  const auto found       = several_.find(key);
-  auto& [parts, waiting] = found->second;
+  const auto found = several_.find(key);
+  auto& parts      = found->second.parts;
+  auto& waiting    = found->second.waiting;
   const auto part = std::find_if(parts.begin(), parts.end(), [&](const Part& one) { return one.instance == instance; });
   if ((part->bytes -= bytes) > 0)
     return;

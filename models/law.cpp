@@ -6,16 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <fmt/format.h>
 
 namespace iocast {
-
-double normal_quantile(double u)
-{
-  return boost::math::quantile(boost::math::normal_distribution<double>(), u);
-}
 
 double Law::cumulative(double x) const
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "input/normal.hpp"
 #include "input/yaml.hpp"
 #include "workload/random.hpp"
 
@@ -46,9 +47,6 @@ nlohmann::ordered_json law_to_json(const Law& law, bool quantiles);
 
 /// A thousand and one, in the middles of as many equal shares.
 std::vector<double> quantiles_of(const Law& law);
-
-/// Standard normal quantile.
-double normal_quantile(double u);
 
 /// The kinds of law, with one line each, for `describe`.
 struct LawKind {

@@ -37,10 +37,10 @@ void PlatformReader::read_topology(const YamlNode& network)
   if (chosen == nullptr && name != "star")
     network["topology"].fail(fmt::format("the topology '{}' is unknown. {}", name, allowed_sentence(name, names)));
   for (const auto& kind : kinds)
-    for (const auto& [key, meaning] : kind.keys)
-      if (chosen == nullptr ||
-          std::none_of(chosen->keys.begin(), chosen->keys.end(), [&](const auto& own) { return own.first == key; }))
-        refuse_idle(network, key.c_str(), "topology",
+    for (const auto& other : kind.keys)
+      if (chosen == nullptr || std::none_of(chosen->keys.begin(), chosen->keys.end(),
+                                            [&](const auto& own) { return own.first == other.first; }))
+        refuse_idle(network, other.first.c_str(), "topology",
                     fmt::format("it is of the topology '{}', and this network is a '{}'", kind.name, name));
   read_places(network, name, chosen == nullptr ? "" : chosen->place);
   if (chosen == nullptr) {

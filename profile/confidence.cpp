@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/confidence.hpp"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 namespace iocast {
-
-double t_quantile(double freedom, double probability)
-{
-  return boost::math::quantile(boost::math::students_t(freedom), probability);
-}
 
 MeanInterval mean_interval(const std::vector<double>& values)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "input/normal.hpp"
+
 #include <vector>
 
 namespace iocast {
@@ -12,8 +14,5 @@ struct MeanInterval {
 
 /// Of at least two independent values that are about normal, by Student's t.
 MeanInterval mean_interval(const std::vector<double>& values);
-
-/// The quantile of Student's t distribution with this number of degrees of freedom.
-double t_quantile(double freedom, double probability);
 
 } // namespace iocast

@@ -2,10 +2,10 @@
 #include "workload/size_law.hpp"
 
 #include "input/error.hpp"
+#include "input/normal.hpp"
 #include "input/units.hpp"
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <fmt/format.h>
 #include <sstream>
@@ -15,11 +15,6 @@ namespace iocast {
 namespace {
 constexpr int cells     = 4096;
 constexpr double margin = 16.0 / cells; ///< beyond it the curve bends too much for straight lines
-
-double normal_quantile(double u)
-{
-  return -std::sqrt(2.0) * boost::math::erfc_inv(2 * u);
-}
 } // namespace
 
 SizeLaw SizeLaw::lognormal(double median, double sigma, double most)

@@ -2,10 +2,10 @@
 #include "workload/source_files.hpp"
 
 #include "input/error.hpp"
+#include "input/normal.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
@@ -35,7 +35,7 @@ SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, co
     ++step_;
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const double u      = (static_cast<double>(i) + 0.5) / static_cast<double>(sizes_.size());
-    const double normal = -std::sqrt(2.0) * boost::math::erfc_inv(2 * u);
+    const double normal = normal_quantile(u);
     sizes_[i]           = static_cast<uint64_t>(std::llround(sizes.median * std::exp(sizes.sigma * normal)));
   }
   if (files <= most_known && sizes_.back() <= UINT32_MAX)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -15,7 +16,7 @@ from iocast.cli.passing import pass_through
 from iocast.errors import InputError
 
 
-@verb(epilog="Example: iocast describe lustre --svg lustre.svg")
+@verb(epilog="Example: iocast describe lustre --page lustre.html")
 def describe(
     name: Annotated[str, typer.Argument(help="A workload, pattern, backend, platform (or its file) or primitive.")],
     svg: Annotated[
@@ -24,6 +25,9 @@ def describe(
     nodes: Annotated[
         Optional[int],
         typer.Option(help="Platform: client nodes of its network [default: those of the machine, or 1000]."),
+    ] = None,
+    page: Annotated[
+        Optional[Path], typer.Option(help="Platform: write a page into this HTML file on which it can be tried out.")
     ] = None,
     backend: Annotated[bool, typer.Option("--backend", help="The backend of this name, not the platform.")] = False,
     json_: Json = False,
@@ -47,12 +51,19 @@ def describe(
     command = [binaries.find("iocast-bench" if is_backend else describer_of(name)), "--describe", name]
     command += ["--nodes", str(nodes)] if nodes is not None else []
     described = binaries.run_json([*command, "--json"])
+    for option, file, what in (("svg", svg, "routes to draw"), ("page", page, "a page to try it out")):
+        if file is not None and described["kind"] != "platform":
+            raise InputError(f"Only a platform has {what}; '{name}' is a {described['kind']}. Leave out --{option}.")
     if svg is not None:
-        if described["kind"] != "platform":
-            raise InputError(f"Only a platform has routes to draw; '{name}' is a {described['kind']}. Leave out --svg.")
         from iocast.report.page import write_routes
 
         write_routes(described, svg)
+    if page is not None:
+        from iocast.whatif.module import HOW
+        from iocast.whatif.platform import write_platform_page
+
+        if not write_platform_page(described, name, page):
+            print(HOW, file=sys.stderr)
     if described["kind"] != "platform" or json_:
         pass_through([*command, *(["--json"] if json_ else [])])
         return

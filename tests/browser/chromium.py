@@ -89,9 +89,13 @@ class Browser:
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500
         )
         self.call("Page.navigate", url=file.as_uri())
+        self.wait(ready)
+
+    def wait(self, ready: str) -> None:
+        """Until the expression is true."""
         until = time.monotonic() + PATIENCE
         while not self.evaluate(ready):
-            assert time.monotonic() < until, f"{file} was not ready in time."
+            assert time.monotonic() < until, f"This did not come true in time: {ready}"
             time.sleep(0.1)
 
     def complaints(self) -> list[str]:

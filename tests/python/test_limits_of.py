@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iocast.fitted import Fitted
-from iocast.limits_of import LEAD, NOT_KNOWN, capacity_text, text
+from iocast.limits_of import LEAD, NOT_KNOWN, capacity_text, sentences, text
 from iocast.forecasts.answer import predict
 from iocast.wording.forecast import forecast_text
 
@@ -95,7 +95,16 @@ def test_the_answer_says_what_limits_the_rate(
 ) -> None:
     answer = predict(Fitted.open(str(platform)), *workload, 2, 4, phase=phase, solver=solver)
     text = answer["bottleneck"]
-    assert text.startswith(LEAD) and reason in text and "No station is full: the busiest, " in text, text
+    assert text.startswith(LEAD) and reason in text and "No station is full" in text, text
+
+
+@pytest.mark.parametrize("used, after", [(0.3, " No station is full: the busiest, b, is used 30 %."),
+                                         (0.002, " No station is full.")])  # fmt: skip
+def test_no_station_is_called_the_busiest_that_is_not_used(used: float, after: str) -> None:
+    stations = {"a": {"utilisation": used / 2}, "b": {"utilisation": used}}
+    assert sentences(stations, f"{LEAD}locks.") == f"{LEAD}locks.{after}"
+    unknown = f"{NOT_KNOWN}a rule corrects it."
+    assert sentences(stations, unknown) == unknown, "the same model says how much stations are used"
 
 
 def answer_of(file: Path, text: str, workload: tuple[str, dict[str, str]], phase: str) -> dict[str, Any]:

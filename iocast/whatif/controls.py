@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader may change on a page: keys of the platform and of the workload, with the meaning that their own tables
+give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from iocast import listing
+from iocast.platform import Document, get_path
+from iocast.platform_names import idle_edit, texts_in
+
+COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
+KEYS: dict[str, dict[str, str]] = {
+    "stations": {"servers": COUNT, "count": COUNT, "speed": FACTOR, "disk.read": BANDWIDTH, "disk.write": BANDWIDTH},
+    "limits": {"slots": COUNT},
+    "pools": {"size": COUNT},
+    "caches": {"capacity": BYTES},
+    "buffers": {"capacity": BYTES},
+    "stalls": {"every": SECONDS, "length": SECONDS},
+}
+"""Keys of a part that a reader may change, by section, with their unit."""
+NETWORK = {"latency": SECONDS, "node_bandwidth": BANDWIDTH, "server_bandwidth": BANDWIDTH}
+KINDS = {"stations": "station", "limits": "limit", "pools": "pool", "caches": "cache", "buffers": "buffer",
+         "stalls": "stall"}  # fmt: skip
+FIRST = ("servers", "count", "slots")
+"""Keys that are shown at once, where the part is of the system; all others are folded."""
+SETTINGS = ("object_size", "waiting_factor", "datasets", "objects", "iterations", "working_set", "think_time")
+SETTING_UNITS = {"bytes": BYTES, "seconds": SECONDS, "count": COUNT, "factor": FACTOR}
+SPAN = 64.0
+"""A slider reaches from the value over this to the value times this; numbers beyond can be typed."""
+SCALES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2.0**10,
+          "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Control:
+    """One number that may be changed. `path`: of the platform, or the parameter of the workload, or nodes and
+    ranks_per_node. `idle`: why a change would change no answer."""
+
+    kind: str  # "place", "setting", "platform"
+    path: str
+    keys: tuple[str, ...]  # of the platform: the same path, key by key
+    label: str
+    meaning: str
+    unit: str
+    value: float
+    least: float
+    most: float
+    first: bool
+    idle: str = ""
+
+
+def number(written: Any) -> float | None:
+    """A value with its unit, as platforms and workloads write it, in SI units; None for what is no such number."""
+    if isinstance(written, bool):
+        return None
+    if isinstance(written, int | float):
+        return float(written)
+    found = re.fullmatch(r"\s*([-+0-9.eE]+?)\s*([a-zA-Z]*?)(s|B|B/s|/s|)\s*", str(written))
+    if not found or found[2] not in SCALES:
+        return None
+    try:
+        return float(found[1]) * SCALES[found[2]]
+    except ValueError:
+        return None
+
+
+def controls(
+    document: Document,
+    resolved: Mapping[str, Any],
+    workload: str,
+    settings: Mapping[str, str],
+    operations: Iterable[str],
+    nodes: int,
+    ranks_per_node: int,
+) -> list[dict[str, Any]]:
+    """All controls of a platform under a workload, as the page has them.
+
+    @param document the platform with all that it extends
+    @param resolved the same as iocast-sim understands it
+    @param operations kinds of operations that the workload issues"""
+    used = list(operations)
+    found = [
+        _control("place", ("nodes",), "client nodes", "nodes on which ranks run", COUNT, nodes, True),
+        _control("place", ("ranks_per_node",), "ranks on each", "processes", COUNT, ranks_per_node, True),
+        *_of_workload(workload, settings),
+        *_of_platform(resolved, used),
+        *_of_demands(document, used),
+    ]  # fmt: skip
+    return [asdict(one) for one in found if one is not None]
+
+
+def _control(
+    kind: str, keys: tuple[str, ...], label: str, meaning: str, unit: str, value: float, first: bool, idle: str = ""
+) -> Control:
+    whole = unit == COUNT
+    least, most = (value / SPAN, value * SPAN) if value > 0 else (0.0, 4.0 if unit in (COUNT, FACTOR) else 1.0)
+    if whole:
+        least, most = float(max(1, round(least))), float(max(16, round(most)))
+    return Control(kind, ".".join(keys), keys, label, meaning, unit, float(value), least, most, first, idle)
+
+
+def _of_workload(workload: str, settings: Mapping[str, str]) -> Iterator[Control]:
+    described = listing.described("workloads", workload)
+    for parameter in described.get("parameters", []):
+        name, unit = parameter["name"], SETTING_UNITS.get(parameter["unit"])
+        value = number(settings.get(name, parameter["default"]))
+        if name in SETTINGS and unit is not None and value is not None:
+            yield _control("setting", (name,), name.replace("_", " "), parameter["meaning"], unit, value,
+                           name in ("object_size", "waiting_factor"))  # fmt: skip
+
+
+def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator[Control]:
+    for section, keys in KEYS.items():
+        meanings = _meanings(KINDS[section])
+        for name, part in (resolved.get(section) or {}).items():
+            for key, unit in keys.items():
+                value = get_path(dict(part), key)
+                if not isinstance(value, int | float) or (key == "count" and part.get("per") == "node"):
+                    continue
+                path = f"{section}.{name}.{key}"
+                idle = idle_edit(path, dict(resolved), operations) or ""
+                first = key in FIRST and part.get("per") != "node" and not idle
+                label = f"{name}: {key.replace('.', ' ').replace('disk', 'device')}"
+                yield _control(
+                    "platform", (section, name, *key.split(".")), label, meanings.get(key, ""), unit, value, first, idle
+                )
+    for key, unit in NETWORK.items():
+        if value := (resolved.get("network") or {}).get(key):
+            yield _control("platform", ("network", key), f"network: {key.replace('_', ' ')}", "", unit, value, False)
+
+
+def _meanings(primitive: str) -> dict[str, str]:
+    return {one["name"]: one["meaning"] for one in listing.described("primitives", primitive).get("keys", [])}
+
+
+def _of_demands(document: Document, operations: list[str]) -> Iterator[Control]:
+    """Times that these operations take, where a law has a mean or a median in one number."""
+    routes = document.get("operations") or {}
+    reached = set(texts_in([routes.get(op) or routes for op in operations]))
+    for name, law in (document.get("demands") or {}).items():
+        if name not in reached:
+            continue
+        keys = [key for key in ("mean", "median", "scale") if isinstance(law, dict) and key in law]
+        value = number(law[keys[0]] if keys else law) if keys or not isinstance(law, dict) else None
+        if value:
+            meaning = f"time of the demand '{name}'" + (f", {keys[0]}" if keys else "")
+            yield _control("platform", ("demands", name, *keys[:1]), f"demand: {name}", meaning, SECONDS, value, False)

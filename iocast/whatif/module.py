@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator as a module for pages, which `cmake --build build --target page` makes with emscripten."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from iocast.binaries import CHECKOUT
+from iocast.files import data_directory, read_yaml
+
+NAMES = ("iocast-page.js", "iocast-page.wasm")
+HOW = (
+    "This page has no simulator, which would answer further questions here. Build it with cmake --build build --target "
+    "page (it needs emscripten), and write the page again."
+)
+WORKLOADS = "/iocast/workload/catalogue"
+"""Where the module looks for the workloads of the catalogue."""
+
+
+@dataclass(frozen=True)
+class Module:
+    """A built module. `glue`: the script that emscripten makes; `wasm`: the program, gzipped, in base64."""
+
+    glue: str
+    wasm: str
+
+
+def find() -> Path | None:
+    """The directory with the module: of $IOCAST_BUILD, of the build directory beside this package, or of the installed
+    iocast-sim; None where it was not built."""
+    places = [Path(os.environ["IOCAST_BUILD"]) / "page"] if "IOCAST_BUILD" in os.environ else []
+    places.append(CHECKOUT / "build" / "page")
+    if program := shutil.which("iocast-sim"):
+        places.append(Path(program).resolve().parents[1] / "share" / "iocast" / "page")
+    return next((place for place in places if all((place / name).is_file() for name in NAMES)), None)
+
+
+def load() -> Module | None:
+    place = find()
+    return None if place is None else _read(place, tuple((place / name).stat().st_mtime_ns for name in NAMES))
+
+
+@cache
+def _read(place: Path, changed: tuple[int, ...]) -> Module:
+    """`changed`: when the files were, so that a new build is read again."""
+    script, program = (place / name for name in NAMES)
+    packed = gzip.compress(program.read_bytes(), 9, mtime=0)
+    return Module(script.read_text(encoding="utf-8"), base64.b64encode(packed).decode())
+
+
+@cache
+def workloads() -> dict[str, str]:
+    """The catalogue as the module reads it: JSON by file. Replays are left out: their traces are HDF5."""
+    documents = {file.name: read_yaml(file) for file in sorted(data_directory("workload/catalogue").glob("*.yaml"))}
+    return {
+        f"{WORKLOADS}/{name}": json.dumps(document)
+        for name, document in documents.items()
+        if document.get("pattern") != "replay"
+    }

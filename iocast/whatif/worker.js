@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs simulations beside the page, one after the other; comes after the script that emscripten makes.
+"use strict";
+
+const EVENTS = 200000;  // between two reports of progress
+let module = null;
+
+/** Calls a function of page/module.cpp, which takes and gives JSON. */
+function call(name, argument) {
+  return JSON.parse(module.ccall(name, "string", [typeof argument === "number" ? "number" : "string"], [argument]));
+}
+
+function write(files) {
+  for (const [path, text] of Object.entries(files)) {
+    module.FS.mkdirTree(path.slice(0, path.lastIndexOf("/")));
+    module.FS.writeFile(path, text);
+  }
+}
+
+/** Settings with so few iterations that the workload has at most `most` operations, and what that is of the whole. */
+function begin(request, most) {
+  let begun = call("iocast_begin", JSON.stringify(request));
+  const length = request.length;
+  if (begun.error || !length || begun.operations <= most || length.value <= 1) return [begun, 1];
+  const value = Math.max(1, Math.floor(length.value * most / begun.operations));
+  const settings = [...request.settings, `${length.name}=${value}`];
+  begun = call("iocast_begin", JSON.stringify({...request, settings}));
+  return [begun, value / length.value];
+}
+
+function simulate({id, files, request, most}) {
+  write(files);
+  const [begun, share] = begin(request, most);
+  if (begun.error) return postMessage({id, error: begun.error});
+  for (;;) {
+    const step = call("iocast_step", EVENTS);
+    if (step.error) return postMessage({id, error: step.error});
+    if (step.done !== false) return postMessage({id, run: step, share});
+    postMessage({id, progress: step.share});
+  }
+}
+
+onmessage = async ({data}) => {
+  if (!data.program) return simulate(data);
+  const instantiateWasm = (imports, receive) => {
+    WebAssembly.instantiate(data.program, imports).then((instance) => receive(instance, data.program));
+    return {};
+  };
+  module = await iocastModule({instantiateWasm, print : () => {}, printErr : () => {}});
+  module.FS.mkdirTree("/iocast/platforms");
+  write(data.files);
+  postMessage({ready: true});
+};
