@@ -75,6 +75,10 @@ def test_how_many_accelerators(page: Page) -> None:
     page.run("accelerators.md")
 
 
+def test_key_value_caches(page: Page) -> None:
+    page.run("workloads/kv-cache.md")
+
+
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_import(page: Page) -> None:
     page.run("import.md")
