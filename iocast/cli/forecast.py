@@ -118,7 +118,10 @@ def forecast(
         print(json.dumps(found.document()) if json_ else found.text())
         return
     if not targets:
-        raise InputError("Give --nodes, the client nodes to forecast, or --accelerators for results of trainings.")
+        raise InputError(
+            "iocast forecast needs --nodes: client nodes to forecast, such as 32 or 32,1000. For results of trainings "
+            "it needs --accelerators."
+        )
     with (
         Steps(every=2, interrupted="nothing is kept, and the same command begins anew") as steps,
         local_workers(workers) as crew,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from iocast.arrivals import is_open, number
 from iocast.errors import InputError
+from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Phase
 from iocast.run_directory import Run
 from iocast.strict_yaml import allowed_sentence
@@ -55,6 +56,8 @@ def check_levels(levels: list[Level], operations: list[str]) -> None:
     subjects = [*operations, ANY]
     for level in levels:
         subject, _, what = level.quantity.rpartition(".")
+        if what in ACCELERATORS:
+            continue  # which a run without accelerators lacks, whatever its operations
         if what not in STATISTICS.values():
             raise InputError(
                 f"The level '{level.text}' is not about response times. A knee search judges levels such as "
@@ -79,6 +82,9 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
     values, few = {}, []
     for level in levels:
         subject, _, what = level.quantity.rpartition(".")
+        if what in ACCELERATORS:
+            values[level.text] = _of_accelerators(run, what, level)
+            continue
         chosen = [op for op in operations if subject in (op, ANY)]
         if not chosen:
             raise InputError(
@@ -105,6 +111,18 @@ def look(path: Path, phase: str, levels: list[Level]) -> Seen:
         seconds=sum(p.seconds or 0.0 for p in run.phases), few=tuple(few),
         rates={op: run.rate * n / max(1, sum(counts)) for op, n in zip(operations, counts, strict=True)},
     )  # fmt: skip
+
+
+def _of_accelerators(run: Run, what: str, level: Level) -> float:
+    """Mean over the repeats. @raises InputError for a run without it"""
+    found = [one.quantity(what) for p in run.phases if (one := p.accelerators) is not None]
+    known = [value for value in found if value is not None]
+    if not known:
+        raise InputError(
+            f"The level '{level.text}' is about accelerators, and the run '{run.path}' has no {what} in its phase "
+            f"'{run.phase}'; the workloads training and checkpoint have."
+        )
+    return sum(known) / len(known)
 
 
 def _weighted(values: list[float], counts: list[int]) -> float:

@@ -10,6 +10,11 @@ from msgspec import Meta, Struct
 from iocast.records.declared import Amount
 
 
+ACCELERATORS = {"au": "share", "samples": "rate", "accelerator_bandwidth": "bytes", "stall_share": "share"}
+"""What accelerators do, with the kind of its unit: utilisation after the first step (of the whole phase where that is
+not recorded), samples a second of all, bytes a second of one, and the share of the time that checkpoints stall them."""
+
+
 class Quantity(Struct, frozen=True):
     """What is forecast and measured: "rate", "create.q99", or of a part of an operation "create.open.q99"."""
 

@@ -120,6 +120,18 @@ class Accelerators(Struct, frozen=True):
     utilisation_after_first_step: Amount | None = None
     stall_share: Amount | None = None
 
+    def quantity(self, name: str) -> float | None:
+        """One of records.quantities.ACCELERATORS; None where it was not recorded."""
+        after = self.utilisation_after_first_step
+        moved = self.bytes_per_second
+        found = {
+            "au": self.utilisation if after is None else after,
+            "samples": self.samples_per_second,
+            "accelerator_bandwidth": None if moved is None or not self.count else moved / self.count,
+            "stall_share": self.stall_share,
+        }
+        return found[name]
+
 
 class Phase(Struct, frozen=True):
     """One repeat of a phase."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from iocast.phases import BYTES
+from iocast.records.quantities import ACCELERATORS
 
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"
@@ -86,6 +87,7 @@ def quantity(name: str, value: float | None) -> str:
     """A value of a quantity: `rate`, `<operation>.<quantile>`, `read.bandwidth`, `<station>.utilisation`, `seconds`,
     ..."""
     what = name.rpartition(".")[2]
+    what = {"share": "utilisation", "rate": "rate", "bytes": "bandwidth"}.get(ACCELERATORS.get(what, ""), what)
     if what == "bandwidth":
         return bandwidth(value)
     return share(value) if what == "utilisation" else rate(value) if what == "rate" else seconds(value)

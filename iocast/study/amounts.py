@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from iocast import text
+from iocast.records.quantities import ACCELERATORS
 from iocast.study.risk import PLAUSIBLE
 
 Json = dict[str, Any]
@@ -15,6 +16,7 @@ Json = dict[str, Any]
 def amount(quantity: str, value: float | None) -> str:
     """A value with its unit, by the kind of quantity."""
     what = quantity.rpartition(".")[2]
+    what = {"share": "utilisation", "rate": "rate", "bytes": "bandwidth"}.get(ACCELERATORS.get(what, ""), what)
     if value is None:
         return "nothing"
     if what == "rate":

@@ -25,6 +25,7 @@ from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
 from iocast.published.errors import Errors
 from iocast.question import Question
+from iocast.records.quantities import ACCELERATORS
 from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of
 from iocast.strict_yaml import allowed_sentence
@@ -287,7 +288,7 @@ class Desk:
         subject, tasks = level.subject, self.study.tasks
         what = level.quantity.rpartition(".")[2]
         places = level.places
-        if level.quantity == "seconds" or level.quantity == "rate" or subject == ANY:
+        if level.quantity in ("seconds", "rate", *ACCELERATORS) or subject == ANY:
             pass
         elif what == "bandwidth":
             places = tuple(place for place in places if self._moves(place, subject))

@@ -15,11 +15,15 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from iocast import binaries
 from iocast.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
 from iocast.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
 from iocast.platform import RESOLVED
+from iocast.records.quantities import ACCELERATORS
+from iocast.records.run import Accelerators
 from iocast.scratch import scratch_directory
 
 Result = dict[str, Any]
@@ -108,6 +112,7 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
             f"{operation}.{name}": pooled_quantity(run, f"{operation}.{name}", request["phase"]) for name in STATISTICS
         }
         operations[operation] = _where(operation, having["latency"][operation], having["stations"])
+    quantities |= accelerators_in(repeats)
     each = Shares.of(repeats).bytes_each  # as this seed draws them
     _bandwidths(quantities, each, counts, total)
     stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
@@ -122,6 +127,17 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | (
         {"model_limits": limits} if limits else {}
     )
+
+
+def accelerators_in(repeats: list[dict[str, Any]]) -> dict[str, float]:
+    """What accelerators did in these repeats of a phase: means of those quantities that all of them have."""
+    known = [msgspec.convert(p["accelerators"], Accelerators) for p in repeats if p.get("accelerators")]
+    found: dict[str, float] = {}
+    for name in ACCELERATORS if len(known) == len(repeats) else ():
+        values = [value for one in known if (value := one.quantity(name)) is not None]
+        if len(values) == len(repeats):
+            found[name] = sum(values) / len(values)
+    return found
 
 
 def pooled(results: list[Result]) -> Result:

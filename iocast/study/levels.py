@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from iocast.errors import InputError
+from iocast.records.quantities import ACCELERATORS
 from iocast.strict import NUMBER, shown
 from iocast.strict_yaml import allowed_sentence
 
@@ -23,7 +24,9 @@ STATISTICS = {
     "max": "max",
 }
 """Of the response times of an operation, by the name that a level uses."""
-FUNCTIONS = (*STATISTICS, "rate", "time", "bandwidth", "utilisation")
+FUNCTIONS = (*STATISTICS, "rate", "time", "bandwidth", "utilisation", *ACCELERATORS)
+LOWER = ("rate", "bandwidth", "au", "samples", "accelerator_bandwidth")
+"""Functions whose levels are lower limits."""
 ANY, ALL = "any", "all"
 """Subjects beside operations: the worst of all operations (response times), all operations together (rates)."""
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -40,7 +43,7 @@ _BYTES = {
     "TiB/s": 2.0**40,
 }
 _SHARES = {"%": 0.01, "": 1.0}
-_FORM = re.compile(rf"([\w.]+)\s*\(\s*([^()\s][^()]*)\)\s*(<=|>=|<|>|==?)\s*({NUMBER})\s*((?:[^\s\d]\S*)?)")
+_FORM = re.compile(rf"([\w.]+)(?:\s*\(\s*([^()\s][^()]*)\))?\s*(<=|>=|<|>|==?)\s*({NUMBER})\s*((?:[^\s\d]\S*)?)")
 MAX_LEVEL = 200
 """Characters of a level's text."""
 _BITS = re.compile(r"([kMGT]?i?)b(?:it)?(?:/s|ps)")
@@ -120,9 +123,14 @@ def parse_level(text: str) -> Level:
     if not found:
         raise InputError(f"'{text}' is no level; {EXAMPLE}")
     function, subject, comparison, value, unit = found.groups()
-    subject = subject.strip()
     if function not in FUNCTIONS:
         raise InputError(f"'{text}' is a level on '{function}'. {allowed_sentence(function, FUNCTIONS)[:-1]}")
+    if (subject is None) != (function in ACCELERATORS):
+        raise InputError(
+            f"'{text}' is no level; {EXAMPLE}" if subject is None
+            else f"'{text}' names an operation; {function} is of accelerators: '{function} >= 90 %' has no parentheses"
+        )  # fmt: skip
+    subject = (subject or ALL).strip()
     if "<" not in comparison and ">" not in comparison:
         raise InputError(f"'{text}' compares with '{comparison}', which no measurement ever meets; use <, <=, > or >=")
     if function == "rate" and subject == ANY:
@@ -138,6 +146,8 @@ def parse_level(text: str) -> Level:
                 f"'{text}' is a level on the bandwidth of '{subject}'. "
                 f"{allowed_sentence(subject, ('read', 'write'))[:-1]}"
             )
+    elif function in ACCELERATORS:
+        units, quantity = {"share": _SHARES, "rate": _RATES, "bytes": _BYTES}[ACCELERATORS[function]], function
     elif function == "utilisation":
         units, quantity = _SHARES, f"{subject}.utilisation"
     else:
@@ -158,9 +168,9 @@ def parse_level(text: str) -> Level:
     if limit <= 0 or not math.isfinite(limit):
         raise InputError(f"'{text}' has a limit that nothing can be held against; it must be above zero")
     upper = "<" in comparison
-    if upper and function in ("rate", "bandwidth"):
+    if upper and function in LOWER:
         raise InputError(f"'{text}' is an upper limit; a level on {function} is a lower one, with >=")
-    if not upper and function not in ("rate", "bandwidth"):
+    if not upper and function not in LOWER:
         raise InputError(f"'{text}' is a lower limit; a level on {function} is an upper one, with <")
     return Level(" ".join(text.split()), quantity, limit, upper)
 

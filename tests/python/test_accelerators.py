@@ -12,6 +12,9 @@ import iocast.accelerators as law
 from iocast.accelerators import Fed, bounds, feeding, most_fed, probability_fed
 from iocast.api.forecast import forecast_accelerators
 from iocast.errors import InputError
+from iocast.study.amounts import amount
+from iocast.study.evaluate import accelerators_in
+from iocast.study.levels import parse_level
 
 HEAD = "system,workload,accelerator,hosts,accelerators,MB_per_second,utilisation_percent\n"
 SAMPLE = REPOSITORY / "tests" / "samples" / "training-table" / "measured.csv"
@@ -133,3 +136,30 @@ def test_the_blur_widens_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(law, "BLUR", 0.05)
     wide = feeding([fed(8, 0.95)], 16, limit=0.9).utilisation
     assert wide.low < narrow.low and wide.high > narrow.high
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "upper"),
+    [
+        ("au >= 90 %", "au", False),
+        ("samples >= 2k/s", "samples", False),
+        ("accelerator_bandwidth >= 1 GB/s", "accelerator_bandwidth", False),
+        ("stall_share <= 5 %", "stall_share", True),
+    ],
+)
+def test_levels_on_accelerators(text: str, quantity: str, upper: bool) -> None:
+    level = parse_level(text)
+    assert (level.quantity, level.upper) == (quantity, upper)
+    function, _, limit = text.partition(" ")
+    with pytest.raises(InputError, match="has no parentheses"):
+        parse_level(f"{function}(read) {limit}")
+    assert amount(quantity, level.limit) in ("90 %", "2.00 k/s", "1 GB/s", "5 %")
+
+
+def test_quantities_of_accelerators_are_those_of_the_run() -> None:
+    """After the first step where that was recorded, as the benchmark defines it; bytes a second are of one."""
+    one = {"count": 4, "utilisation": 0.8, "utilisation_after_first_step": 0.9, "bytes_per_second": 4e9}
+    other = {"count": 4, "utilisation": 0.7, "bytes_per_second": 2e9}
+    found = accelerators_in([{"accelerators": one}, {"accelerators": other}])
+    assert found == pytest.approx({"au": 0.8, "accelerator_bandwidth": 0.75e9})
+    assert accelerators_in([{"accelerators": one}, {}]) == {}
