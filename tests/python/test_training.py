@@ -132,3 +132,11 @@ def test_accelerators_fill_nodes() -> None:
         fed(Fitted.open("lustre"), "cosmoflow", {}, [12])
     with pytest.raises(InputError, match="is for training"):
         fed(Fitted.open("lustre"), "md-workbench", {}, [8])
+
+
+def test_sizes_are_aligned_for_direct_access(simulator: Path, tmp_path: Path) -> None:
+    file = platform_file(tmp_path)
+    of = trained(simulator, file, "steps=10", "sample_size=5000B", "align=4KiB", "compute_time=1ms")
+    assert of["by_operation"]["read"]["bytes"] == 10 * 2 * 8192
+    run = simulated(simulator, file, "checkpoint", "size=100kB", "align=4KiB", "phases=precreate,checkpoint")
+    assert run["phases"][-1]["by_operation"]["pwrite"]["bytes"] == 8 * 16384

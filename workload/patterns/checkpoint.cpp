@@ -8,6 +8,7 @@
 #include "input/error.hpp"
 #include "workload/phased_pattern.hpp"
 #include "workload/steps.hpp"
+#include "workload/whole_units.hpp"
 
 #include <algorithm>
 #include <array>
@@ -151,9 +152,9 @@ private:
     weighty_           = stage == 3 ? shards_ : groups;
     const auto share   = [](double amount, uint64_t parts) { return amount / static_cast<double>(parts); };
     const double state = share(bytes * 12 / 14, shards_);
-    const auto whole   = [](double size) { return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(size))); };
-    heavy_             = whole(state + share(bytes * 2 / 14, weighty_));
-    light_             = whole(state);
+    const auto align   = given.count("align");
+    heavy_             = in_whole_units(state + share(bytes * 2 / 14, weighty_), align);
+    light_             = in_whole_units(state, align);
   }
 
   /// Accelerators are numbered with the tensor-parallel ones fastest, the data-parallel replicas slowest.
@@ -249,6 +250,7 @@ const bool registered = register_pattern(
       {"checkpoints", Unit::count, "1", "checkpoints that are written, and read back", 1, 10000},
       {"interval", Unit::seconds, "0s", "computation before each checkpoint", 0, 1e6},
       {"block", Unit::bytes, "64MiB", "bytes of an access", 1, 1e12},
+      {"align", Unit::bytes, "1B", meaning_of_align, 1, 1e9},
       {"node_offset", Unit::count, "0", "nodes between who wrote a shard and who reads it; 0: the same rank", 0, 1e9},
       {"sync", Unit::flag, "true", "fsync before the close of a shard"},
       {"phases", Unit::text, "all", "which of precreate, checkpoint, restore, cleanup to run"}},

@@ -13,6 +13,7 @@
 #include "workload/random.hpp"
 #include "workload/size_law.hpp"
 #include "workload/steps.hpp"
+#include "workload/whole_units.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -45,6 +46,7 @@ public:
       , ranges_(given.count("ranges"))
       , sample_size_(given.number("sample_size"))
       , deviation_(given.number("sample_deviation"))
+      , align_(given.count("align"))
       , read_block_(given.count("read_block"))
       , write_block_(given.count("write_block"))
       , seed_(given.count("seed"))
@@ -136,6 +138,7 @@ public:
             {"ranges", ranges_},
             {"sample_size", sample_size_},
             {"sample_deviation", deviation_},
+            {"align", align_},
             {"seed", seed_}};
   }
 
@@ -189,7 +192,7 @@ private:
     double size = sample_size_;
     if (deviation_ > 0)
       size = static_cast<double>(sizes_.at(to_uniform(random_words(seed_, Stream::training, 0, file)[0])));
-    return std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(size / static_cast<double>(ranges_))));
+    return in_whole_units(size / static_cast<double>(ranges_), align_);
   }
   uint64_t size_of(uint64_t file) const { return piece_of(file) * ranges_ * per_file_; }
   bool is_made_whole(uint64_t size) const { return size <= write_block_; }
@@ -417,6 +420,7 @@ private:
   uint64_t ranges_;
   double sample_size_;
   double deviation_;
+  uint64_t align_;
   uint64_t read_block_;
   uint64_t write_block_;
   uint64_t seed_;
@@ -443,6 +447,7 @@ const bool registered = register_pattern(
       {"sample_size", Unit::bytes, "146600628B", "mean size of a sample", 1, 1e12},
       {"sample_deviation", Unit::bytes, "0B", "standard deviation of it from file to file, of a lognormal law", 0,
        1e12},
+      {"align", Unit::bytes, "1B", meaning_of_align, 1, 1e9},
       {"ranges", Unit::count, "1", "parts of the file that a sample is read from", 1, 1e6},
       {"shuffle", Unit::text, "samples",
        "order of each epoch: samples at random; files, the samples of each in a row; or none"},
