@@ -213,6 +213,13 @@ struct Step {
   double constant = -1; ///< the law's value when it has but one
 };
 
+/// How a collective access is made: two-phase I/O.
+struct CollectiveSpec {
+  uint32_t aggregators = 0; ///< ranks of a node that access for all; 0: each rank makes its own access
+  uint64_t unit        = 1; ///< bytes of a file, which aggregators have by turns
+  uint32_t servers     = 0; ///< that have such units by turns, too: a divisor of their number aggregates; 0: any number
+};
+
 /// What bytes pass that move to or from an instance of a station.
 struct Way {
   uint32_t station = 0;
@@ -296,6 +303,7 @@ struct Platform {
   double speed_sigma     = 0;
   double think_overshoot = 0;
   double wake_slowdown = 1; ///< factor on a thinking client's demands at stations of its node: cold caches, idle cores
+  CollectiveSpec collective;
   std::vector<StationSpec> stations;
   std::vector<LimitSpec> limits;
   std::vector<LockSpec> locks;

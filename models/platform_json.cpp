@@ -11,6 +11,10 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
   json["clients"] = {
       {"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
+  if (collective.aggregators > 0)
+    json["clients"]["collective"] = {{"aggregators", collective.aggregators}, {"unit", collective.unit}};
+  if (collective.servers > 0)
+    json["clients"]["collective"]["servers"] = collective.servers;
   for (const char* section : {"stations", "limits", "locks", "stalls", "failures", "background"})
     json[section] = nlohmann::ordered_json::object();
   for (const auto& station : stations)

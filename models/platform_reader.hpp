@@ -103,6 +103,8 @@ private:
   static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
 
   void read_stations();
+  /// Who accesses in a collective access.
+  void read_collective(const YamlNode& yaml);
   /// A measured table in the place of a law.
   static void read_speeds(const YamlNode& yaml, StationSpec& station);
   /// Which work is served before which.

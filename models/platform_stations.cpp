@@ -22,13 +22,15 @@ void PlatformReader::read()
                     "operations", "calibration", "fitted"});
   platform_.description = yaml_.text_or("description", "");
   platform_.source      = yaml_.text_or("source", "");
+  read_stations();
   if (const auto clients = yaml_.find("clients")) {
     platform_.speed_sigma     = clients->quantity_or("speed_sigma", Unit::factor, 0, 0, 3);
     platform_.think_overshoot = clients->quantity_or("think_overshoot", Unit::seconds, 0, 0, longest_seconds);
     platform_.wake_slowdown   = clients->quantity_or("wake_slowdown", Unit::factor, 1, 0.1, 100);
+    if (const auto collective = clients->find("collective"))
+      read_collective(*collective);
     clients->finish();
   }
-  read_stations();
   if (const auto demands = yaml_.find("demands"))
     for (const auto& [name, law] : demands->entries())
       demands_[name] = read_law(law);
@@ -453,6 +455,28 @@ void PlatformReader::read_stalls()
     yaml.finish();
     platform_.stalls.push_back(stall);
   }
+}
+
+void PlatformReader::read_collective(const YamlNode& yaml)
+{
+  auto& spec        = platform_.collective;
+  spec.aggregators  = static_cast<uint32_t>(yaml["aggregators"].quantity(Unit::count, 1, 1e6));
+  const auto unit   = yaml.find("unit");
+  const auto stripe = yaml.find("stripes_of");
+  if (unit.has_value() == stripe.has_value())
+    yaml.fail(
+        "aggregators have units of a file by turns: give their bytes (unit) or the station whose stripes they are "
+        "(stripes_of), one of the two");
+  if (unit) {
+    spec.unit = static_cast<uint64_t>(unit->quantity(Unit::bytes, 1, 1e15));
+  } else {
+    const auto& station = platform_.stations[find_in(platform_.stations, *stripe, "station")];
+    if (station.spread != Spread::stripe)
+      stripe->fail(fmt::format("the station '{}' has no stripes; give a 'unit' instead", station.name));
+    spec.unit    = station.stripe_size;
+    spec.servers = station.stripe_count;
+  }
+  yaml.finish();
 }
 
 void PlatformReader::read_failures()

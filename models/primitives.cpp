@@ -213,7 +213,10 @@ std::vector<PrimitiveEntry> mechanisms()
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},
         {"think_overshoot", "extra time that a sleep takes beyond the requested think time"},
         {"wake_slowdown", "factor on the demands at stations of the node when ranks think between operations (cold "
-                          "caches)"}}}};
+                          "caches)"},
+        {"collective", "aggregators: ranks of a node that make a collective access for all, by turns a unit of it "
+                       "each; unit: its bytes, or stripes_of: the station whose stripes they are. Default: each rank "
+                       "makes its own"}}}};
 }
 } // namespace
 

@@ -200,6 +200,8 @@ private:
   void make_groups();
   bool join(JobId id, const Cursor& before);
   void gather(Group& group);
+  bool is_two_phase(const std::vector<JobId>& ranks) const;
+  double aggregate(const std::vector<JobId>& ranks);
   void begun(JobId id);
   bool part(JobId id);
   bool cut(JobId id);
@@ -465,10 +467,11 @@ private:
   uint32_t thinking_  = 0;                                       ///< ranks, at this moment
   double deadline_    = std::numeric_limits<double>::infinity(); ///< of the phase
   uint64_t cut_ranks_ = 0;
-  std::vector<Group> groups_;     ///< empty when nothing can be shared
-  std::vector<OpenObjects> open_; ///< by client
-  std::vector<Steps> steps_;      ///< by group; empty when the pattern has none
-  std::vector<Intent> intents_;   ///< by client; empty in a closed loop
+  std::vector<Group> groups_;             ///< empty when nothing can be shared
+  std::unordered_map<JobId, Op> own_ops_; ///< of ranks while aggregators access for all
+  std::vector<OpenObjects> open_;         ///< by client
+  std::vector<Steps> steps_;              ///< by group; empty when the pattern has none
+  std::vector<Intent> intents_;           ///< by client; empty in a closed loop
   double think_asked_  = 0;
   double think_actual_ = 0;
   std::unique_ptr<PhaseRecorder> recorder_;

@@ -45,11 +45,91 @@ void System::gather(Group& group)
         &group - groups_.data()));
   group.cuts_after = now_ >= deadline_ && !group.stopped;
   group.begun      = group.waiting.size();
+  std::vector<JobId> ranks;
   for (const auto& [id, before] : std::exchange(group.waiting, {})) {
     clients_[id].since = now_;
     begun(id);
-    push(now_, EventKind::resume, id);
+    ranks.push_back(id);
   }
+  const double exchange = is_two_phase(ranks) ? aggregate(ranks) : 0;
+  for (const JobId id : ranks)
+    push(now_ + exchange, EventKind::resume, id);
+}
+
+/// Whether aggregators access for all: in one collective access of several ranks to one object.
+bool System::is_two_phase(const std::vector<JobId>& ranks) const
+{
+  const Op& first = clients_[ranks.front()].op;
+  return platform_.collective.aggregators > 0 && ranks.size() > 1 && is_access(first.kind) &&
+         std::all_of(ranks.begin(), ranks.end(), [&](JobId id) {
+           const Op& op = clients_[id].op;
+           return (op.flags & collective) && op.kind == first.kind && op.dataset == first.dataset &&
+                  op.object == first.object && op.bytes() > 0;
+         });
+}
+
+/// Two-phase I/O (Thakur, Gropp & Lusk, Frontiers 1999): the units of the file that the ranks access go to aggregators
+/// by turns, always the same ones, as ROMIO's driver for Lustre has it, so that none needs another's locks. Each
+/// accesses its units at once; a unit with gaps is accessed without them. The others have nothing left to do.
+/// @return seconds in which the cards of the nodes exchange what is not their own part
+double System::aggregate(const std::vector<JobId>& ranks)
+{
+  struct Node {
+    uint32_t aggregators = 0;
+    double has           = 0; ///< bytes of its ranks
+    double accesses      = 0; ///< bytes of its aggregators
+  };
+  std::unordered_map<uint32_t, Node> nodes;
+  std::vector<JobId> aggregators;
+  uint64_t begin = UINT64_MAX;
+  uint64_t end   = 0;
+  uint64_t bytes = 0;
+  for (const JobId id : ranks) {
+    const Op& op = clients_[id].op;
+    Node& node   = nodes[jobs_[id].owner];
+    begin        = std::min(begin, op.offset);
+    end          = std::max(end, op.offset + (op.count - 1) * op.stride + op.size);
+    bytes += op.bytes();
+    node.has += static_cast<double>(op.bytes());
+    if (node.aggregators < platform_.collective.aggregators) {
+      ++node.aggregators;
+      aggregators.push_back(id);
+    }
+    own_ops_[id] = op;
+    jobs_[id].at = static_cast<uint16_t>(platform_.routes[static_cast<size_t>(op.kind)].steps.size() - 1);
+  }
+  const uint64_t unit_size = platform_.collective.unit;
+  const uint64_t first     = begin / unit_size;
+  const uint64_t last      = (end - 1) / unit_size;
+  uint64_t all             = aggregators.size();
+  while (platform_.collective.servers % all > 0)
+    --all;
+  bytes              = std::min(bytes, end - begin); // what several ranks have is accessed once
+  const double share = static_cast<double>(bytes) / static_cast<double>(end - begin);
+  for (uint64_t unit = first; unit <= std::min(last, first + all - 1); ++unit) {
+    const uint64_t from  = std::max(begin, unit * unit_size);
+    const uint64_t count = (last - unit) / all + 1;
+    uint64_t range       = count * unit_size - (from - unit * unit_size);
+    if (unit + (count - 1) * all == last)
+      range -= (last + 1) * unit_size - end;
+    const JobId id = aggregators[unit % all];
+    Op& op         = clients_[id].op;
+    op.offset      = count > 1 ? unit * unit_size : from; // no block reaches into the next unit
+    op.count       = static_cast<uint32_t>(count);
+    op.stride      = count > 1 ? all * unit_size : 0;
+    op.size        = static_cast<uint64_t>(share * static_cast<double>(range) / static_cast<double>(count));
+    jobs_[id].at   = 0;
+    nodes[jobs_[id].owner].accesses += share * static_cast<double>(range);
+  }
+  double most = 0;
+  for (const auto& [number, node] : nodes) {
+    const double stays = node.has * node.accesses / static_cast<double>(bytes);
+    most               = std::max({most, node.has - stays, node.accesses - stays});
+  }
+  if (nodes.size() == 1)
+    return 0;
+  const double card = platform_.network.node_bandwidth;
+  return platform_.network.latency + (card > 0 ? most / card : 0);
 }
 
 void System::begun(JobId id)
@@ -72,6 +152,10 @@ void System::begun(JobId id)
 bool System::part(JobId id)
 {
   Job& job = jobs_[id];
+  if (const auto own = own_ops_.find(id); own != own_ops_.end()) {
+    clients_[id].op = own->second;
+    own_ops_.erase(own);
+  }
   if (!job.joined && together(id)) {
     Group& group = groups_[pattern_.group_of(id)];
     if (group.done.size() + 1 < group.begun) {

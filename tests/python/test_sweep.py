@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cheap cells of `validation/sweep/sweep.py`, and that it lists what it is there for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from programs import REPOSITORY
+
+sys.path.insert(0, str(REPOSITORY / "validation" / "sweep"))
+import sweep  # noqa: E402
+
+PLATFORMS = ("lustre", "beegfs", "datawarp-8", "ime", "mistral")
+
+
+@pytest.mark.parametrize("nodes", [1, 10])
+@pytest.mark.parametrize("workload", ["ior-hard", "postmark"])
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_bytes_meet_devices_and_stay_within_them(platform: str, workload: str, nodes: int) -> None:
+    question = sweep.Question(platform, workload, nodes, sweep.WORKLOADS[workload])
+    assert sweep.check_cell(question) == []
+
+
+def test_a_cell_whose_bytes_meet_nothing_is_listed() -> None:
+    found = sweep.check_cell(sweep.Question("queue", "ior-easy", 1, sweep.WORKLOADS["ior-easy"]))
+    assert "pwrite of any number of bytes takes as long" in found
+
+
+def test_a_cliff_is_beyond_chance() -> None:
+    step = sweep.cliffs(lambda seed: {"cliff": 0.05 + 0.001 * (seed % 3), "noise": 0.03 * (-1) ** seed, "none": 0.01})
+    assert list(step) == ["cliff"] and step["cliff"] == pytest.approx(0.051, abs=0.001)
+
+
+def test_a_rate_beyond_cards_is_listed() -> None:
+    question = sweep.Question("lustre", "ior-easy", 1, ())
+    sums = {"pwrite": {"bytes_per_second": 5.1e9}}
+    faults = sweep.faults_of(question, {"phases": [{"name": "write", "by_operation": sums}]})
+    assert len(faults) == 1 and "more than cards and disks" in faults[0]
