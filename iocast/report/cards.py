@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from iocast.report.answers import Grid
@@ -30,3 +30,4 @@ class Story:
     alarms: int  # the first ones of the warnings: results that contradict each other
     missing: list[str]  # what was not forecast, and why; where a simple rule was nearer
     summary: dict[str, Any]
+    facts: list[tuple[str, str]] = field(default_factory=list)  # paragraphs of the first screen: how wrong, what limits

@@ -11,14 +11,32 @@ if (download) {
   download.href = "data:application/json;charset=utf-8," + encodeURIComponent(text);
 }
 
+// Figures have the width of their place, which a folded one lacks: all are drawn open, and then folded.
+const folds = [...document.querySelectorAll("details.fold")];
+document.body.classList.add("drawing");
+folds.forEach((one) => { one.open = true; });
+function fold() {
+  folds.forEach((one) => { one.open = false; });
+  document.body.classList.remove("drawing");
+  unfold();
+  folds.forEach((one) => one.addEventListener("toggle", () => dispatchEvent(new Event("resize"))));
+}
+// What an address leads to is unfolded.
+function unfold() {
+  const wanted = /^#[\w-]+$/.test(location.hash) ? document.querySelector(location.hash) : null;
+  for (let one = wanted; one; one = one.parentElement) if (one.tagName === "DETAILS") one.open = true;
+  wanted?.scrollIntoView();
+}
+addEventListener("hashchange", unfold);
+
 const drawn = [...document.querySelectorAll(".chart")].map((place) => {
   const chart = charts[place.id];
   chart.datasets = { ...chart.datasets, figure: numbers.figures[place.dataset.figure].rows };
   return vegaEmbed(place, chart, { mode: "vega-lite", renderer: "svg", actions: false, ast: true, logLevel: 1 });
 });
 Promise.all(drawn).then(
-  () => { document.body.dataset.drawn = String(drawn.length); },
-  (error) => { document.body.dataset.failed = String(error); console.error(error); },
+  () => { fold(); document.body.dataset.drawn = String(drawn.length); },
+  (error) => { fold(); document.body.dataset.failed = String(error); console.error(error); },
 );
 
 // On paper nobody can open anything. Folded tables stay folded: they fill pages, and their numbers are in the JSON.

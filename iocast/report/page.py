@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Sequence
 from functools import cache, partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,10 @@ from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, rout
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
 from iocast.text import cell
+from iocast.whatif.module import HOW, load
+from iocast.whatif.panel import HERE as PANEL
+from iocast.whatif.panel import POLICY, version
+from iocast.whatif.report import report_panel
 
 HERE = Path(__file__).parent
 WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself
@@ -210,7 +213,7 @@ def _html(
     read: Sources, title: str, numbers: dict[str, Any], drawings: list[tuple[Figure, Drawing | None]], command: str
 ) -> str:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
+        loader=jinja2.FileSystemLoader([HERE, PANEL]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -224,8 +227,16 @@ def _html(
     }
     for chart in charts.values():
         chart.pop("$schema", None)  # an address that nothing needs
+    whatif = report_panel(read, numbers["figures"].get("throughput", {}).get("rows", []))
+    styles = [HERE / "page.css", *([PANEL / "panel.css"] if whatif else [])]
     return environment.get_template("page.html.j2").render(
         title=title,
+        policy=POLICY
+        if whatif
+        else "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:",
+        whatif=whatif,
+        how=HOW if read.fitted and load() is None else "",
+        leading=next((f.name for f, drawing in drawings if drawing and f.leads and f.of_study == bool(read.study)), ""),
         story=story.tell(read),
         tables=[
             (t, list(zip(t.rows, numbers["tables"][t.name]["rows"], strict=True))) for t in tables.all_tables(read)
@@ -233,8 +244,8 @@ def _html(
         drawings=drawings,
         swatch=swatch,
         provenance=provenance.collect(read, command),
-        version=_version(),
-        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        version=version(),
+        style=Markup("\n".join(file.read_text(encoding="utf-8") for file in styles)),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
         vega=Markup(_vega()),
         numbers=_json(numbers),
@@ -253,13 +264,6 @@ def _vega() -> str:
     version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
     return bundle.replace("</script", "<\\/script")
-
-
-def _version() -> str:
-    try:
-        return metadata.version("iocast")
-    except metadata.PackageNotFoundError:
-        return "from its source tree"
 
 
 _SHAPES = {

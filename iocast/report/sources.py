@@ -172,6 +172,7 @@ class Sources:
     forecasts: list[dict[str, Any]] = field(default_factory=list)
     validations: list[dict[str, Any]] = field(default_factory=list)
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
+    fitted_files: list[Path] = field(default_factory=list)
     study: dict[str, Any] | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
     series: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)  # directories of imported runs
@@ -308,6 +309,7 @@ def _read(path: Path, sources: Sources) -> None:
         kind = "fitted platform"
         check_fitted(document, path)
         document.setdefault("name", path.stem)
+        sources.fitted_files.append(path)
         further = document["fitted"].get("further_phases") or {}
         sources.fitted += [
             document,

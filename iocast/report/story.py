@@ -60,13 +60,20 @@ def _tell_measured(sources: Sources) -> Story:
         answers.question(sources),
         answers.grids(sources),
         [],
-        [(about, text) for about, text in texts if text],
+        [(about, text) for about, text in texts[1:] if text],
         _cards(sources, best, scored, bool(checked), reported),
         warnings(sources),
         len(_alarms(sources)),
         [*sources.missing, *([nearer] if nearer else [])],
         _summary(sources, best, scored, bool(checked)),
+        [(about, text) for about, text in (texts[0], ("What limits it", _limit(sources))) if text],
     )
+
+
+def _limit(sources: Sources) -> str:
+    """What limits the rate at the largest target scale."""
+    targets = sorted((f for f in answers.answered(sources) if f.get("bottleneck")), key=_target_scale)
+    return str(targets[-1]["bottleneck"]) if targets else ""
 
 
 def _largest_fitted(sources: Sources) -> int | None:
@@ -418,8 +425,6 @@ def _what_if_in(sources: Sources, phase: str) -> str:
             if today and known and not evidence.is_wide(at[label]["quantities"]["rate"]):
                 gain = f", {units.factor(value / today)} times as much"
             texts.append(f"With \u201c{label}\u201d it would serve {_rate_with_interval(at[label])}{gain}.")
-    if base and base.get("bottleneck"):
-        texts.append(str(base["bottleneck"]))
     return " ".join(texts)
 
 

@@ -68,7 +68,7 @@ def tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Stor
     grids, changes = _study_grids(study), words.changes(study)
     shown_above = {"What would change it"} if changes else set()
     paragraphs = [(c["about"], c["text"]) for c in study["conclusions"] if c["about"] not in shown_above]
-    record = dict(measured.paragraphs)
+    record = dict([*measured.facts, *measured.paragraphs])
     paragraphs += [
         (about, record[about])
         for about in ("Measured", "Forecast", "How wrong it was", "Simple rules")

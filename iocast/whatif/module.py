@@ -56,11 +56,13 @@ def _read(place: Path, changed: tuple[int, ...]) -> Module:
 
 
 @cache
-def workloads() -> dict[str, str]:
-    """The catalogue as the module reads it: JSON by file. Replays are left out: their traces are HDF5."""
-    documents = {file.name: read_yaml(file) for file in sorted(data_directory("workload/catalogue").glob("*.yaml"))}
+def workloads(name: str) -> dict[str, str]:
+    """The catalogue's file of a workload as the module reads it, JSON by file; of a mix, whose members are workloads
+    too, all of them. None of a pattern that the catalogue lacks."""
+    documents = {file.stem: read_yaml(file) for file in data_directory("workload/catalogue").glob("*.yaml")}
+    is_mix = documents.get(name, {"pattern": name}).get("pattern") == "mix"
     return {
-        f"{WORKLOADS}/{name}": json.dumps(document)
-        for name, document in documents.items()
-        if document.get("pattern") != "replay"
+        f"{WORKLOADS}/{stem}.yaml": json.dumps(document)
+        for stem, document in sorted(documents.items())
+        if is_mix or stem == name
     }

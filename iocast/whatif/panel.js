@@ -227,8 +227,9 @@
     const whole = Math.max(phase.responding_seconds, known);
     if (whole - known > largest[0])
       largest = [whole - known, "outside of all stations: network, devices and clients' limits"];
-    const full =
-        busiest ? `No station is full: the busiest, ${busiest[0]}, is used ${percent(busiest[1].utilisation)}. ` : "";
+    const [name, used] = busiest ? [busiest[0], busiest[1].utilisation] : ["", 0];
+    const which = used >= 0.01 ? `: the busiest, ${name}, is used ${percent(used)}` : "";
+    const full = `No station is full${which}. `;
     return largest[0] > 0 ? `${full}Operations spend ${percent(largest[0] / whole)} of their time ${largest[1]}.` :
                             full;
   }
@@ -554,8 +555,9 @@
   function say(now, before, interval) {
     const times = before ? `, ${digits(now.rate / before)} times “${data.as_it_is.toLowerCase()}”` : "";
     const ends = now.low ? ` (${rate(now.low)} to ${rate(now.high)}, ${data.level} interval${interval})` : "";
-    parts.answer.textContent = `${rate(now.rate)}${ends}${times} on ${count(value("nodes"))} nodes with ${
-        count(value("ranks_per_node"))} ranks each.`;
+    const several = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
+    const place = `${several(value("nodes"), "node")} with ${several(value("ranks_per_node"), "rank")} each`;
+    parts.answer.textContent = `${rate(now.rate)}${ends}${times} on ${place}.`;
   }
   let timer = null;
   function changed() {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def panel(setting: Setting, beside: Beside) -> Panel | None:
     lengths = {one["path"] for one in known if one["kind"] == "setting"}
     data = {
         "platform": setting.platform,
-        "files": module.workloads() | setting.files,
+        "files": module.workloads(setting.workload) | setting.files,
         "workload": setting.workload,
         "settings": setting.settings,
         "phase": setting.phase,
@@ -155,3 +156,11 @@ def panel(setting: Setting, beside: Beside) -> Panel | None:
 def in_script(value: Any) -> Markup:
     """JSON that can stand inside a script element: no "<" can end it."""
     return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
+
+
+def version() -> str:
+    """Of iocast, as pages name it."""
+    try:
+        return metadata.version("iocast")
+    except metadata.PackageNotFoundError:
+        return "from its source tree"

@@ -11,9 +11,8 @@ from markupsafe import Markup
 
 from iocast.drawing import platform_text
 from iocast.files import write_text
-from iocast.report.page import _version as version
 from iocast.whatif.module import HOW
-from iocast.whatif.panel import HERE, POLICY, Beside, panel, setting_of
+from iocast.whatif.panel import HERE, POLICY, Beside, panel, setting_of, version
 
 WORKLOAD, NODES, RANKS_PER_NODE = "md-workbench", 10, 4
 """What is simulated before anything is changed."""

@@ -47,7 +47,7 @@ onmessage = async ({data}) => {
     return {};
   };
   module = await iocastModule({instantiateWasm, print : () => {}, printErr : () => {}});
-  module.FS.mkdirTree("/iocast/platforms");
+  for (const directory of ["platforms", "workload/catalogue"]) module.FS.mkdirTree(`/iocast/${directory}`);
   write(data.files);
   postMessage({ready: true});
 };

@@ -22,11 +22,20 @@ pytestmark = pytest.mark.needs("browser")
 DRAWN = "document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"
 
 
+UNFOLD = "document.querySelectorAll('details.fold').forEach(one => { one.open = true; })"
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()
+
+
+def open_unfolded(browser, page, size):
+    """The page with every figure in sight."""
+    browser.open(page, size, DRAWN)
+    browser.evaluate(UNFOLD)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +82,7 @@ def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, t
 
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_page(browser, page, size):
-    browser.open(page, SIZES[size], DRAWN)
+    open_unfolded(browser, page, SIZES[size])
     width = SIZES[size][0]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     wide = browser.evaluate(
@@ -97,7 +106,7 @@ OVERLAPS = """
 
 @pytest.mark.parametrize("size", SIZES)
 def test_labels_of_axes_do_not_overlap(browser, page, size):
-    browser.open(page, SIZES[size], DRAWN)
+    open_unfolded(browser, page, SIZES[size])
     assert browser.evaluate("document.querySelectorAll('.role-axis-label text').length") > 50
     assert browser.evaluate(OVERLAPS) == []
 
@@ -113,7 +122,7 @@ def column(browser, table: str, key: str) -> list[float]:
     "name, table, key, title", [("report", "checked", "error", "error"), ("study", "designs", "tail", "q99")]
 )
 def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, title):
-    browser.open(pages / f"{name}.html", SIZES["desk"], DRAWN)
+    open_unfolded(browser, pages / f"{name}.html", SIZES["desk"])
     before = column(browser, table, key)
     head = f"[...document.querySelectorAll('#table-{table} th button')].find(b => b.textContent === '{title}')"
     browser.evaluate(f"{head}.click()")
@@ -147,7 +156,7 @@ def hovered(browser, chart: str, colour: str) -> str:
 
 
 def test_hover_tells_the_number_of_the_json(browser, pages):
-    browser.open(pages / "report.html", SIZES["desk"], DRAWN)
+    open_unfolded(browser, pages / "report.html", SIZES["desk"])
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["beside"]["rows"] if r["what"] == "rate" and r["series"] == "forecast")
     value = float(re.search(r"value\s*([\d.]+) k/s", hovered(browser, "beside-0", "#0072B2")).group(1)) * 1e3
@@ -156,7 +165,7 @@ def test_hover_tells_the_number_of_the_json(browser, pages):
 
 
 def test_hover_over_the_decision_tells_its_numbers(browser, pages):
-    browser.open(pages / "study.html", SIZES["desk"], DRAWN)
+    open_unfolded(browser, pages / "study.html", SIZES["desk"])
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["front"]["rows"] if r["state"] == "the decision")
     shown = hovered(browser, "front-0", "#D55E00")

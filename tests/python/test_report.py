@@ -201,8 +201,9 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
     assert cards[f"the best simple rule ({best.name})"].value == units.error(rate["baselines"][best.name]["error"])
     assert f"best of the simple rules, the {best.name}" in dict(reported.paragraphs)["Simple rules"]
     assert reported.summary["intervals_inside"] == sum(r["inside"] for r in rows)
-    about = dict(reported.paragraphs)
-    assert list(about) == ["How wrong it was", "How often it held", "Simple rules", "What if", "Measured", "Forecast"]
+    about = dict([*reported.facts, *reported.paragraphs])
+    assert [name for name, _ in reported.facts] == ["How wrong it was", "What limits it"], "the first screen"
+    assert list(about)[2:] == ["How often it held", "Simple rules", "What if", "Measured", "Forecast"]
     assert about["How wrong it was"].startswith(f"For 64{units.SPACE}ranks the forecast of benchmark was ")
     assert about["How often it held"] == record.sentence(record.CALIBRATED)
     assert "On data it had not seen" in about["How wrong it was"]
@@ -300,7 +301,7 @@ def test_a_forecast_that_was_too_sure_and_worse_than_a_ruler_is_called_so(inputs
     validation.update(passed=False, criterion="The median throughput error is at most 10 %.")
     (tmp_path / "v.json").write_text(json.dumps(validation))
     reported = story.tell(read_sources([tmp_path / "v.json"]))
-    about = dict(reported.paragraphs)
+    about = dict([*reported.facts, *reported.paragraphs])
     assert "too sure of itself" in about["How wrong it was"]
     assert about["Simple rules"].count("worse than it") == 2
     assert (
@@ -497,7 +498,7 @@ def test_a_studys_page_begins_with_its_decision(inputs, tmp_path):
         assert row[key] == pytest.approx(decision[key], rel=1e-6)
     assert [r["id"] for r in numbers["tables"]["designs"]["rows"]] == [d["id"] for d in reported["designs"]]
     assert sum(a.get("class") == "chosen" for t, a in found.elements if t == "tr") == 1
-    screen = text[: text.index("<nav")]
+    screen = text[: text.index('id="more"')]
     for c in reported["conclusions"]:
         if c["about"] == "What would change it":  # a list, a sentence each
             assert all(html.escape(one) in screen for one in words.changes(reported))

@@ -165,7 +165,7 @@ def test_the_first_screen_answers_for_the_target_scale(tmp_path: Path) -> None:
         "Forecast for 512 ranks: file-create 80.0 k/s (40.0 to 160 k/s); "
         "for 1,024 ranks: file-create 113 k/s (56.6 to 226 k/s)."
     )
-    wrong = dict(reported.paragraphs)["How wrong it was"].replace("\N{NO-BREAK SPACE}", " ")
+    wrong = dict(reported.facts)["How wrong it was"].replace("\N{NO-BREAK SPACE}", " ")
     assert wrong.startswith("For 128 ranks the forecast of file-create was 40.8 k/s, 2.0 % above")
     labels = [card.label.replace("\N{NO-BREAK SPACE}", " ") for card in reported.cards]
     assert labels[0] == "error of throughput, file-create, 128 ranks"

@@ -126,5 +126,6 @@ FIGURE = Figure(
     needs="a study with at least two designs within its limits",
     data=data,
     draw=draw,
+    leads=True,
     of_study=True,
 )

@@ -268,4 +268,5 @@ FIGURE = Figure(
     needs="at least two runs, a campaign, a validation or forecasts",
     data=data,
     draw=draw,
+    leads=True,
 )
