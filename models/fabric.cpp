@@ -600,7 +600,9 @@ NetworkUse Fabric::use_since(double start, double now)
   const auto by_flows = moved(now);
   if (topology_->is_star() && network_links_ % 2 == 1)
     small_bytes_[network_links_ - 1] += all_bytes_;
-  all_bytes_ = 0;
+  all_bytes_      = 0;
+  const auto ends = iocast::ends_of(platform_, nodes_);
+  std::vector<double> at_ends(std::size_t{2} * ends.count());
   std::vector<std::pair<double, FlowNetwork::Link>> busiest;
   constexpr size_t most = 3;
   for (FlowNetwork::Link link = 0; link < by_flows.size(); ++link) {
@@ -608,6 +610,8 @@ NetworkUse Fabric::use_since(double start, double now)
     const double capacity = capacity_of(link);
     if (link < small_bytes_.size())
       bytes += std::exchange(small_bytes_[link], 0);
+    if (link < at_ends.size())
+      at_ends[link] = bytes;
     if (bytes == 0 || std::isinf(capacity))
       continue;
     busiest.emplace_back(-bytes / capacity, link);
@@ -623,6 +627,21 @@ NetworkUse Fabric::use_since(double start, double now)
         {name_of(link), link < network_links_ ? -seconds * topology_->capacity(link) : passed_[link - network_links_],
          now > start ? -seconds / (now - start) : 0});
   std::fill(passed_.begin(), passed_.end(), 0);
+  for (const auto& servers : ends.servers) {
+    const auto bytes_of = [&](uint32_t instance) {
+      const uint32_t end = servers.first + instance;
+      return at_ends[Topology::out_of(end)] + at_ends[Topology::into(end)];
+    };
+    double all        = 0;
+    uint32_t greatest = 0;
+    for (uint32_t instance = 0; instance < servers.count; ++instance) {
+      all += bytes_of(instance);
+      if (bytes_of(instance) > bytes_of(greatest))
+        greatest = instance;
+    }
+    if (servers.count > 1 && all > 0)
+      use.shares.push_back({servers.name, greatest, bytes_of(greatest) / all, servers.count});
+  }
   return use;
 }
 

@@ -41,7 +41,15 @@ struct NetworkUse {
     double bytes;
     double busy; ///< share of the phase that it would take at the link's whole bandwidth
   };
+  /// The instance of a station that most bytes went to or came from.
+  struct Share {
+    std::string station;
+    uint32_t instance;
+    double share; ///< of the bytes of all instances
+    uint32_t instances;
+  };
   std::vector<Link> busiest; ///< at most three, busiest first
+  std::vector<Share> shares; ///< of stations with several instances
   uint64_t flows        = 0; ///< that began since the start
   uint64_t short_trains = 0; ///< since the start: accesses of few requests for a window, see docs/platforms.md
   uint64_t fallbacks    = 0; ///< since the start: how often all rates were worked out from nothing

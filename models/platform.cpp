@@ -59,6 +59,21 @@ YamlNode load_with_base(const std::string& file, std::vector<std::string> chain,
   return yaml.over(load_with_base(base_file, chain, platform), "law");
 }
 
+/// As a run asks for it, at all stations that objects are striped over.
+YamlNode with_stripes(const YamlNode& yaml, uint32_t stripe_count)
+{
+  std::string stations;
+  for (const auto& [name, station] : yaml["stations"].entries())
+    if (station.text_or("spread", "") == "stripe")
+      stations += fmt::format("{}\"{}\": {{stripe_count: {}}}", stations.empty() ? "" : ", ", name, stripe_count);
+  if (stations.empty())
+    throw InputError(
+        fmt::format("No station of '{}' has objects striped over its instances (spread: stripe), so that a "
+                    "stripe count means nothing there.",
+                    yaml.file()));
+  return YamlNode::parse("stations: {" + stations + "}", "--stripe-count").over(yaml, "law");
+}
+
 } // namespace
 
 bool PlatformReader::is_of_catalogue(const std::string& file)
@@ -66,12 +81,14 @@ bool PlatformReader::is_of_catalogue(const std::string& file)
   return fs::path(file).parent_path() == fs::path(data_directory("platforms"));
 }
 
-Platform open_platform(const std::string& name_or_file)
+Platform open_platform(const std::string& name_or_file, std::optional<uint32_t> stripe_count)
 {
   Platform platform;
-  platform.file   = platform_file(name_or_file, {});
-  platform.name   = fs::path(platform.file).stem().string();
-  const auto yaml = load_with_base(platform.file, {}, platform);
+  platform.file = platform_file(name_or_file, {});
+  platform.name = fs::path(platform.file).stem().string();
+  auto yaml     = load_with_base(platform.file, {}, platform);
+  if (stripe_count)
+    yaml = with_stripes(yaml, *stripe_count);
   PlatformReader(yaml, platform).read();
   return platform;
 }

@@ -51,18 +51,19 @@ struct RpcSpec {
 
 struct StationSpec {
   std::string name;
-  Per per               = Per::system;
-  uint32_t count        = 1; ///< instances, when per system
-  Spread spread         = Spread::dataset;
-  uint64_t stripe_size  = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
-  uint32_t stripe_count = 0;       ///< ... over this many instances
-  uint32_t servers      = 1;
-  double rating         = 1; ///< how many times as fast as the demands say, memory of other sockets included
-  Discipline discipline = Discipline::fcfs;
-  double quantum        = 0;    ///< seconds, timeslice only
-  bool wakeup_preempts  = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
-  double contention     = 0;
-  double coherency      = 0;
+  Per per                = Per::system;
+  uint32_t count         = 1; ///< instances, when per system
+  Spread spread          = Spread::dataset;
+  uint64_t stripe_size   = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
+  uint32_t stripe_count  = 0;       ///< ... over this many instances, from ...
+  bool allocated_in_turn = false;   ///< ... one after those of the object before it; else one that its name chooses
+  uint32_t servers       = 1;
+  double rating          = 1; ///< how many times as fast as the demands say, memory of other sockets included
+  Discipline discipline  = Discipline::fcfs;
+  double quantum         = 0;    ///< seconds, timeslice only
+  bool wakeup_preempts   = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
+  double contention      = 0;
+  double coherency       = 0;
   std::vector<double> speeds{}; ///< measured, of each of 1, 2, ... busy servers; empty: by the two above
   double crowding = 0;          ///< service is 1 + crowding ln(1 + waiting / servers) times as long
   std::vector<std::vector<std::string>>
@@ -347,7 +348,7 @@ struct Platform {
 /// Opens a platform of platforms/ by name, or a YAML file, with all that it extends.
 /// @throws InputError: nothing of that name, unknown keys, units or references (with file, line and nearest match),
 /// numbers out of range
-Platform open_platform(const std::string& name_or_file);
+Platform open_platform(const std::string& name_or_file, std::optional<uint32_t> stripe_count = {});
 
 struct PlatformEntry {
   std::string name;

@@ -34,6 +34,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     if (station.spread == Spread::stripe) {
       entry["stripe_size"]  = station.stripe_size;
       entry["stripe_count"] = station.stripe_count;
+      if (station.allocated_in_turn)
+        entry["allocation"] = "round-robin";
     }
     if (!station.speeds.empty())
       entry["speeds"] = station.speeds;

@@ -195,10 +195,10 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         if (step.stripes > spec.count)
           stripes->fail(fmt::format("{} stripes need as many instances; the station '{}' has {}", step.stripes,
                                     spec.name, spec.count));
-        if (step.stripes == Step::spanned)
-          visit["stripes"] = "spanned";
-        else
+        if (stripes->text() != "spanned")
           visit["stripes"] = step.stripes;
+        else if (spec.spread == Spread::stripe)
+          visit["stripes"] = "spanned";
       }
       if (const auto per = item.find("per")) {
         static const std::vector<std::string> known{times_names.begin(), times_names.end()};
@@ -239,7 +239,8 @@ nlohmann::ordered_json PlatformReader::read_transfer(const YamlNode& item, const
       stripes->fail(fmt::format("the stripes of a transfer are 'spanned', those that its bytes lie in, not '{}'",
                                 stripes->text()));
     read_spanned(*stripes, step);
-    json["stripes"] = "spanned";
+    if (spec.spread == Spread::stripe)
+      json["stripes"] = "spanned";
   }
   Way way{step.target, step.to_server};
   step.way = number_of(way);
@@ -291,7 +292,8 @@ nlohmann::ordered_json PlatformReader::read_disk_access(const YamlNode& item, co
       stripes->fail(fmt::format("the stripes of an access are 'spanned', those that its bytes lie in, not '{}'",
                                 stripes->text()));
     read_spanned(*stripes, step);
-    json["stripes"] = "spanned";
+    if (spec.spread == Spread::stripe)
+      json["stripes"] = "spanned";
   }
   step.way = number_of({step.target, step.to_server, false});
   check_beside_step(item, step);
@@ -411,13 +413,16 @@ void PlatformReader::check_has_object(const YamlNode& cache) const
 void PlatformReader::read_spanned(const YamlNode& yaml, Step& step) const
 {
   const auto& spec = platform_.stations[step.target];
+  if (spec.spread != Spread::stripe && yaml.file() != platform_.file)
+    return; // whoever extends that file has objects whole
   if (spec.spread != Spread::stripe)
     yaml.fail(fmt::format("an access spans stripes only at a station with 'spread: stripe'; '{}' is spread by {}",
                           spec.name, spread_names[static_cast<size_t>(spec.spread)]));
   if (spec.stripe_count > most_parts)
     yaml.fail(fmt::format("an access may have at most {} parts; the station '{}' has a stripe_count of {}", most_parts,
                           spec.name, spec.stripe_count));
-  step.stripes = Step::spanned;
+  if (spec.stripe_count > 1)
+    step.stripes = Step::spanned;
 }
 
 void PlatformReader::read_operations()

@@ -183,16 +183,33 @@ void PlatformReader::read_stations()
       station.spread = static_cast<Spread>(found - known.begin());
     }
     if (station.per == Per::node)
-      for (const char* key : {"count", "spread", "stripe_size", "stripe_count"})
+      for (const char* key : {"count", "spread", "stripe_size", "stripe_count", "allocation"})
         refuse_idle(yaml, key, "per", fmt::format("each client node has its own instance of the station '{}'", name));
     if (station.spread != Spread::stripe)
-      for (const char* key : {"stripe_size", "stripe_count"})
+      for (const char* key : {"stripe_size", "stripe_count", "allocation"})
         refuse_idle(yaml, key, "spread",
                     fmt::format("the station '{}' is spread by {}; only what is spread by stripe has stripes", name,
                                 spread_names[static_cast<size_t>(station.spread)]));
-    station.stripe_size = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
-    station.stripe_count =
-        static_cast<uint32_t>(yaml.quantity_or("stripe_count", Unit::count, station.count, 1, station.count));
+    station.stripe_size  = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
+    station.stripe_count = station.count;
+    if (const auto count = yaml.find("stripe_count")) {
+      const auto depth = [&](const std::string& file) { // of those that extend each other; what a run sets has none
+        const auto at = std::find_if(platform_.read.begin(), platform_.read.end(),
+                                     [&](const auto& read) { return read.first == file; });
+        return at == platform_.read.end() ? 0 : at - platform_.read.begin();
+      };
+      const auto stripes = static_cast<uint32_t>(count->quantity(Unit::count, 1, station.count));
+      if (const auto spread = yaml.find("spread"); !spread || depth(count->file()) <= depth(spread->file()))
+        station.stripe_count = stripes; // else the file that says how objects are spread leaves their stripes out
+    }
+    if (const auto allocation = yaml.find("allocation")) {
+      static const std::vector<std::string> known{"by-name", "round-robin"};
+      const auto found = std::find(known.begin(), known.end(), allocation->text());
+      if (found == known.end())
+        allocation->fail(fmt::format("an object's first instance can't be chosen by '{}'. {}", allocation->text(),
+                                     allowed_sentence(allocation->text(), known)));
+      station.allocated_in_turn = found != known.begin();
+    }
     if (const auto discipline = yaml.find("discipline")) {
       static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
       const auto found = std::find(known.begin(), known.end(), discipline->text());

@@ -18,6 +18,8 @@ std::vector<PrimitiveEntry> mechanisms()
          "turn"},
         {"stripe_size", "spread by stripe: bytes of an object on one instance before the next, default 1 MiB"},
         {"stripe_count", "spread by stripe: instances of an object, default all"},
+        {"allocation", "spread by stripe: an object's first instance, chosen by-name (default: by chance), or "
+                       "round-robin: behind those of the object before it"},
         {"servers", "servers (threads, cores) of an instance"},
         {"speed",
          "factor on the speed of service: 1 (default) as the demands state, 2 takes half of it; time by bytes stays"},

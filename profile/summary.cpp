@@ -68,6 +68,17 @@ std::string busiest_text(const nlohmann::ordered_json& links)
                           100 * busy);
   return text.empty() ? text : text + "\n";
 }
+
+/// Instances that have at least twice their even share of a station's bytes.
+std::string shares_text(const nlohmann::ordered_json& shares)
+{
+  std::string text;
+  for (const auto& [station, most] : shares.items())
+    if (const auto share = most["share"].get<double>(); share * most["instances"].get<double>() >= 2)
+      text += fmt::format("  {} {} has {:.0f} % of the bytes of all {}\n", station, most["instance"].get<uint64_t>(),
+                          100 * share, most["instances"].get<uint64_t>());
+  return text;
+}
 } // namespace
 
 std::string duration_text(double seconds)
@@ -128,6 +139,8 @@ std::string summary_text(const nlohmann::ordered_json& run)
       text += accelerators_text(phase["accelerators"]);
     if (phase.contains("network"))
       text += busiest_text(phase["network"]["busiest"]);
+    if (phase.contains("network") && phase["network"].contains("shares"))
+      text += shares_text(phase["network"]["shares"]);
     if (phase.contains("until"))
       text += until_text(phase["until"]);
     if (phase.contains("swept"))

@@ -40,7 +40,8 @@ struct Arguments {
   bool nodes_given      = false;
   long long ppn         = 1;
   std::string placement = "block";
-  std::string seed      = "0";
+  std::optional<uint32_t> stripe_count;
+  std::string seed = "0";
   std::string out;
   std::string label;
   std::string dump_ops;
@@ -125,9 +126,9 @@ public:
     }
   }
   /// The one that was prepared, or a fresh one. Once: a run has a process of its own. @throws InputError
-  Platform take(const std::string& platform)
+  Platform take(const std::string& platform, std::optional<uint32_t> stripe_count)
   {
-    return platform == file_ ? std::move(platform_) : open_platform(platform);
+    return platform == file_ && !stripe_count ? std::move(platform_) : open_platform(platform, stripe_count);
   }
 
 private:
@@ -202,7 +203,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   if (given.trace)
     ops_file::require();
   const uint64_t seed = parse_seed("--seed", given.seed);
-  SimulationRequest request{last_platform().take(given.platform),
+  SimulationRequest request{last_platform().take(given.platform, given.stripe_count),
                             open_workload(given.workload, given.settings, seed),
                             placement_of(given),
                             seed,
@@ -281,6 +282,9 @@ int run_command(const std::vector<std::string>& command, bool served)
                  "block: the first --ppn ranks on the first node; cyclic: rank r on node r mod --nodes")
       ->check(CLI::IsMember({"block", "cyclic"}))
       ->capture_default_str();
+  app.add_option("--stripe-count", given.stripe_count,
+                 "instances that each object is striped over, in place of the platform's stripe_count")
+      ->check(CLI::PositiveNumber);
   app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");

@@ -129,13 +129,17 @@ nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<Ex
   return json;
 }
 
-/// Of the phase, the three busiest links; flows are counted since the start.
+/// Of the phase, the three busiest links, and of each station's bytes the largest share of an instance; flows are
+/// counted since the start.
 nlohmann::ordered_json network_json(const NetworkUse& use)
 {
   auto links = nlohmann::ordered_json::array();
   for (const auto& link : use.busiest)
     links.push_back({{"name", link.name}, {"bytes", link.bytes}, {"busy", link.busy}});
-  return {{"busiest", links}, {"flows", use.flows}, {"fallbacks", use.fallbacks}};
+  auto shares = nlohmann::ordered_json::object();
+  for (const auto& most : use.shares)
+    shares[most.station] = {{"instance", most.instance}, {"share", most.share}, {"instances", most.instances}};
+  return {{"busiest", links}, {"shares", shares}, {"flows", use.flows}, {"fallbacks", use.fallbacks}};
 }
 
 nlohmann::ordered_json precision_json(const PrecisionWatch::Achieved& achieved)

@@ -198,6 +198,8 @@ def _station(
         largest = sum(w * v.demand.mean_of_largest(v.stripes) for w, v in visits)
         largest /= sum(w * v.demand.mean for w, v in visits)
         visits = [(w, replace(v, demand=v.demand.times(v.stripes / stripes))) for w, v in visits]
+    elif in_turn(spec):
+        count, instances = count * instances, 1
     service = sum(w * v.demand.mean for w, v in visits) / total
     second = sum(w * (v.demand.variance + v.demand.mean**2) for w, v in visits) / total
     background = _background(platform, name, instances)
@@ -266,7 +268,7 @@ def _flows(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, use
     """Bulk transfers: those of a queue share it as processors are shared.
 
     A lone flow runs as if nobody else were there, n flows together until the resource is used up that is the busiest.
-    Of nodes that takes an even spread for granted; instances have queues of their own, as flows choose them by chance.
+    Of nodes that takes an even spread for granted; instances that flows choose by chance have queues of their own.
     """
     queues: dict[str, list[tuple[float, Flow]]] = {}
     for route in routes:
@@ -285,12 +287,18 @@ def _flows(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, use
         kind = max(sums, key=lambda resource: sums[resource] / number[resource[0]], default=("", ""))
         if not sums.get(kind):
             continue
-        queues_apart = instances if kind[0] in ("server", "disk") else 1  # which of them a flow goes to is chance
+        by_chance = kind[0] in ("server", "disk") and not in_turn(spec)
+        queues_apart = instances if by_chance else 1
         work = servers(max(1.0, alone / sums[kind] * number[kind[0]] / queues_apart))
         visits = sum(count for count, _ in flows)
         served = Served(name, False, "ps", 0.0, queues_apart, len(work), alone / visits, 0.0, visits, work, work)
         result.append((name, served))
     return result
+
+
+def in_turn(spec: Mapping[str, Any]) -> bool:
+    """Whether objects go to one instance after the other, so that these are taken as one with the servers of all."""
+    return spec.get("allocation") == "round-robin"
 
 
 def slots_of(platform: Mapping[str, Any], limit: str) -> int:

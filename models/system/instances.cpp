@@ -29,6 +29,10 @@ uint32_t System::instance_of(const Op& op, const StationSpec& spec, uint64_t off
 {
   if (spec.spread == Spread::round_robin)
     return (remainder(mix(op.dataset), spec.count) + remainder(op.object, spec.count)) % spec.count;
+  if (spec.spread == Spread::stripe && spec.allocated_in_turn)
+    return (remainder((op.dataset + op.object) * spec.stripe_count, spec.count) +
+            remainder(offset / spec.stripe_size, spec.stripe_count)) %
+           spec.count;
   const uint64_t hash  = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
   const uint32_t first = remainder(hash, spec.count);
   if (spec.spread != Spread::stripe || spec.stripe_count == 1)

@@ -126,7 +126,7 @@ def test_a_study_refuses_the_same_names_with_its_line(
     assert f"{file}:{line}:" in done.stderr and "Did you mean 'stations.mds.servers'?" in done.stderr
 
 
-NO_EFFECT = "schema_version: 1\nextends: lustre\nstations: {oss: {stripe_size: 1MiB}}\n"
+NO_EFFECT = "schema_version: 1\nextends: lustre\nstations: {mds: {stripe_size: 1MiB}}\n"
 
 
 @pytest.mark.parametrize("verb", ["predict", "overlay of a fitted platform", "study", "calibrate"])
@@ -140,7 +140,7 @@ def test_keys_without_effect_are_refused_by_every_verb(verb: str, simulator: Pat
         "scales": {"s": {"nodes": 1, "ranks_per_node": 1}}, "axes": {"a": {"one": {}}}, "levels": ["rate(all) >= 1/s"],
     }  # fmt: skip
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
-    with pytest.raises(InputError, match=r"site\.yaml:3: in stations\.oss\.stripe_size, 'stripe_size' has no effect"):
+    with pytest.raises(InputError, match=r"site\.yaml:3: in stations\.mds\.stripe_size, 'stripe_size' has no effect"):
         if verb == "predict":
             predict(Fitted.open(str(tmp_path / "site.yaml")), "md-workbench", {}, 1, 1)
         elif verb == "study":
