@@ -29,16 +29,17 @@ _PARTS = {
 }
 
 
-def sentences(stations: Mapping[str, Any], otherwise: str) -> str:
+def sentences(stations: Mapping[str, Any], otherwise: str, *, known: bool = True) -> str:
     """What limits the rate: a station that is in use most of the time, else `otherwise`, of text() or solved_text().
-    stations: their `utilisation` by name."""
+    stations: their `utilisation` by name. known: whether the model that their use is of does the rate; else how full
+    they are is not known either."""
     if not stations:
         return f"{otherwise} No station is used."
     name = max(stations, key=lambda s: stations[s]["utilisation"])
     used = f"{100 * stations[name]['utilisation']:.0f} %"
     if stations[name]["utilisation"] >= FULL:
         return f"{LEAD}{name}, {used} of its servers' time is in use."
-    if otherwise.startswith(NOT_KNOWN):  # then the stations' use, by the same model, is not known either
+    if not known:
         return otherwise
     busiest = "" if used == "0 %" else f": the busiest, {name}, is used {used}"
     return f"{otherwise} No station is full{busiest}."

@@ -142,7 +142,7 @@ class Solved:
             text = limits_of.solved_text(max(0.0, waiting), self.solution.limits)
         else:
             text = correction.otherwise()
-        bottleneck = correction.beyond(used) or limits_of.sentences(stations, text)
+        bottleneck = correction.beyond(used) or limits_of.sentences(stations, text, known=correction.is_close)
         return {"stations": stations, "bottleneck": bottleneck, "left_out": self.solution.left_out}
 
 
@@ -187,14 +187,16 @@ class Simulated:
         seconds, others = stations_of(self.phase, self.system), others_of(self.phase)
         phase = self._phase(correction)
         stations = correction.stations(seconds, _mean_response(self.phase), others)
+        links = limits_of.of_links(phase, self.system, self.nodes)
         if correction.is_close:
             text = limits_of.text(phase, stations, self.system, self.nodes, self.ranks)
         else:
-            text = limits_of.of_links(phase, self.system, self.nodes) or correction.otherwise()
+            text = links or correction.otherwise()
         used = {name: one["utilisation"] for name, one in seconds.items()}
         return {
             "stations": stations,
-            "bottleneck": correction.beyond(used, others) or limits_of.sentences(stations, text),
+            "bottleneck": correction.beyond(used, others)
+            or limits_of.sentences(stations, text, known=correction.is_close or bool(links)),
             "links": limits_of.capacity_text(phase, self.system, self.nodes),
             "timeline": timeline(self.phase, correction.factor),
             "balance": self.balance,

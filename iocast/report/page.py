@@ -29,7 +29,7 @@ from iocast.text import cell
 from iocast.whatif.module import HOW, load
 from iocast.whatif.panel import HERE as PANEL
 from iocast.whatif.panel import POLICY, version
-from iocast.whatif.report import report_panel
+from iocast.report.whatif import report_panel
 
 HERE = Path(__file__).parent
 WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself

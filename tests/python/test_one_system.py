@@ -67,8 +67,7 @@ def test_every_quantity_of_a_corrected_phase_is_of_one_system(how: str, solver: 
         assert now <= 1 and now / rate == pytest.approx(used["utilisation"] / plain, rel=1e-3)
     is_close = how == "residual"
     assert (NOT_KNOWN in answer["bottleneck"]) == (not is_close)
-    busiest = max(one["utilisation"] for one in answer["stations"].values())
-    assert is_close or f"is used {100 * busiest:.0f} %." in answer["bottleneck"]
+    assert is_close or "is used" not in answer["bottleneck"], "how full stations are is as little known"
     assert answer["bottleneck"] in forecast_text(answer)
     if solver == "analytic":
         return

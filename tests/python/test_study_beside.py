@@ -66,6 +66,8 @@ def test_a_capped_simulation_names_the_cap(study: dict[str, Any]) -> None:
 
 def test_a_platform_set_by_hand_to_measurements_says_so(iocast: Iocast, tmp_path: Path) -> None:
     question = {**QUESTION, "platform": "mistral"}
+    other = {"workload": "mdtest-easy", "settings": {"items": 20}}
+    question["workloads"] = {**QUESTION["workloads"], "other": other}
     done = iocast("study", write(tmp_path, question), "--out", tmp_path / "answer", "--workers", "1", "--json")
     found = json.loads(done.stdout)
     assert "its author set them by hand to measurements of md-workbench" in found["headline"]
