@@ -68,11 +68,13 @@ class Question:
     think_time: float = 0.0
 
 
-def candidates(points: Sequence[tuple[Point, int]], request: Question) -> dict[str, Values]:
+def candidates(points: Sequence[tuple[Point, int]], request: Question, own_storage: bool = True) -> dict[str, Values]:
     """What each rule says of the question, by quantity: the rate and latency quantiles ("stat.q50").
 
     @param points measured points, each with its number of nodes (0: unknown); empty where fewer than two concurrencies
-    are on the target's line"""
+    are on the target's line
+    @param own_storage whether the storage is the nodes' own: the curves of growth of a single machine are of such, and
+    silent of a single client of servers"""
     plain = on_line(points, request)
     if len({point.concurrency for point in plain}) < 2:
         return {}
@@ -82,7 +84,8 @@ def candidates(points: Sequence[tuple[Point, int]], request: Question) -> dict[s
         LAST: baselines.last_value(plain, *args),
         HALF: baselines.half_slope(plain, *args),
     }
-    grown = _grown(points, request)
+    one_client = not own_storage and request.nodes == 1 and all(nodes == 1 for _, nodes in points)
+    grown = None if one_client else _grown(points, request)
     if grown is not None:
         found[POPULATION] = baselines.scaled(plain, math.exp(grown.value), *args)
     return {
@@ -135,12 +138,14 @@ class Backtest:
         rows: Sequence[Mapping[str, Any]],
         noise: Mapping[str, float],
         together: Mapping[str, float] | None = None,
+        own_storage: bool = True,
     ) -> Backtest:
         """@param held_out the points' names and questions; `rows` say what was measured there and what the platform,
         fitted without them, forecast
         @param noise standard deviation of the logarithm of one measurement by kind of quantity
         @param together the same by group of the mean of its quantities in one measurement, where it is known; else
-        their noises are independent"""
+        their noises are independent
+        @param own_storage as candidates() takes it"""
         largest = max(point.concurrency for point, _ in fitted)
         noise_of, chance, left_open = ({group: list[float]() for group in GROUPS} for _ in range(3))
         result = cls([], {group: {} for group in GROUPS}, noise_of, chance, left_open)
@@ -151,7 +156,7 @@ class Backtest:
                 continue
             inside = (requested.ranks - rate * requested.think_time) / (1 + requested.waiting_factor)
             result.reach.append(max(1.0, inside / largest))
-            printed = candidates(fitted, requested) | {
+            printed = candidates(fitted, requested, own_storage) | {
                 CALIBRATED: {row["quantity"]: row["forecast"] for row in of_point}
             }
             for group, kinds in GROUPS.items():

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from iocast import baselines, blend
@@ -29,6 +30,7 @@ class Rules:
     requested: blend.Question
     noise: Mapping[str, float]
     ceiling: float
+    own_storage: bool = True
 
     @classmethod
     def of(cls, fitted: dict[str, Any], question: Question) -> Rules | None:
@@ -38,7 +40,8 @@ class Rules:
         if len({point.concurrency for point in blend.on_line(points, requested)}) < 2:
             return None
         most = blend.ceiling(points, requested, fitted["noise"]["rate"])
-        found = cls(fitted.get("blend") or {}, points, requested, fitted["noise"], most)
+        own = has_own_storage(fitted.get("family", "local"))
+        found = cls(fitted.get("blend") or {}, points, requested, fitted["noise"], most, own)
         return None if found.text is None and math.isinf(most) else found
 
     @property
@@ -52,7 +55,7 @@ class Rules:
         that says that the ceiling holds the rate down, or None."""
         if self.text is not None:
             largest = max(point.concurrency for point in blend.on_line(self.points, self.requested))
-            candidates = blend.candidates(self.points, self.requested)
+            candidates = blend.candidates(self.points, self.requested, self.own_storage)
             mixed = blend.blended(self.weights, quantities, candidates, self.requested, largest, self.noise, level)
             quantities = rising(
                 {
@@ -78,6 +81,11 @@ class Rules:
             "platform's, as Little's law has them at that rate."
         )
         return below | {"rate": {"calibrated": rate["value"]} | rate | kept}, sentence
+
+
+def has_own_storage(family: str) -> bool:
+    """Whether nodes of this family of platforms have storage of their own."""
+    return Path(family).stem in ("local", "service")
 
 
 def changes_of(quantities: Quantities) -> dict[str, float]:

@@ -39,6 +39,7 @@ from iocast.noise import DEVIATIONS, of_mean
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, get_path, merge, reference, set_path
 from iocast.residuals import kind_of
+from iocast.rules import has_own_storage
 from iocast.run_directory import QUANTITIES, Point, Run, switches
 from iocast.workers import Workers
 
@@ -520,7 +521,8 @@ class _Search:
             for p in entries
             if answer[p.name] == like
         ]
-        return blend.Backtest.of(known, held_out, rows, self.noise, self.together)
+        own = has_own_storage(self.recipe.family)
+        return blend.Backtest.of(known, held_out, rows, self.noise, self.together, own)
 
     def usual_misfit(self, simulations: Simulations, best: Fit) -> float:
         """The misfit up to which measurements are explained: what systems of the family leave, or what chance alone

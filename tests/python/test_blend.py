@@ -80,6 +80,15 @@ def test_a_rule_that_was_right_has_weight_over_one_that_was_off(noise: float, le
     assert least < weights[QUEUE] / weights[LAST] < most
 
 
+def test_curves_of_single_machines_are_silent_of_a_single_client_of_servers() -> None:
+    """They fall, since a machine's processes compete for its cores; a client's servers have cores of their own."""
+    on_one_node = [(queue(n)[0], 1) for n in (1, 2, 4, 8)]
+    for target, points in ((Question(64, 1), on_one_node), (Question(64, 64), [queue(n) for n in (1, 2, 4, 8)])):
+        found = [blend.candidates(points, target, own_storage) for own_storage in (True, False)]
+        assert (POPULATION in found[0]) and (POPULATION in found[1]) == (target.nodes > 1)
+        assert found[0][LAST] == found[1][LAST]
+
+
 def test_the_unit_of_time_does_not_matter() -> None:
     """Rates ten times as high, latencies a tenth: the same weights."""
     assert backtest(0.3).weights("rate", stranger=False)[LAST] == pytest.approx(
