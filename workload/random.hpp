@@ -54,6 +54,12 @@ inline double to_uniform(uint32_t word)
   return (word + 0.5) * 0x1p-32;
 }
 
+/// The same of two words, from words[first] and words[first + 1]: of 64 bits, as far as a double holds them.
+inline double to_uniform(const std::array<uint32_t, 4>& words, size_t first)
+{
+  return (words[first] + to_uniform(words[first + 1])) * 0x1p-32;
+}
+
 /// A whole number from 0 to `bound` - 1, each as likely as 64 bits allow, from words[first] and words[first + 1].
 inline uint64_t random_below(uint64_t bound, const std::array<uint32_t, 4>& words, size_t first)
 {

@@ -5,6 +5,9 @@
 
 namespace iocast {
 
+/// Of the law, in workloads: the first of all objects has all but 1 in 1,000 of the draws then.
+constexpr double largest_exponent = 10;
+
 /// Zipf's law of popularity: rank k of n, from 0, is drawn with a probability proportional to (k + 1)^-s. By rejection
 /// from an integrable hat (Hormann & Derflinger, "Rejection-inversion to generate variates from monotone discrete
 /// distributions", ACM TOMACS 6 (1996), 169-184), so that it needs no table and a little more than one draw.

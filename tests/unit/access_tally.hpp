@@ -31,16 +31,16 @@ public:
 private:
   void use(std::vector<std::array<uint32_t, 2>>& users, uint64_t at, uint32_t rank, const Op& op)
   {
-    constexpr uint32_t nobody = UINT32_MAX;
+    constexpr uint32_t unused = UINT32_MAX;
     if (users.size() <= at)
-      users.resize(at + 1, {nobody, nobody});
+      users.resize(at + 1, {unused, unused});
     auto& [writer, reader] = users[at];
-    conflicts += writer != nobody && writer != rank;
+    conflicts += writer != unused && writer != rank;
     if (op.kind == OpKind::pread) {
       reader = rank;
       return;
     }
-    conflicts += reader != nobody && reader != rank;
+    conflicts += reader != unused && reader != rank;
     writer      = rank;
     auto& tally = written[{op.dataset, op.object}];
     tally.resize(std::max<size_t>(tally.size(), at + 1));

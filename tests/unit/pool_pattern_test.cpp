@@ -156,13 +156,14 @@ TEST(PoolPattern, SeedsAndRanksDiffer)
 TEST(PoolPattern, LargeFootprintsAreEstimates)
 {
   const Settings settings{"files=100", "operations=1000"};
-  const auto few  = open_workload("operation-mix", settings).make({1000, 10})->footprint();
-  const auto many = open_workload("operation-mix", settings)
-                        .make({100000, 10})
-                        ->footprint(); // 1.2e8 steps, of which 4e6 are looked at
+  const auto few         = open_workload("operation-mix", settings).make({1000, 10})->footprint();
+  const auto hundredfold = open_workload("operation-mix", settings)
+                               .make({100000, 10})
+                               ->footprint(); // 1.2e8 steps, of which 4e6 are looked at
   for (size_t i = 0; i < few.operations.size(); ++i)
-    EXPECT_NEAR(static_cast<double>(many.operations[i].second), 100.0 * static_cast<double>(few.operations[i].second),
-                0.01 * static_cast<double>(many.operations[i].second));
+    EXPECT_NEAR(static_cast<double>(hundredfold.operations[i].second),
+                100.0 * static_cast<double>(few.operations[i].second),
+                0.01 * static_cast<double>(hundredfold.operations[i].second));
 }
 
 TEST(OperationMix, DrawsByWeights)

@@ -25,7 +25,7 @@ const std::map<std::string, std::vector<std::string>>& particular_keys()
                                                                     {"strided", {"in_a_row", "stride"}},
                                                                     {"nested-strided", {"inner", "grid_rows"}},
                                                                     {"tiled", {"tile", "grid_rows"}},
-                                                                    {"random", {"blocks"}}};
+                                                                    {"random", {"blocks", "zipf"}}};
   return keys;
 }
 
@@ -42,7 +42,7 @@ uint32_t square_rows(uint32_t n)
 const std::vector<std::string>& Layout::keys()
 {
   static const std::vector<std::string> names{"layout", "size",  "requests",  "offset", "overlap", "in_a_row",
-                                              "stride", "inner", "grid_rows", "blocks", "tile"};
+                                              "stride", "inner", "grid_rows", "blocks", "zipf",    "tile"};
   return names;
 }
 
@@ -106,6 +106,8 @@ Layout::Layout(const Scope& scope, const YamlNode& access) : where_(access)
       break;
     case Kind::random:
       blocks_ = whole(access, "blocks", Unit::count, 0, 1);
+      if (const auto zipf = access.find("zipf"))
+        zipf_ = scope.number(*zipf, Unit::factor, 0, largest_exponent);
       break;
     default:
       break;
@@ -172,7 +174,11 @@ Layout::Shape Layout::shape(uint32_t processes) const
       shape.end      = shape.blocks * size_;
       shape.whole    = false;
       shape.disjoint = processes == 1;
-      far            = static_cast<double>(shape.blocks) * static_cast<double>(size_);
+      if (zipf_ > 0) {
+        shape.popularity.emplace(shape.blocks, zipf_);
+        shape.scatter = Permutation(shape.blocks);
+      }
+      far = static_cast<double>(shape.blocks) * static_cast<double>(size_);
       break;
   }
   if (!(far + static_cast<double>(offset_) <= 4e18))
@@ -187,7 +193,7 @@ bool Layout::operator==(const Layout& other) const
 {
   auto all = [](const Layout& l) {
     return std::tie(l.kind_, l.size_, l.requests_, l.offset_, l.overlap_, l.in_a_row_, l.stride_, l.inner_, l.blocks_,
-                    l.grid_rows_, l.element_, l.width_, l.height_, l.overlap_x_, l.overlap_y_, l.rows_);
+                    l.zipf_, l.grid_rows_, l.element_, l.width_, l.height_, l.overlap_x_, l.overlap_y_, l.rows_);
   };
   return all(*this) == all(other);
 }

@@ -3,6 +3,9 @@
 #include "workload/application/scope.hpp"
 #include "workload/permutation.hpp"
 #include "workload/random.hpp"
+#include "workload/zipf.hpp"
+
+#include <optional>
 
 namespace iocast {
 
@@ -32,7 +35,8 @@ struct Place {
 ///   request is
 ///                   `rows` rows; tiles may overlap by a number of elements
 ///   mesh            records (vertices) of B bytes belong to processes without any order: a random permutation of all
-///   random          any of the file's `blocks` blocks, drawn with replacement
+///   random          any of the file's `blocks` blocks, drawn with replacement; with `zipf` by popularity, of which all
+///   processes have the same opinion
 ///
 /// The first seven touch every byte of the file once, unless an overlap, a larger stride or sequential sharing is
 /// requested.
@@ -50,6 +54,7 @@ public:
     bool disjoint      = true; ///< no two processes touch the same byte
     uint64_t blocks    = 0;
     Permutation scatter{};
+    std::optional<Zipf> popularity{}; ///< of the blocks in the order of `scatter`; without it all are alike
   };
 
   static const std::vector<std::string>& keys();
@@ -95,6 +100,7 @@ private:
   uint64_t stride_    = 0; ///< 0: as small as may be
   uint64_t inner_     = 1;
   uint64_t blocks_    = 0; ///< 0: as many as the processes have requests
+  double zipf_        = 0; ///< exponent of their popularity
   uint32_t grid_rows_ = 0; ///< 0: as square as may be
   uint64_t element_   = 0;
   uint64_t width_     = 0;
@@ -151,8 +157,16 @@ inline Place Layout::place(const Shape& shape, uint32_t q, uint64_t k, uint64_t 
       return {offset_ + shape.scatter(q * requests_ + k, key) * size, size};
     }
     case Kind::random: {
-      const auto words = random_words(seed, Stream::application, q, drawn | uint64_t{1} << 62);
-      return {offset_ + below(shape.blocks, words[0], words[1]) * size, size};
+      auto words = [&](uint64_t i) {
+        return random_words(seed, Stream::application, q, drawn | uint64_t{1} << 62 | i << 54);
+      };
+      if (!shape.popularity) {
+        const auto drawn_words = words(0);
+        return {offset_ + below(shape.blocks, drawn_words[0], drawn_words[1]) * size, size};
+      }
+      const uint64_t rank = (*shape.popularity)([&](uint32_t i) { return to_uniform(words(i), 0); });
+      const auto key      = random_words(seed, Stream::application, UINT32_MAX, 0);
+      return {offset_ + shape.scatter(rank, key) * size, size};
     }
   }
   return {};

@@ -790,6 +790,7 @@ parameters:
   in_a_row: {default: 1, meaning: requests in a row between two strides}
   inner: {default: 1, meaning: blocks of a request that is nested-strided}
   overlap: {default: 0B, meaning: bytes that neighbours in a segmented file share}
+  zipf: {default: 0, unit: factor, meaning: "exponent of the popularity of random blocks, 0: all alike"}
   order: {default: forward, meaning: "forward, backward or random"}
   passes: {default: 1, meaning: how often each process goes over its requests}
   repeat: {default: 1, meaning: how often each phase runs}
@@ -817,6 +818,7 @@ application:
     in_a_row: $in_a_row
     inner: $inner
     overlap: $overlap
+    zipf: $zipf
     order: $order
     passes: $passes
     read_share: $read_share
@@ -856,6 +858,7 @@ const bool registered = register_pattern(
       "block_size=2kB per_process=8kB overlap=1kB repeat=2 together=opening",
       "block_size=1kB per_process=4kB most_seconds=10s",
       "block_size=1kB per_process=4kB layout=random run=all open=request",
+      "block_size=1kB per_process=9kB layout=random zipf=1.2 run=all",
       "block_size=1kB per_process=4kB layout=sequential waiting_factor=0.5"},
      [](const Parameters& given, const Placement& placement) {
        return std::make_unique<Application>(given, placement);

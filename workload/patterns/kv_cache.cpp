@@ -324,7 +324,7 @@ const bool registered = register_pattern(
       {"block", Unit::bytes, "2MiB", "bytes of a block", 1, 1e12},
       {"requests", Unit::count, "10000", "requests of each rank, where no trace has them", 1, 1e12},
       {"conversations", Unit::count, "100000", "conversations of each rank that requests are drawn from", 1, 1e15},
-      {"zipf", Unit::factor, "1", "exponent of their popularity; 0: all alike", 0, 10},
+      {"zipf", Unit::factor, "1", "exponent of their popularity; 0: all alike", 0, largest_exponent},
       {"turns", Unit::count, "1", "requests of a conversation, each with the blocks of those before", 1, 1e6},
       {"turn_blocks", Unit::count, "4", "blocks that a turn adds", 1, 1e6},
       {"pinned", Unit::count, "0", "first blocks of a request that have the higher priority", 0, 1e9},

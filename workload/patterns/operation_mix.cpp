@@ -3,11 +3,15 @@
 // operation-mix: each rank draws its operations one by one, by weights, and the file each is about at random from a
 // pool of its own, whose sizes follow a distribution: what traces of production systems are usually summed up in.
 //
+// With `zipf` the place in the pool is the rank of popularity: the files of the start are the most popular ones, and a
+// new file is the least popular one. Files are deleted regardless of popularity, and the newest one takes the place.
+//
 // The pool stays between half and twice the number of files it began with: there an unlink becomes a create, or a
 // create an unlink.
 #include "input/error.hpp"
 #include "workload/pool_pattern.hpp"
 #include "workload/size_law.hpp"
+#include "workload/zipf.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +29,7 @@ public:
       : PoolPattern(plan_of(given), placement)
       , sizes_(sizes_of(given))
       , append_size_(given.count("append_size"))
+      , zipf_(given.number("zipf"))
       , settings_(given.to_json())
   {
     double total = 0;
@@ -42,7 +47,7 @@ public:
 
 private:
   enum Part : uint16_t { draw = first_part, over };
-  enum Draw : uint32_t { step, size };
+  enum Draw : uint32_t { step, size, popularity };
 
   static SizeLaw sizes_of(const Parameters& given)
   {
@@ -80,7 +85,8 @@ private:
       kind = OpKind::create;
     else if (kind == OpKind::create && rank.pool.count() >= 2 * plan().files)
       kind = OpKind::unlink;
-    const uint64_t place = below(drawn[1], rank.pool.count());
+    const uint64_t place =
+        kind == OpKind::unlink || zipf_ == 0 ? below(drawn[1], rank.pool.count()) : popular(rank, cursor, number);
     switch (kind) {
       case OpKind::create:
         create(rank, cursor, op);
@@ -106,6 +112,14 @@ private:
     return true;
   }
 
+  uint64_t popular(const Rank& rank, const Cursor& cursor, uint64_t number) const
+  {
+    if (rank.pool.count() == 0)
+      return 0;
+    return Zipf(rank.pool.count(), zipf_)(
+        [&](uint32_t i) { return to_uniform(words(cursor.rank, number, popularity + i / 2), i % 2 * 2); });
+  }
+
   uint64_t size_of_new(uint32_t rank, uint32_t number) const override
   {
     return sizes_.at(to_uniform(words(rank, number, size)[0]));
@@ -115,13 +129,14 @@ private:
   {
     nlohmann::ordered_json json;
     for (const char* name : {"stat", "read", "create", "unlink", "append", "readdir", "size_median", "size_sigma",
-                             "size_most", "sizes", "append_size"})
+                             "size_most", "sizes", "append_size", "zipf"})
       json[name] = settings_[name];
     return json;
   }
 
   SizeLaw sizes_;
   uint64_t append_size_;
+  double zipf_;
   nlohmann::ordered_json settings_;
   std::array<uint64_t, drawn_kinds.size()> ends_{}; ///< of each kind's share of the 32-bit words
 };
@@ -147,12 +162,14 @@ const bool registered = register_pattern(
       {"sizes", Unit::text, "",
        "a table of sizes instead, PROBABILITY:SIZE with commas between: 0:512B,0.5:4KiB,1:1GiB"},
       {"append_size", Unit::bytes, "4KiB", "bytes that an append adds", 1, 1e15},
+      {"zipf", Unit::factor, "0", "exponent of the popularity of files that are not deleted; 0: all alike", 0,
+       largest_exponent},
       {"repeats", Unit::count, "1", "how often the benchmark phase runs, each time with further operations", 1, 60000},
       {"start", Unit::count, "0", "operations that an earlier run drew for the files", 0, 4e9},
       {"seed", Unit::count, "0", "of all that is drawn", 0, 9e15},
       {"phases", Unit::text, "precreate,benchmark,cleanup", "which phases to run, in this order"}},
      {"files=8 operations=40 directories=3 readdir=1",
-      "files=5 operations=20 repeats=2 sizes=0:0B,0.5:300B,1:2KiB append=0 seed=3"},
+      "files=5 operations=20 repeats=2 zipf=0.9 sizes=0:0B,0.5:300B,1:2KiB append=0 seed=3"},
      [](const Parameters& given, const Placement& placement) {
        return std::make_unique<OperationMix>(given, placement);
      }});
