@@ -153,6 +153,21 @@ def test_large_objects(run: Run) -> None:
     assert done.code == 0, done.err
 
 
+@pytest.mark.places(lambda kind: kind is Buckets)
+def test_accelerators_are_fed_with_objects(run: Run, place: Buckets) -> None:
+    """Two accelerators of two readers each; a sample is an object."""
+    small = ("readers=2", "batch=2", "steps=3", "sample_size=20kB", "sample_deviation=3kB", "read_block=0B")
+    settings = [word for one in (*small, "compute_time=5ms") for word in ("--set", one)]
+    done = run("--workload", "unet3d", *settings, "--verify", "--json", ranks=4)
+    assert done.code == 0, done.err
+    assert counts(done, "train") == {"read": 3 * 2 * 2}
+    (phase,) = [p for p in done.json["phases"] if p["name"] == "train"]
+    accelerators = phase["accelerators"]
+    assert accelerators["count"] == 2 and phase["errors"] == 0
+    assert accelerators["utilisation"] == pytest.approx(3 * 0.005 / phase["seconds"], rel=1e-3)
+    assert place.is_empty()
+
+
 def test_phases_one_by_one(run: Run, place: Place) -> None:
     assert run(*SMALL, "--set", "phases=precreate").code == 0
     assert place.objects() == {f"0_{dataset}/file-{number}": 3901 for dataset in (0, 1) for number in range(6)}
