@@ -60,7 +60,8 @@ public:
     for (uint32_t i = 0; i < checkpoints_; ++i)
       all.push_back({first_write + i, Does::makes, {"checkpoint", several ? i + 1 : 0}});
     for (uint32_t i = 0; i < checkpoints_; ++i)
-      all.push_back({first_write + checkpoints_ + i, Does::uses, {"restore", several ? i + 1 : 0}});
+      all.push_back(
+          {static_cast<size_t>(first_write + checkpoints_ + i), Does::uses, {"restore", several ? i + 1 : 0}});
     all.push_back({remove_files, Does::removes, {"cleanup", 1}});
     all.push_back({remove_datasets, Does::removes, {"cleanup", 2}});
     choose_phases("checkpoint", given.text("phases"), all);
