@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLPerf Storage and DLIO: summary.json of a training run.
+"""MLPerf Storage and DLIO: summary.json of a run of training or checkpoints.
 
 Each epoch is a repeat of the phase `train`; its rate is samples a second of all accelerators, an operation one sample
 read. DLIO's MB are 2^20 bytes, and its bandwidth is samples a second times a mean sample's size. An accelerator is a
 rank: a process that reads and then sleeps as long as the accelerator would compute. Its utilisation is the share of the
 time after the first step in which it did (train_au_percentage). The summary does not name what was trained; where the
 size of a sample and the rate are those of one task of the benchmark, the record does.
+
+Checkpoints are the phases `checkpoint` and `restore`, each the mean of all that the run wrote or read: seconds, and
+bytes a second of all accelerators. Their GB are 2^30 bytes (rules of MLPerf Storage 3.0, 4.3.6).
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from iocast.importers import Importer
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
 from iocast.training_tasks import TASKS, Task
+
+CHECKPOINTS = {"checkpoint": "save_checkpoint", "restore": "load_checkpoint"}
+"""Phases, and how DLIO's numbers of them begin."""
 
 KEPT = ("num_files_train", "num_files_eval", "num_samples_per_file", "epochs", "data_size_per_host_GB")
 
@@ -38,10 +44,14 @@ def _read_one(source: Source) -> Record:
     document: dict[str, Any] = source.json_values()[0][1]
     metric = document.get("metric") or {}
     rates, at = metric.get("train_throughput_samples_per_second"), _line(source, "train_throughput_samples_per_second")
-    if not rates:
+    saved = [name for name, key in CHECKPOINTS.items() if f"{key}_io_mean_GB_per_second" in metric]
+    if not rates and not saved:
         raise source.refuse(
-            _line(source, "metric"), "there is no throughput of training in it (train_throughput_samples_per_second)"
+            _line(source, "metric"),
+            "there is no throughput of training in it (train_throughput_samples_per_second), nor of checkpoints "
+            "(save_checkpoint_io_mean_GB_per_second)",
         )
+    rates = rates or []
     mean, bandwidth = metric.get("train_throughput_mean_samples_per_second"), metric.get("train_io_mean_MB_per_second")
     size = bandwidth * 2**20 / mean if mean and bandwidth else None
     shares = metric.get("train_au_percentage") or []
@@ -58,7 +68,7 @@ def _read_one(source: Source) -> Record:
         "ranks": source.at(_line(source, "num_accelerators")),
         "nodes": source.at(_line(source, "num_hosts")),
     }
-    task = _recognised(size, float(rates[0]), record.ranks or 1, shares)
+    task = _recognised(size, float(rates[0]), record.ranks or 1, shares) if rates else None
     for epoch, rate in enumerate(rates, start=1):
         phase = Phase("train", epoch if len(rates) > 1 else 0, rate=float(rate), origin={"": source.at(at + epoch)})
         if size:
@@ -81,8 +91,10 @@ def _read_one(source: Source) -> Record:
         if task:
             phase.origin["accelerators.utilisation"] = f"{source.at(at + epoch)} x time of a step of {task.workload}"
         record.phases.append(phase)
+    record.phases += [_checkpoint(source, name, metric, record) for name in saved]
     record.parameters = {key: document[key] for key in KEPT if isinstance(document.get(key), int | float)}
-    record.parameters["repeats"] = record.parameters.pop("epochs", len(rates))
+    if rates:
+        record.parameters["repeats"] = record.parameters.pop("epochs", len(rates))
     if task:
         record.parameters |= {"workload": task.workload, "accelerator": task.accelerator}
     record.origin |= {f"parameters.{key}": source.at(_line(source, key)) for key in KEPT}
@@ -91,18 +103,24 @@ def _read_one(source: Source) -> Record:
         record.missing["environment"] = "DLIO's summary does not name its hosts."
     record.facts = {
         key: metric[key]
-        for key in ("train_au_mean_percentage", "train_au_meet_expectation", "train_io_mean_MB_per_second")
+        for key in (
+            "train_au_mean_percentage",
+            "train_au_meet_expectation",
+            "train_io_mean_MB_per_second",
+            "checkpoint_size_GB",
+        )
         if key in metric
     }
-    record.warnings.append(
-        "Accelerators compute between reads, so rates are the demand of the training, not the capacity of the storage."
-    )
-    _warn_of_caches(source, record, document, rates)
+    if rates:
+        record.warnings.append(
+            "Accelerators compute between reads, so rates are the demand of the training, not the capacity of the "
+            "storage."
+        )
+        _warn_of_caches(source, record, document, rates)
     record.missing |= {
         "command": "DLIO's summary does not name the command, nor the model that was trained.",
-        "phases[].operations": "DLIO's summary has rates; how many samples an epoch took is not in it.",
-        "phases[].seconds": "DLIO's summary has the start and the end of the whole run; per_epoch_stats.json has times "
-        "of epochs.",
+        "phases[].operations": "DLIO's summary has rates; how many samples an epoch took, or files a checkpoint has, "
+        "is not in it.",
         "phases[].latency.*": "DLIO's summary has no latencies.",
         "phases[].errors": "DLIO ends at the first failed operation.",
         "phases[].rank_seconds": "DLIO's summary has no times of single accelerators.",
@@ -110,7 +128,21 @@ def _read_one(source: Source) -> Record:
         "phases[].slowest": "DLIO's summary has no single operations.",
         "seed": "DLIO's summary does not name it.",
     }
+    if rates:
+        record.missing["phases[].seconds"] = (
+            "DLIO's summary has the start and the end of the whole run; per_epoch_stats.json has times of epochs."
+        )
     return record
+
+
+def _checkpoint(source: Source, name: str, metric: dict[str, Any], record: Record) -> Phase:
+    rate, duration = (f"{CHECKPOINTS[name]}_{key}" for key in ("io_mean_GB_per_second", "duration_mean_seconds"))
+    phase = Phase(name, bytes_per_second=metric[rate] * 2**30, seconds=metric.get(duration))
+    at = source.at(_line(source, rate))
+    phase.origin = {"bytes_per_second": at, "seconds": source.at(_line(source, duration))}
+    phase.origin |= {"accelerators.count": record.origin["ranks"], "accelerators.bytes_per_second": at}
+    phase.more["accelerators"] = {"count": record.ranks, "bytes_per_second": phase.bytes_per_second}
+    return phase
 
 
 def accelerators_of(

@@ -252,6 +252,18 @@ def test_dlio_reports_that_hosts_may_cache(more: dict[str, Any], warns: bool, tm
     assert ("cache" in " ".join(run["warnings"])) == warns
 
 
+@pytest.mark.parametrize("kept", ["save", "load", "save load"])
+def test_checkpoints_of_dlio_are_phases_of_binary_gigabytes(kept: str, tmp_path: Path) -> None:
+    document = json.loads((SAMPLES / "dlio" / "checkpoint.json").read_text())
+    document["metric"] = {key: n for key, n in document["metric"].items() if key.split("_")[0] in kept.split()}
+    [run] = imported(tmp_path, json.dumps(document, indent=1))
+    expected = {"save": ("checkpoint", 8.0, 12.25 * 2**30), "load": ("restore", 4.0, 24.5 * 2**30)}
+    found = [(p["name"], p["seconds"], p["bytes_per_second"]) for p in run["phases"]]
+    assert found == [expected[one] for one in kept.split()]
+    for phase in run["phases"]:
+        assert phase["accelerators"] == {"count": 8, "bytes_per_second": phase["bytes_per_second"]}
+
+
 def test_a_latency_of_zero_is_missing() -> None:
     phase = Phase("read", rate=10.0, latency={"pread": Latency(5, {"min": 0.0, "mean": 0.0, "max": 0.0})})
     phase.latency["stat"] = Latency(5, {"min": 0.0, "mean": 0.1, "max": 0.2})
