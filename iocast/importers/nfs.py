@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
@@ -78,18 +79,29 @@ def _read_one(source: Source) -> list[Record]:
     return records
 
 
+def _require_later(source: Source, one: _Snapshot, after: _Snapshot) -> None:
+    """@raises InputError for a snapshot that is not of the same mount at a later time, or is cut off"""
+    if (after.age or 0) <= (one.age or 0):
+        raise source.refuse(
+            after.line,
+            f"this snapshot is of {after.age} s after the mount, and that of line {one.line} of {one.age} s: they are "
+            "of several clients or in another order, or it was mounted anew; import each by itself",
+        )
+    if lacking := sorted(one.requests.keys() - after.requests.keys()):
+        raise source.refuse(
+            after.line, f"this snapshot lacks {lacking[0]}, which that of line {one.line} has: it was cut off"
+        )
+
+
 def _record(source: Source, own: list[_Snapshot]) -> Record | None:
     """The load between the first snapshot and the last, or since the file system was mounted."""
     last, before = own[-1], own[0] if len(own) > 1 else None
-    if last.age is None or (before is not None and before.age is None):
-        raise source.refuse(last.line, f"the mount {last.mount} has no line 'age:', so that no rate follows")
-    seconds = last.age - (before.age or 0 if before else 0)
-    if before is not None and seconds <= 0:
-        raise source.refuse(
-            last.line,
-            f"this snapshot is of {last.age} s after the mount, and that of line {before.line} of {before.age} s: they "
-            "are of several clients or in another order, or it was mounted anew; import each by itself",
-        )
+    for one in own:
+        if one.age is None:
+            raise source.refuse(one.line, f"the mount {one.mount} has no line 'age:', so that no rate follows")
+    for one, after in pairwise(own):
+        _require_later(source, one, after)
+    seconds = (last.age or 0) - (before.age or 0 if before else 0)
     timed = f"{source.at(last.line)} (age)" if before is None else f"{source.at(last.line)} (less line {before.line})"
     phase = Phase("observed", seconds=float(seconds), origin={"": timed})
     sums: dict[str, list[float]] = {}

@@ -16,10 +16,7 @@ from programs import find_program
 from iocast.whatif import module
 from iocast.whatif.platform import NODES, RANKS_PER_NODE, write_platform_page
 
-pytestmark = [
-    pytest.mark.needs("browser"),
-    pytest.mark.skipif(module.find() is None, reason="no module: cmake --build build --target page"),
-]
+pytestmark = pytest.mark.needs("browser")
 DONE = (
     "document.body && ['done', 'failed'].includes(document.body.dataset.whatif) && document.body.dataset.whatif || ''"
 )

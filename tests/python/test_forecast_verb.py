@@ -99,7 +99,7 @@ def test_a_value_that_is_about_right_is_called_that_everywhere(iocast: Call, tmp
         value = terminal.quantity("rate", one["quantities"]["rate"]["value"])
         texts = [done.stderr, words, *one["warnings"]]
         assert all(text.count(value) == text.count(f"about {value}") for text in texts) and f"about {value}" in words
-    caption = words.split('id="figure-beside"', 1)[1].split("</section>", 1)[0]
+    caption = words.split('id="figure-beside"', 1)[1].split("</details>", 1)[0]
     assert "pale bar" not in caption and "Open shapes" not in caption and "q50" not in caption, caption
 
 
@@ -192,9 +192,9 @@ def test_contradictions_and_what_was_left_out_are_printed(iocast: Call, tmp_path
 
 
 def first_screen(page: Path) -> str:
-    """Words before the first figure, folded ones left out."""
-    text = page.read_text().split("</header>", 1)[0]
-    return html.unescape(re.sub(r"<details>.*?</details>|<[^>]+>", "", text, flags=re.DOTALL))
+    """Words before the first that are folded."""
+    text = page.read_text().split("<main", 1)[1].split("<details", 1)[0]
+    return html.unescape(re.sub(r"<script.*?</script>|<[^>]+>", "", text, flags=re.DOTALL))
 
 
 def test_the_page_has_what_the_terminal_says_beside_its_table(iocast: Call, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_the_page_has_what_the_terminal_says_beside_its_table(iocast: Call, tmp_
     assert not [line for line in shown_there if line not in page]
     shown = first_screen(out / "report.html")
     assert not [line for line in shown_there if not line.startswith("left out") and line not in shown]
-    assert shown.index("Not forecast: write: ") < shown.index("error where checked"), "above the table"
+    assert shown.index("Not forecast: write: ") < shown.index("Before you rely on this"), "beside the answer"
     again = tmp_path / "again.html"
     parts = (out / name for name in ("fitted/create.yaml", "forecasts/create-8x36.json"))
     done = iocast("report", out / "runs", *parts, "--out", again, "--data", tmp_path / "data")

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
 from programs import REPOSITORY
 
-sys.path.insert(0, str(REPOSITORY / "validation" / "sweep"))
-import sweep  # noqa: E402
+SPEC = spec_from_file_location("sweep_of_platforms", REPOSITORY / "validation" / "sweep" / "sweep.py")
+assert SPEC is not None and SPEC.loader is not None
+sweep = module_from_spec(SPEC)
+sys.modules[SPEC.name] = sweep  # its dataclasses look themselves up there
+SPEC.loader.exec_module(sweep)
 
 PLATFORMS = ("lustre", "beegfs", "datawarp-8", "ime", "mistral")
 

@@ -313,7 +313,7 @@ def test_what_links_can_not_be_counted_with_is_refused(
     file = tmp_path / "p.yaml"
     file.write_text(f"schema_version: 1\nextends: lustre\nnetwork: {network}\n")
     done = subprocess.run(
-        [simulator, "--platform", file, "--nodes", "20"], capture_output=True, text=True, check=False, timeout=60
+        [simulator, "--platform", file, "--nodes", "20"], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 2 and f"{file}:3: " in done.stderr and says in done.stderr, done.stderr
 
@@ -329,7 +329,7 @@ def test_links_without_a_bandwidth_limit_nothing(simulator: Path, tmp_path: Path
     settings = ["--set", "object_size=1MiB", "--set", "objects=5", "--set", "iterations=5"]
     done = subprocess.run(
         [simulator, "--platform", file, "--nodes", "2", *settings, "--json"],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "no step has a bandwidth" not in done.stderr

@@ -25,6 +25,8 @@ def read(path: Path, text: str) -> Reading | None:
         _fs_mark,
         _postmark,
         _latencies,
+        _trainings,
+        _nfs,
         _table,
         _sysbench,
         _pgbench,
@@ -101,6 +103,12 @@ def _dlio(path: Path, text: str) -> Reading | None:
     document = json.loads(text)
     metric = document["metric"]
     run = Printed(document["num_accelerators"], document["num_hosts"], started=document["start"])
+    for phase, begin in (("checkpoint", "save"), ("restore", "load")):
+        if speed := metric.get(f"{begin}_checkpoint_io_mean_GB_per_second"):
+            run.put(phase, 0, bytes_per_second=Quantity(speed * 2**30, 1e-6))
+            run.put(phase, 0, seconds=metric.get(f"{begin}_checkpoint_duration_mean_seconds"))
+    if "train_throughput_samples_per_second" not in metric:
+        return Reading("dlio", "checkpoints", [run])
     for repeat, rate in enumerate(metric["train_throughput_samples_per_second"], start=1):
         run.put("train", repeat, rate=rate)
     mean = metric["train_io_mean_MB_per_second"] / metric["train_throughput_mean_samples_per_second"] * 2**20
@@ -271,6 +279,43 @@ def _table(path: Path, text: str) -> Reading | None:
         run.put(row.get("phase") or row.get("operation") or "benchmark", 0, rate=float(row["rate"]))
         reading.runs.append(run)
     return reading
+
+
+def _trainings(path: Path, text: str) -> Reading | None:
+    """Rows of trainings whose columns are those of the project's sample."""
+    del path
+    lines = text.splitlines()
+    if not lines or not {"accelerators", "MB_per_second", "utilisation_percent"} <= set(lines[0].split(",")):
+        return None
+    reading = Reading("training-table")
+    for row in csv.DictReader(lines):
+        run = Printed(int(row["accelerators"]), int(row["hosts"]))
+        run.put(
+            "train", 0, bytes_per_second=Quantity(2**20 * float(row["MB_per_second"]), 1e-6),
+            accelerators__utilisation_after_first_step=Quantity(float(row["utilisation_percent"]) / 100, 1e-9),
+        )  # fmt: skip
+        reading.runs.append(run)
+    return reading
+
+
+def _nfs(path: Path, text: str) -> Reading | None:
+    """Of one mount: its last snapshot less the first, or all since it was mounted."""
+    del path
+    if " with fstype nfs" not in text:
+        return None
+    words = {"READ": "pread", "WRITE": "pwrite", "COMMIT": "fsync", "GETATTR": "stat"}
+    ages = [int(age) for age in re.findall(r"^\s*age:\s+(\d+)", text, re.M)]
+    shots = text.split("per-op statistics")[1:]
+    rows = [{m[1]: int(m[2]) for m in re.finditer(r"^\s*([A-Z_]+): (\d+) ", shot, re.M)} for shot in shots]
+    first = rows[0] if len(rows) > 1 else {}
+    seconds = ages[-1] - ages[0] if len(ages) > 1 else ages[0]
+    counts = {words.get(op, op.lower()): count - first.get(op, 0) for op, count in rows[-1].items()}
+    total, run = sum(counts.values()), Printed()
+    for op, count in counts.items():
+        if count:
+            run.put("observed", 0, **{f"latency__{op}__count": float(count)})
+    run.put("observed", 0, operations=float(total), seconds=float(seconds), rate=Quantity(total / seconds, 1e-9))
+    return Reading("nfs", "mountstats", [run])
 
 
 def _sysbench(path: Path, text: str) -> Reading | None:

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <exception>
 #include <fmt/format.h>
 #include <fstream>
 #include <memory>
