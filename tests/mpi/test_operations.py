@@ -247,12 +247,13 @@ def test_failed_accesses_of_a_stream_are_counted_and_the_rest_goes_on(run: Run) 
 
 
 def test_a_time_limit_ends_thinking(run: Run) -> None:
+    """Of an hour, at the limit; where the machine is busy, it begins late."""
     done = run(
         *PROBE, "--backend", "dummy", "--set", "think=1h", "--set", "most_seconds=200ms", "--json", ranks=2, timeout=120
     )
     assert done.code == 0, done.err
     write = done.json["phases"][1]
-    assert write["cut_ranks"] == 2 and 2 * 0.2 * 0.99 <= write["think_actual_seconds"] <= sum(write["rank_seconds"])
+    assert write["cut_ranks"] == 2 and 2 * 0.2 * 0.8 <= write["think_actual_seconds"] <= sum(write["rank_seconds"])
     assert write["think_asked_seconds"] <= write["think_actual_seconds"] * 1.001
 
 
