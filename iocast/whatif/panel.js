@@ -436,7 +436,7 @@
         inputmode: "decimal",
         class: "price",
         "aria-label": `price of one more of ${control.label}`,
-        placeholder: "price of one"
+        placeholder: "price"
       });
       price.addEventListener("change", () => {
         const one = Number(price.value);
