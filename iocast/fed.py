@@ -12,6 +12,7 @@ import yaml
 from iocast import binaries
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.published.errors import refuse_beyond
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, table
 
@@ -40,12 +41,14 @@ def fed(
     per_node: int = PER_NODE,
     *,
     seed: int = 0,
+    beyond: bool = False,
     report: Callable[[str, int, int], None] = lambda *_: None,
 ) -> list[dict[str, Any]]:
     """A row for each number: `{accelerators, nodes, readers, utilisation, utilisation_after_first_step,
     samples_per_second, bytes_per_second, busiest: [{name, busy}]}`, of the last epoch.
 
-    @raises InputError for a workload that isn't training, and for numbers that fill no whole nodes"""
+    @raises InputError for a workload that isn't training, for numbers that fill no whole nodes, and without `beyond`
+    for those far beyond the published numbers of a platform"""
     resolved = binaries.resolve_workload(workload, settings, 1, 1)["workload"]
     if resolved["pattern"] != "training":
         raise InputError(
@@ -59,6 +62,8 @@ def fed(
                 f"{number} accelerators are no whole nodes with {per_node} each; choose a multiple of {per_node}, or "
                 "set --accelerators-per-node."
             )
+        if not beyond:
+            refuse_beyond(platform, max(1, number // per_node), number * readers)
     rows = []
     with scratch_directory("accelerators") as scratch:
         (file := scratch / "platform.yaml").write_text(yaml.safe_dump(platform.best()))

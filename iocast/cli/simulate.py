@@ -92,7 +92,7 @@ def simulate(
         with Steps(after=PATIENCE) as steps:
             rows = fed(
                 platform_of(platform, edits), workload, settings_of(sets), numbers, accelerators_per_node,
-                seed=seed, report=steps,
+                seed=seed, beyond=beyond, report=steps,
             )  # fmt: skip
         if out is not None:
             write_json(out, rows)

@@ -17,7 +17,7 @@ from functools import cache
 from statistics import median
 from typing import Any
 
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from iocast.errors import InputError
 from iocast.fitted import Fitted
@@ -106,11 +106,6 @@ class Spread:
     def factor(self, level: float) -> float:
         """Of the ends of an interval that holds `level`."""
         return math.exp(self.deviation * float(stdtrit(self.degrees, (1 + level) / 2)))
-
-    @property
-    def as_normal(self) -> float:
-        """Standard deviation of a normal law whose 90 % interval is as wide."""
-        return math.log(self.factor(0.9)) / float(ndtri(0.95))
 
 
 def spread(own: Sequence[float], others: Sequence[Sequence[float]]) -> Spread:

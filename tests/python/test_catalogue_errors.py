@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 from iocast.errors import InputError
+from iocast.fed import fed
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.published import errors
@@ -96,6 +97,8 @@ def test_far_beyond_the_published_numbers_there_is_a_caution_and_then_a_refusal(
     with pytest.raises(InputError, match=r"11 times .* with --beyond"):
         refuse_beyond(platform, 11 * nodes, 11 * nodes)
     refuse_beyond(Fitted.open("lustre"), 10**6, 10**6)  # a template has no numbers to be beyond
+    with pytest.raises(InputError, match="with --beyond"):
+        fed(platform, "unet3d", {}, [88 * nodes])
     answer = predict(platform, "md-workbench-large", SMALL, 11 * nodes, 1, beyond=True)
     assert any("11 times" in text for text in answer["warnings"])
 
