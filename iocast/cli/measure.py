@@ -157,6 +157,8 @@ def measure(
 
     if not (slurm or slurm_only_write):
         refuse_without_effect("without --slurm or --slurm-only-write", "slurm_time", "slurm_option")
+    if hosts is not None and (slurm or slurm_only_write):
+        raise InputError("A Slurm job has nodes of its own; leave out --hosts, or --slurm and --slurm-only-write.")
     take_hosts(hosts)
     if sweep and (dry_run or slurm or slurm_only_write):
         raise InputError("--sweep measures nothing; leave out --dry-run, --slurm and --slurm-only-write.")

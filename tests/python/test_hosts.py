@@ -97,3 +97,11 @@ def test_a_job_of_another_batch_system_names_its_hosts_and_the_option_stands_bef
     monkeypatch.setattr(launchers, "_is_open_mpi", lambda: False)
     assert launchers.launcher(2, 4)[1:5] == ["-hosts", "of-job-1,of-job-2", "-ppn", "4"]
     assert launchers.on_other_hosts(command, {"AWS_ACCESS_KEY_ID": "me"}) == command
+
+
+def test_hosts_of_a_slurm_job_are_not_named(iocast: Iocast, tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("a\n")
+    for option in ("--slurm", "--slurm-only-write"):
+        done = iocast("measure", tmp_path, "--hosts", tmp_path / "hosts", option, "--out", tmp_path / "out")
+        assert done.returncode == 2 and "leave out --hosts" in done.stderr
+    assert not (tmp_path / "out").exists()
