@@ -94,6 +94,11 @@ def calibrate_facts(file: Path, family: str, paths: Sequence[str] = (), report: 
         raise InputError(
             f"{file}: the fact '{bound.place}' is a bound, to which nothing is fitted; make its role 'forecast'."
         )
+    if short := next((fact for fact in every if fact.quantity == "max" and fact.iterations > BUDGET), None):
+        raise InputError(
+            f"{file}: the maximum of '{short.place}' is of {short.iterations:,} iterations, and runs are shortened to "
+            f"{BUDGET:,} here, whose maximum is smaller; leave the row out."
+        )
     if len(facts) < 2:
         raise InputError(
             f"{file} has {len(facts)} facts of the role 'fitted', and a number is fitted to two; add some, or set "
@@ -103,7 +108,7 @@ def calibrate_facts(file: Path, family: str, paths: Sequence[str] = (), report: 
     search = _Search(facts, start, report)
     search.run()
     values = search.values(search.at)
-    rest = [fact for fact in every if fact.role != "fitted"]
+    rest = [fact for fact in every if fact.role != "fitted" and fact.tolerance not in BOUNDS]
     fitted = np.exp(search.logs) * search.published
     rows = [_row(*one) for one in zip(facts, fitted, search.left_out(), strict=True)]
     rows += [_row(fact, value, None) for fact, value in zip(rest, _simulated(rest, values), strict=True)]

@@ -104,7 +104,14 @@ def forecast(
     refuse_existing(out)
     if accelerators is not None or au is not None:
         _refuse_with_accelerators(
-            {"--ppn": ppn, "--phase": phase, "--platform": platform, "--ranks-measured": ranks_measured}
+            {
+                "--ppn": ppn,
+                "--phase": phase,
+                "--platform": platform,
+                "--ranks-measured": ranks_measured,
+                "--seed": seed or None,
+                "--workers": workers or None,
+            }  # fmt: skip
         )
         if len(targets) > 1:
             raise InputError(f"--nodes is '{nodes}'; with --accelerators it is one number of hosts.")

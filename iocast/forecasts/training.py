@@ -21,13 +21,18 @@ from iocast.text import quantity, table
 from iocast.training_tasks import limit_of, task_of
 
 IDENTITY = ("submitter", "system", "workload", "accelerator")
-"""Parameters that tell measurements of different questions apart."""
+"""Parameters that tell measurements of different questions apart, before all others that are words."""
+NO_QUESTION = ("phases", "name")
+"""Words among the parameters of a run that tell no system from another."""
 BORDER = 0.02
 """Share of the limit by which a count counts as bordering it, where what limits is read from added hosts."""
 
 
 def trained(run: Run) -> list[Accelerators]:
-    return [phase.accelerators for phase in run.record.phases if phase.accelerators is not None]
+    """What accelerators did in the phases that train; in all that have any, where none does."""
+    found = [phase for phase in run.record.phases if phase.accelerators is not None]
+    training = [phase for phase in found if phase.name == "train"]
+    return [phase.accelerators for phase in training or found if phase.accelerators is not None]
 
 
 def runs_with_accelerators(paths: Sequence[Path], only: Mapping[str, Sequence[str]]) -> list[Run]:
@@ -54,27 +59,43 @@ def measured_of(runs: Sequence[Run]) -> list[Fed]:
     """Each count of accelerators once, repeats as their mean.
 
     @raises InputError for runs of several systems, workloads or accelerators, and for those without utilisation"""
-    for name in IDENTITY:
+    others = {name for run in runs for name, value in run.parameters.items() if not _is_number(value)}
+    for name in [*IDENTITY, *sorted(others.difference(IDENTITY, NO_QUESTION))]:
         values = sorted({str(run.parameters[name]) for run in runs if name in run.parameters})
         if len(values) > 1:
             raise InputError(
                 f"These results are of several values of {name}: {', '.join(values)}. A forecast is of one; choose it "
                 f"with --only {name}={values[0]}."
             )
+    every = [one for run in runs for one in trained(run)]
+    in_samples = [one.samples_per_second is not None for one in every]
+    if any(in_samples) and not all(in_samples) and not all(one.bytes_per_second is not None for one in every):
+        raise InputError(
+            "Some of these results have samples a second, and others bytes a second alone. A forecast is in one of "
+            "them; name a workload whose size of a sample is known, or leave the others out with --only."
+        )
     found: dict[tuple[int, int | None], list[Accelerators]] = defaultdict(list)
     for run in runs:
         for one in trained(run):
             found[one.count, run.record.placement.nodes].append(one)
     by_count: dict[int, list[Fed]] = defaultdict(list)
     for (count, hosts), repeats in found.items():
-        by_count[count].append(_fed(count, hosts, repeats))
+        by_count[count].append(_fed(count, hosts, repeats, samples=all(in_samples)))
     # Of one count on several numbers of hosts the one with most: the others are the hosts' limit.
     return [max(same, key=lambda one: one.hosts or 0) for _, same in sorted(by_count.items())]
 
 
-def _fed(count: int, hosts: int | None, repeats: Sequence[Accelerators]) -> Fed:
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
+
+
+def _fed(count: int, hosts: int | None, repeats: Sequence[Accelerators], *, samples: bool) -> Fed:
     used = [one.utilisation_after_first_step or one.utilisation for one in repeats]
-    rates = [one.samples_per_second or one.bytes_per_second for one in repeats]
+    rates = [one.samples_per_second if samples else one.bytes_per_second for one in repeats]
     if not all(used):
         raise InputError(
             f"The results with {count} accelerators have no utilisation, or one of 0: how long a step waits, beside "
@@ -115,6 +136,14 @@ def answer_of(
 ) -> dict[str, Any]:
     """The document of a forecast: kind `accelerators`."""
     measured = measured_of(runs)
+    have = largest(measured).hosts
+    if hosts is not None and (have is None or hosts < have):
+        raise InputError(
+            f"{hosts} hosts are requested, and the largest results are of "
+            f"{'a number that they do not say' if have is None else f'{have}'}: what fewer hosts limit is not known. "
+            "Leave out --nodes, or give more"
+            + ("; --nodes-measured says how many there were." if have is None else ".")
+        )
     known = {name: str(runs[0].parameters[name]) for name in IDENTITY if name in runs[0].parameters}
     workload = known.get("workload", runs[0].record.workload.name)
     kept = limit if limit is not None else limit_of(workload)
@@ -123,13 +152,14 @@ def answer_of(
         feeding(measured, count, limit=kept, hosts=hosts, level=level, step_seconds=task.step_seconds if task else None)
         for count in counts
     ]
-    first = trained(runs[0])[0]
+    every = [one for run in runs for one in trained(run)]
+    first = every[0]
     return {
         "kind": "accelerators",
         "level": level,
         "of": known | {"workload": workload},
         "limit": kept,
-        "unit": "samples" if first.samples_per_second else "bytes",
+        "unit": "samples" if all(one.samples_per_second is not None for one in every) else "bytes",
         "bytes_per_sample": _mean_sample(first),
         "measured": [asdict(one) for one in measured],
         "growth": growth(measured),
@@ -147,11 +177,12 @@ def _mean_sample(one: Accelerators) -> float | None:
 def what_limits(runs: Sequence[Run], limit: float) -> str:
     """What the data say of hosts against storage, as a sentence: whether hosts that were added read more."""
     best: dict[int, Fed] = {}
+    samples = all(one.samples_per_second is not None for run in runs for one in trained(run))
     for run in runs:
         hosts = run.record.placement.nodes
         for one in trained(run):
             if hosts and (one.samples_per_second or one.bytes_per_second):
-                fed = _fed(one.count, hosts, [one])
+                fed = _fed(one.count, hosts, [one], samples=samples)
                 best[hosts] = max(best.get(hosts, fed), fed, key=lambda each: each.rate)
     full = [hosts for hosts, one in sorted(best.items()) if one.utilisation < limit * (1 + BORDER)]
     if full and (more := [hosts for hosts in best if hosts > full[0]]):

@@ -79,6 +79,11 @@ def _read_one(source: Source) -> Record:
                 f"{source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
             )
         share = shares[epoch - 1] / 100 if epoch <= len(shares) else None
+        if share is not None and not 0 <= share <= 1:
+            raise source.refuse(
+                _line(source, "train_au_percentage") + epoch,
+                f"the utilisation of an epoch is {100 * share:g} %; it is 0 to 100 %",
+            )
         if share is not None:
             phase.origin["accelerators.utilisation_after_first_step"] = source.at(
                 _line(source, "train_au_percentage") + epoch

@@ -18,7 +18,7 @@ from iocast.importers.source import Source
 
 DEVICE = re.compile(r"^\s*device (\S+) mounted on (\S+) with fstype nfs4?(?: statvers=(\S+))?")
 AGE = re.compile(r"^\s*age:\s+(\d+)")
-BYTES = re.compile(r"^\s*bytes:\s+((?:\d+\s*){8})$")
+BYTES = re.compile(r"^\s*bytes:\s+((?:\d+\s+){7}\d+)\s*$")
 REQUEST = re.compile(r"^\s*([A-Z0-9_]+):((?:\s+\d+){8,9})\s*$")
 OPERATIONS = {
     "READ": "pread", "WRITE": "pwrite", "COMMIT": "fsync", "GETATTR": "stat", "CREATE": "create", "REMOVE": "unlink",
@@ -133,8 +133,8 @@ def _record(source: Source, own: list[_Snapshot]) -> Record | None:
     if not phase.operations or not seconds:
         return None
     phase.rate = phase.operations / seconds
-    if last.moved:
-        then = before.moved if before and before.moved else [0] * len(last.moved)
+    if last.moved and (before is None or before.moved):
+        then = before.moved if before else [0] * len(last.moved)
         moved = sum(last.moved[column] - then[column] for column in (FROM_SERVER, TO_SERVER))
         phase.bytes, phase.bytes_per_second = moved, moved / seconds
     record = Record("nfs", "NFS client", [phase], pattern="nfs-observed", label=f"{last.server} on {last.mount}")

@@ -165,7 +165,7 @@ def _fact(row: dict[str, Any], where: str) -> Fact:
         raise InputError(f"{where}: name the operation whose {row['quantity']} this is.")
     tolerance = row["tolerance"]
     if tolerance not in BOUNDS:
-        _number(tolerance, "tolerance", where, low=1.0, high=100.0)
+        _number(tolerance, "tolerance", where, low=1.001, high=100.0)
     settings = dict(part.partition("=")[::2] for part in row["settings"].split())
     if not all(settings.values()):
         raise InputError(f"{where}: settings are NAME=VALUE with blanks between; '{row['settings']}' are not.")

@@ -15,6 +15,7 @@ from iocast.errors import InputError
 from iocast.study.amounts import amount
 from iocast.study.evaluate import accelerators_in
 from iocast.study.levels import parse_level
+from iocast.training_tasks import limit_of
 
 HEAD = "system,workload,accelerator,hosts,accelerators,MB_per_second,utilisation_percent\n"
 SAMPLE = REPOSITORY / "tests" / "samples" / "training-table" / "measured.csv"
@@ -163,3 +164,47 @@ def test_quantities_of_accelerators_are_those_of_the_run() -> None:
     found = accelerators_in([{"accelerators": one}, {"accelerators": other}])
     assert found == pytest.approx({"au": 0.8, "accelerator_bandwidth": 0.75e9})
     assert accelerators_in([{"accelerators": one}, {}]) == {}
+
+
+def test_what_differs_in_words_or_units_is_refused(tmp_path: Path) -> None:
+    head = HEAD.strip() + ",storage\n"
+    table = tmp_path / "several.csv"
+    table.write_text(head + "a,unet3d,h100,1,8,22000,95,nvme\na,unet3d,h100,1,8,22000,41,disk\n")
+    with pytest.raises(InputError, match="several values of storage: disk, nvme.*--only storage=disk"):
+        forecast_accelerators(table, 64, out=tmp_path / "out")
+    head = "system,workload,accelerator,hosts,accelerators,MB_per_second,samples_per_second,utilisation_percent\n"
+    table.write_text(head + "a,mine,h100,1,8,20000,,95\na,mine,h100,1,16,,300,93\n")
+    with pytest.raises(InputError, match="samples a second, and others bytes"):
+        forecast_accelerators(table, 64, out=tmp_path / "out")
+
+
+def test_fewer_hosts_or_more_than_hosts_that_are_not_known_are_refused(tmp_path: Path) -> None:
+    known = table_of(tmp_path, "a,unet3d,h100,8,64,178000,94")
+    with pytest.raises(InputError, match="4 hosts are requested, and the largest results are of 8"):
+        forecast_accelerators(known, 128, hosts=4, out=tmp_path / "out")
+    unknown = table_of(tmp_path, "a,unet3d,h100,,64,178000,94")
+    with pytest.raises(InputError, match="--nodes-measured"):
+        forecast_accelerators(unknown, 128, hosts=4, out=tmp_path / "out")
+
+
+def test_the_limit_of_a_workload_is_the_benchmarks_however_it_is_spelt() -> None:
+    assert limit_of("CosmoFlow") == limit_of("cosmoflow") == 0.7 and limit_of("ResNet-50") == limit_of("mine") == 0.9
+    text = (REPOSITORY / "workload" / "catalogue" / "retinanet.yaml").read_text()
+    assert str(limit_of("RetinaNet")) in text
+
+
+def test_a_summary_with_checkpoints_too_is_forecast_by_its_training_and_impossible_shares_are_refused(
+    tmp_path: Path,
+) -> None:
+    folder = REPOSITORY / "tests" / "samples" / "dlio"
+    whole, saved = (json.loads((folder / name).read_text()) for name in ("summary.json", "checkpoint.json"))
+    (tmp_path / "both.json").write_text(json.dumps(whole | {"metric": saved["metric"] | whole["metric"]}, indent=1))
+    found = [
+        forecast_accelerators(file, 16, out=tmp_path / file.stem).document()["forecasts"]
+        for file in (tmp_path / "both.json", folder / "summary.json")
+    ]
+    assert found[0] == found[1]
+    whole["metric"]["train_au_percentage"][0] = 191.5
+    (tmp_path / "wrong.json").write_text(json.dumps(whole, indent=1))
+    with pytest.raises(InputError, match="utilisation of an epoch is 191.5 %"):
+        forecast_accelerators(tmp_path / "wrong.json", 16, out=tmp_path / "out")

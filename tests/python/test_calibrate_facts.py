@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,37 @@ def test_what_cannot_be_fitted_is_refused(
 ) -> None:
     with pytest.raises(Exception, match=why):
         calibrate_facts(write(tmp_path / "facts.csv", truth[:4], **changed), "lustre", paths)
+
+
+def test_a_bound_that_is_met_is_no_error(truth: list[Fact], tmp_path: Path) -> None:
+    mine = [one for one in truth if one.operation == "stat" and one.nodes == 2]
+    bound = replace(mine[0], role="forecast", value=10.0, tolerance="at most")
+    factors = []
+    for facts in (mine, [*mine, bound]):
+        with (tmp_path / "facts.csv").open("w", newline="") as stream:
+            rows = csv.DictWriter(stream, [*COLUMNS, "tolerance"])
+            rows.writeheader()
+            settings = " ".join(f"{name}={value}" for name, value in SETTINGS.items())
+            for one in facts:
+                row = {name: str(getattr(one, name)) for name in [*COLUMNS, "tolerance"]}
+                rows.writerow(row | {"settings": settings})
+        file = iocast.calibrate_facts(tmp_path / "facts.csv", "lustre", paths=["demands.getattr.mean"]).save(
+            tmp_path / f"{len(facts)}.yaml"
+        )
+        errors = Errors.of(Fitted.open(str(file)))
+        assert errors is not None
+        factors.append(errors.spread("stat.q75").factor(0.9))
+    assert factors[0] == pytest.approx(factors[1])
+
+
+def test_a_maximum_of_more_iterations_than_are_simulated_and_a_tolerance_of_nothing_are_refused(tmp_path: Path) -> None:
+    long = replace(fact(10, 10, "create", "max"), settings={**SETTINGS, "iterations": "5000"})
+    file = write(tmp_path / "facts.csv", [long, long])
+    file.write_text(file.read_text().replace("iterations=60", "iterations=5000"))
+    with pytest.raises(InputError, match="runs are shortened"):
+        calibrate_facts(file, "lustre")
+    file.write_text(
+        "nodes,ppn,workload,phase,operation,quantity,value,tolerance\n2,1,md-workbench,benchmark,stat,q75,1,1\n"
+    )
+    with pytest.raises(InputError, match="facts.csv:2: the tolerance is '1'"):
+        calibrate_facts(file, "lustre")

@@ -166,6 +166,9 @@ def test_a_mount_of_nfs_is_the_load_between_its_snapshots_or_since_it_was_mounte
     assert run["phases"][0]["seconds"] == 86400
     other = second.replace("filer:/export/home mounted on /home", "filer:/export/work mounted on /work")
     assert len(imported(tmp_path, first + other, ranks=1)) == 2
+    without = "".join(line for line in first.splitlines(keepends=True) if "bytes:" not in line)
+    [run] = imported(tmp_path, without + second, ranks=1)
+    assert run["phases"][0].get("bytes") is None, "bytes since the mount are not of the time between the snapshots"
     with pytest.raises(InputError, match="another order"):
         imported(tmp_path, second + first, ranks=1)
     with pytest.raises(InputError, match="READ counts less than in line"):
