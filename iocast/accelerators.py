@@ -128,11 +128,12 @@ def bounds(measured: Sequence[Fed], count: int, limit: float) -> tuple[float, fl
 
 def probability_fed(measured: Sequence[Fed], count: int, limit: float, hosts: int | None = None) -> float:
     """That `count` accelerators keep the limit, by the growth of T. Hosts that are added share what a host could not
-    read: the growth is that of the accelerators of a host then."""
+    read, and not what servers could not: the growth is halfway, on a logarithmic scale, between that of the
+    accelerators of a host and that of all."""
     last = largest(measured)
     ratio = count / last.count
-    if hosts and last.hosts and hosts > last.hosts:
-        ratio *= last.hosts / hosts
+    if ratio > 1 and hosts and last.hosts and hosts > last.hosts:
+        ratio = math.sqrt(ratio * max(1.0, ratio * last.hosts / hosts))
     room = math.log(1 / limit / last.cycle)
     if ratio <= 1:
         return 1.0 if room >= 0 else float(any(one.count >= count and one.cycle <= 1 / limit for one in measured))

@@ -19,6 +19,11 @@ from iocast.text import quantity, table
 PER_NODE = 8
 """Accelerators of a node, unless requested otherwise: what most nodes with accelerators have."""
 
+NOTE = (
+    "Nothing tells how far these values are off, since no training was measured on the platform: they are an order of "
+    "magnitude."
+)
+
 KEPT = ("utilisation", "utilisation_after_first_step", "samples_per_second", "bytes_per_second")
 
 
@@ -97,4 +102,4 @@ def fed_text(platform: str, workload: str, rows: Sequence[Mapping[str, Any]]) ->
         ]
         for row in rows
     ]
-    return f"{workload} on {platform}: simulated from hardware data\n" + table(header, body)
+    return f"{workload} on {platform}: simulated from hardware data\n{table(header, body)}\n{NOTE}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -151,6 +152,7 @@ def measure(
     which mpirun must be able to start processes. The same command resumes after whatever ended it."""
     from iocast.campaign.bench import Backend, DROP_CACHES, POSIX, SharedUse, check_backend
     from iocast.campaign.directory import Campaign
+    from iocast.campaign.hosts import Hosts
     from iocast.campaign.launchers import Ended, Ending
     from iocast.campaign.places import left_in
     from iocast.campaign.plan import Step, read_plan, settings_of_a_run
@@ -168,6 +170,8 @@ def measure(
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
+    if (named := None if slurm or slurm_only_write or "SLURM_JOB_ID" in os.environ else Hosts.find()) is not None:
+        named.first(max(point.nodes for point in runs.points))
     roles = {step.role or point.role for point in runs.points for step in runs.steps or [Step("", {}, "")]}
     if role is not None and role not in roles:
         raise InputError(f"The campaign '{runs.file}' has no point of the role '{role}'; leave --role out.")

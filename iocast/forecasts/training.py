@@ -243,12 +243,13 @@ def training_text(answer: Mapping[str, Any]) -> str:
         [str(one["count"]), "measured", f"{_percent(one['utilisation'], 1)}", "", rate(one["rate"]), "", ""]
         for one in answer["measured"]
     ]
+    most = max(one["count"] for one in answer["measured"])
     for one in answer["forecasts"]:
         used, moved = one["utilisation"], one["rate"]
         rows.append(
             [
                 str(one["count"]),
-                "forecast",
+                "if it is fed" if one["as_fed"] and one["count"] > most else "forecast",
                 f"{_percent(used['value'], 1)}",
                 f"{_percent(used['low'], 1)} .. {_percent(used['high'], 1)}",
                 rate(moved["value"]),

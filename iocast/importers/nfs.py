@@ -55,20 +55,26 @@ def _read_one(source: Source) -> list[Record]:
     source.require_last_line()
     taken: dict[tuple[str, str], list[_Snapshot]] = {}
     here: _Snapshot | None = None
+    counting = False  # below "per-op statistics"
     for number, line in source.numbered:
         if line.lstrip().startswith("device "):
             found = DEVICE.match(line)
             here = _Snapshot(found[1], found[2], number) if found else None  # other file systems have no statistics
+            counting = False
             if here is not None:
                 taken.setdefault((here.server, here.mount), []).append(here)
-        elif here is None:
+        elif here is None or not line.strip():
             continue
+        elif "per-op statistics" in line:
+            counting = True
         elif age := AGE.match(line):
             here.age = int(age[1])
         elif moved := BYTES.match(line):
             here.moved = [int(word) for word in moved[1].split()]
         elif request := REQUEST.match(line):
             here.requests[request[1]] = [int(word) for word in request[2].split()], number
+        elif counting:
+            raise source.refuse(number, "this line below 'per-op statistics' has no request with eight or nine counts")
     records = [record for own in taken.values() if (record := _record(source, own)) is not None]
     if not records:
         raise source.refuse(

@@ -66,6 +66,10 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
             f"{name} is {row[name]}; a utilisation is above 0 and at most {1 / scale:g}"
             + (", and 0 says nothing of how long a step waits" if share == 0 else ""),
         )
+    if name == "utilisation_percent" and share <= 0.01:
+        raise source.refuse(
+            number, f"{name} is {row[name]}; a utilisation from 0 to 1 has the column 'utilisation', not this one"
+        )
     rate_name = next(one for one in RATES if row.get(one)) if any(row.get(one) for one in RATES) else None
     if rate_name is None:
         raise source.refuse(number, f"this line has no rate: {', '.join(RATES)}")

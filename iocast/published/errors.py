@@ -194,7 +194,7 @@ class Errors:
             return ""
         return (
             f"{nodes:,} nodes with {ranks:,} ranks are {factor:.0f} times the largest of any published number of "
-            f"{self.platform}: its intervals hold for these."
+            f"{self.platform}: how far off it is there, nobody published; the intervals are of smaller numbers."
         )
 
 

@@ -126,7 +126,7 @@ def read_own_facts(file: Path, platform: str) -> list[Fact]:
     @raises InputError for a file or a row that can't be read, with its line"""
     needed = [name for name in COLUMNS if name not in OPTIONAL and name != "platform"]
     try:
-        with file.open(newline="", encoding="utf-8") as stream:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream, strict=True)
             columns = list(rows.fieldnames or ())
             for name in columns:

@@ -12,6 +12,10 @@ from iocast.published.facts import QUANTITIES
 from iocast.text import quantity, table
 
 
+FAR = 10.0
+"""Factor between a fact and what the others forecast of it, from which on it is named."""
+
+
 def facts_text(fit: FactsFit) -> str:
     """The numbers that were fitted, each fact beside the fit and what the others forecast, and what was kept."""
     numbers = [[path, one["family"], one["value"], "; ".join(one["from"])] for path, one in fit.numbers.items()]
@@ -27,6 +31,12 @@ def facts_text(fit: FactsFit) -> str:
         table(["fitted demand", "family", "fitted", "most of it from"], numbers), "",
         table(["fact", "nodes x ranks", "quantity", "published", "fitted", "left out", "then off by"], rows),
     ]  # fmt: skip
+    lines += [
+        f"{one['place']} is {_off(one)} off what the others forecast: is it in seconds or per "
+        "second, and of this system?"
+        for one in fit.rows
+        if one["left_out"] is not None and abs(math.log(one["left_out"] / one["published"])) > math.log(FAR)
+    ]
     if fit.kept:
         lines.append(f"As the family has them, since the facts tell too little of each: {', '.join(fit.kept)}.")
     return "\n".join(lines)
