@@ -96,3 +96,20 @@ def test_what_is_no_trace_is_refused_with_its_line(simulator: Path, tmp_path: Pa
         )  # fmt: skip
         assert done.returncode == 2
         assert f"{file}:2: this is no request of a trace" in done.stderr
+
+
+def test_a_trace_stands_alone_and_its_blocks_are_whole_numbers(simulator: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    command = [str(simulator), "--platform", "local", "--workload", "kv-cache", "--set", f"trace={trace}"]
+
+    def refusal(*more: str) -> str:
+        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+        assert done.returncode == 2, done.stdout
+        return done.stderr
+
+    for blocks in ("[1, 1.5]", "[-1]"):
+        trace.write_text(f'{{"timestamp": 0, "hash_ids": {blocks}}}\n')
+        assert f"{trace}:1: " in refusal() and "no whole number" in refusal()
+    trace.write_text('{"timestamp": 0, "hash_ids": [1, 2]}\n')
+    for name in ("requests", "conversations", "zipf", "turns", "turn_blocks"):
+        assert f"leave out {name}, or trace" in refusal("--set", f"{name}=2")

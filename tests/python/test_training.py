@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,17 @@ def test_sizes_are_aligned_for_direct_access(simulator: Path, tmp_path: Path) ->
     assert of["by_operation"]["read"]["bytes"] == 10 * 2 * 8192
     run = simulated(simulator, file, "checkpoint", "size=100kB", "align=4KiB", "phases=precreate,checkpoint")
     assert run["phases"][-1]["by_operation"]["pwrite"]["bytes"] == 8 * 16384
+
+
+def test_samples_have_their_mean_size_or_are_refused(simulator: Path, tmp_path: Path) -> None:
+    """Sizes end at four times the mean; what is cut off there is less than a percent, or the law is refused."""
+    file = platform_file(tmp_path)
+    sizes = ["steps=2000", "sample_size=1MB", "compute_time=1ms"]
+    mean, wide = (
+        trained(simulator, file, *sizes, f"sample_deviation={deviation}")["by_operation"]["read"]
+        for deviation in ("0B", "600kB")
+    )
+    assert wide["bytes"] / wide["count"] == pytest.approx(mean["bytes"] / mean["count"], rel=0.05)
+    command = [simulator, "--platform", file, "--workload", "training", "--set", "sample_size=1MB"]
+    done = subprocess.run([*command, "--set", "sample_deviation=800kB"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "at most 0.7 times" in done.stderr

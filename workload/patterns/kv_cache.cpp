@@ -131,8 +131,11 @@ struct ArrivalTrace {
           throw InputError("the timestamp is no number of milliseconds from 0 on");
         first.push_back(blocks.size());
         ns.push_back(static_cast<uint64_t>(ms * 1e6));
-        for (const auto& block : request.at("hash_ids"))
+        for (const auto& block : request.at("hash_ids")) {
+          if (!block.is_number_unsigned())
+            throw InputError(fmt::format("{} is no whole number from 0 on", block.dump()));
           blocks.push_back(block.get<uint64_t>());
+        }
       } catch (const std::exception& error) {
         throw InputError(fmt::format("{}:{}: this is no request of a trace, a JSON object with 'timestamp' in ms and "
                                      "'hash_ids', a list of whole numbers: {}.",
@@ -161,9 +164,12 @@ public:
       , popularity_(given.count("conversations"), given.number("zipf"))
       , stores_(placement.ranks)
   {
-    if (!given.text("trace").empty())
+    if (!given.text("trace").empty()) {
+      for (const char* drawn : {"requests", "conversations", "zipf", "turns", "turn_blocks"})
+        if (given.is_set(drawn))
+          throw InputError(fmt::format("The trace has the requests of kv-cache; leave out {}, or trace.", drawn));
       trace_ = std::make_unique<ArrivalTrace>(given.text("trace"));
-    else if (timed_)
+    } else if (timed_)
       throw InputError("kv-cache has no times of requests without a trace; leave out timed, or set trace.");
     using Does = PhaseOfWork::Does;
     choose_phases(

@@ -153,6 +153,10 @@ private:
   /// Lognormal with this mean and standard deviation, up to four times the mean.
   static SizeLaw law_of(double mean, double deviation)
   {
+    if (deviation > 0.7 * mean) // what is cut off would make the mean smaller by a percent and more
+      throw InputError(fmt::format("The sample_deviation of training is {:.0f} B; it is at most 0.7 times the mean "
+                                   "size of {:.0f} B.",
+                                   deviation, mean));
     const double square = 1 + deviation * deviation / (mean * mean);
     return SizeLaw::lognormal(mean / std::sqrt(square), std::sqrt(std::log(square)), 4 * mean);
   }
