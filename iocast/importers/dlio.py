@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MLPerf Storage and DLIO: summary.json of a run of training or checkpoints.
+"""MLPerf Storage and DLIO: the output directory of a run of training or checkpoints, or its summary.json alone.
 
 Each epoch is a repeat of the phase `train`; its rate is samples a second of all accelerators, an operation one sample
 read. DLIO's MB are 2^20 bytes, and its bandwidth is samples a second times a mean sample's size. An accelerator is a
@@ -9,6 +9,9 @@ size of a sample and the rate are those of one task of the benchmark, the record
 
 Checkpoints are the phases `checkpoint` and `restore`, each the mean of all that the run wrote or read: seconds, and
 bytes a second of all accelerators. Their GB are 2^30 bytes (rules of MLPerf Storage 3.0, 4.3.6).
+
+A directory adds what single accelerators wrote, and times of epochs and of each checkpoint: dlio_ranks.py. A `load` of
+a phase is the wait of an accelerator for a batch.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from iocast.importers import Importer
+from iocast.errors import InputError
+from iocast.importers import Importer, dlio_ranks
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
 from iocast.training_tasks import TASKS, Task
@@ -28,21 +32,105 @@ CHECKPOINTS = {"checkpoint": "save_checkpoint", "restore": "load_checkpoint"}
 KEPT = ("num_files_train", "num_files_eval", "num_samples_per_file", "epochs", "data_size_per_host_GB")
 
 
+OF_2023 = {
+    "num_procs": "num_accelerators",
+    "train_auu": "train_au_percentage",
+    "train_throughput": "train_throughput_samples_per_second",
+    "train_throughput_mean": "train_throughput_mean_samples_per_second",
+    "train_io_mean": "train_io_mean_MB_per_second",
+}
+"""Keys of the first summaries, of March 2023, and how they are called since."""
+
+
 def recognises(source: Source) -> bool:
-    return source.head.lstrip().startswith("{") and '"num_accelerators"' in source.head and '"metric"' in source.head
+    if source.is_directory:
+        return dlio_ranks.is_package(source.path)
+    head = source.head.lstrip()
+    whole = ('"num_accelerators"' in head or '"num_procs"' in head) and '"metric"' in head
+    return head.startswith("{") and (whole or dlio_ranks.is_output(source))
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [_read_one(source) for source in sources]
+    return [_read_directory(source) if source.is_directory else _read_one(source) for source in sources]
 
 
 def _line(source: Source, key: str) -> int:
-    return next((n for n, line in source.numbered if f'"{key}"' in line), 1)
+    old = next((one for one, new in OF_2023.items() if new == key), key)
+    return next((n for n, line in source.numbered if f'"{key}"' in line or f'"{old}"' in line), 1)
+
+
+def _read_directory(source: Source) -> Record:
+    """@raises InputError for outputs of several runs, and for those of some accelerators without a summary"""
+    directory = source.path
+    summaries = [one for one in dlio_ranks.named(directory, dlio_ranks.SUMMARY) if '"metric"' in one.head]
+    if len(summaries) > 1:
+        raise summaries[1].refuse(1, f"{summaries[0].path.name} is there, too: two runs wrote into {directory}")
+    outputs = dlio_ranks.outputs_of(directory) if not summaries or _trains(summaries[0]) else {}
+    if summaries:
+        record = _read_one(summaries[0])
+        if outputs and not dlio_ranks.require_one_run(record, summaries[0], outputs):
+            outputs = {}
+    elif outputs:
+        dlio_ranks.require_all(outputs, directory)
+        record = Record("dlio", "DLIO", dlio_ranks.train_phases(outputs), pattern="dlio", ranks=len(outputs))
+        record.origin["ranks"] = f"{directory} (outputs of accelerators)"
+        record.missing |= MISSING | {
+            "phases[].bytes_per_second": "Without DLIO's summary, the size of a sample is not known.",
+            "environment": "DLIO's outputs do not name their hosts.",
+        }
+    else:
+        raise InputError(f"{directory}: no summary.json and no N_output.json in it has a result of DLIO.")
+    record.sources = [source]
+    dlio_ranks.add_times(record, directory)
+    if outputs:
+        dlio_ranks.add_outputs(record, outputs)
+    dlio_ranks.add_metadata(record, directory)
+    _settle_missing(record)
+    return record
+
+
+def _trains(summary: Source) -> bool:
+    return '"train_throughput' in summary.head
+
+
+def _settle_missing(record: Record) -> None:
+    """Leaves out the reasons of numbers that the directory has."""
+    if any(phase.latency for phase in record.phases):
+        record.missing.pop("phases[].latency.*", None)
+    if any(phase.rank_seconds for phase in record.phases):
+        record.missing.pop("phases[].rank_seconds", None)
+    if all(phase.operations for phase in record.phases):
+        record.missing.pop("phases[].operations", None)
+    for phase in record.phases:
+        if phase.rate is None and not phase.bytes_per_second and phase.operations and phase.seconds:
+            phase.rate = phase.operations / phase.seconds
+            record.missing["phases[].accelerators.samples_per_second"] = (
+                "DLIO's outputs of 2022 do not say how many samples a step has; an operation is a step."
+            )
+
+
+MISSING = {
+    "command": "DLIO's summary does not name the command, nor the model that was trained.",
+    "phases[].operations": "DLIO's summary has rates; how many samples an epoch took, or files a checkpoint has, "
+    "is not in it.",
+    "phases[].latency.*": "DLIO's summary has no latencies.",
+    "phases[].errors": "DLIO ends at the first failed operation.",
+    "phases[].rank_seconds": "DLIO's summary has no times of single accelerators.",
+    "phases[].timeline": "DLIO's summary has no time line.",
+    "phases[].slowest": "DLIO's summary has no single operations.",
+    "seed": "DLIO's summary does not name it.",
+}
 
 
 def _read_one(source: Source) -> Record:
+    if dlio_ranks.is_output(source):
+        raise source.refuse(
+            1, "this is the output of one accelerator; name the directory, which has those of all of its run"
+        )
     document: dict[str, Any] = source.json_values()[0][1]
+    document |= {new: document[old] for old, new in OF_2023.items() if old in document}
     metric = document.get("metric") or {}
+    metric |= {new: metric[old] for old, new in OF_2023.items() if old in metric}
     rates, at = metric.get("train_throughput_samples_per_second"), _line(source, "train_throughput_samples_per_second")
     saved = [name for name, key in CHECKPOINTS.items() if f"{key}_io_mean_GB_per_second" in metric]
     if not rates and not saved:
@@ -122,17 +210,7 @@ def _read_one(source: Source) -> Record:
             "storage."
         )
         _warn_of_caches(source, record, document, rates)
-    record.missing |= {
-        "command": "DLIO's summary does not name the command, nor the model that was trained.",
-        "phases[].operations": "DLIO's summary has rates; how many samples an epoch took, or files a checkpoint has, "
-        "is not in it.",
-        "phases[].latency.*": "DLIO's summary has no latencies.",
-        "phases[].errors": "DLIO ends at the first failed operation.",
-        "phases[].rank_seconds": "DLIO's summary has no times of single accelerators.",
-        "phases[].timeline": "DLIO's summary has no time line.",
-        "phases[].slowest": "DLIO's summary has no single operations.",
-        "seed": "DLIO's summary does not name it.",
-    }
+    record.missing |= MISSING
     if rates:
         record.missing["phases[].seconds"] = (
             "DLIO's summary has the start and the end of the whole run; per_epoch_stats.json has times of epochs."
@@ -205,8 +283,8 @@ def _warn_of_caches(source: Source, record: Record, document: dict[str, Any], ra
 
 IMPORTER = Importer(
     "dlio",
-    "summary.json of MLPerf Storage and DLIO",
-    "the file summary.json of a run",
+    "results of MLPerf Storage and DLIO",
+    "the output directory of a run, or its summary.json",
     recognises,
     read,
     begins=re.compile(r"^\{"),

@@ -24,7 +24,7 @@ from typing import Any
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
-from iocast.importers import Importer, all_importers, darshan_log, io500, matching, read_sources
+from iocast.importers import Importer, all_importers, darshan_log, dlio_ranks, io500, matching, read_sources
 from iocast.importers.record import Record, write_runs
 from iocast.importers.source import DAMAGED, Source, require_shallow, unpacked
 from iocast.names import as_file_name
@@ -75,7 +75,7 @@ def is_series(paths: Sequence[Path]) -> bool:
     """Whether the arguments name more than one call: several files each with its own, a directory that is no package, a
     glob, or an archive."""
     if any(
-        (path.is_dir() and not io500.is_package(path)) or not path.exists() and _is_glob(path) or _is_archive(path)
+        (path.is_dir() and not _is_package(path)) or not path.exists() and _is_glob(path) or _is_archive(path)
         for path in paths
     ):
         return True
@@ -123,6 +123,11 @@ def import_series(
 # ---- finding
 
 
+def _is_package(path: Path) -> bool:
+    """Whether a directory is the output of one run, which is read as a whole."""
+    return io500.is_package(path) or dlio_ranks.is_package(path)
+
+
 def _is_glob(path: Path) -> bool:
     return any(c in str(path) for c in "*?[")
 
@@ -153,6 +158,8 @@ def _found(paths: Sequence[Path], scratch: Path, depth: int = 0) -> Iterator[tup
         elif path.is_dir():
             if io500.is_package(path):
                 yield from ((package, str(package)) for package in io500.packages(path))
+            elif dlio_ranks.is_package(path):
+                yield path, str(path)
             else:
                 below = (
                     p for p in path.iterdir() if not p.name.startswith(".") and not (p.is_symlink() and p.is_dir())

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+from datetime import datetime
 from pathlib import Path
 
 from . import Printed, Quantity, Reading
@@ -17,6 +18,7 @@ def read(path: Path, text: str) -> Reading | None:
     for reader in (
         _cosbench,
         _dlio,
+        _dlio_accelerator,
         _ycsb,
         _rados,
         _filebench,
@@ -102,7 +104,7 @@ def _dlio(path: Path, text: str) -> Reading | None:
         return None
     document = json.loads(text)
     metric = document["metric"]
-    run = Printed(document["num_accelerators"], document["num_hosts"], started=document["start"])
+    run = Printed(document["num_accelerators"], document.get("num_hosts"), started=document["start"])
     for phase, begin in (("checkpoint", "save"), ("restore", "load")):
         if speed := metric.get(f"{begin}_checkpoint_io_mean_GB_per_second"):
             run.put(phase, 0, bytes_per_second=Quantity(speed * 2**30, 1e-6))
@@ -117,6 +119,65 @@ def _dlio(path: Path, text: str) -> Reading | None:
     for repeat, share in enumerate(metric["train_au_percentage"], start=1):
         run.put("train", repeat, accelerators__utilisation_after_first_step=Quantity(share / 100, 1e-9))
     return Reading("dlio", "summary.json", [run])
+
+
+def _dlio_accelerator(path: Path, text: str) -> Reading | None:
+    del path
+    return Reading("dlio", refusal="one accelerator's output of several") if '"proc"' in text else None
+
+
+def dlio_directory(path: Path) -> Reading | None:
+    """Epochs of all accelerators, and checkpoints one by one, of DLIO's output directory."""
+    load = lambda pattern: [json.loads(one.read_text()) for one in sorted(path.glob(pattern))]  # noqa: E731
+    outputs = load("*_output.json") + load("*_load_and_proc_times.json")
+    if not outputs:
+        return None
+    summary, times = load("summary.json"), load("*per_epoch_stats.json")
+    whole = _dlio(path, json.dumps(summary[0])) if summary else None
+    run = whole.runs[0] if whole else Printed(len(outputs))
+    moment = lambda entry, key: datetime.fromisoformat(entry[key]).timestamp()  # noqa: E731
+    long = lambda entry: moment(entry, "end") - moment(entry, "start")  # noqa: E731
+    for epoch in [key for key in outputs[0] if key.isdigit() and outputs[0][key]["proc"]]:
+        repeat = int(epoch)
+        steps = {
+            name: [one for own in outputs for part in own[epoch].get(name, {}).values() for one in part]
+            for name in ("load", "proc", "compute")
+        }
+        load = steps["load"]
+        run.put(
+            "train",
+            repeat,
+            latency__load__count=float(len(load)),
+            latency__load__mean=Quantity(sum(load) / len(load), 1e-6),
+            latency__load__max=Quantity(max(load), 1e-6),
+        )
+        if steps["compute"]:
+            run.put("train", repeat, accelerators__compute_seconds=Quantity(sum(steps["compute"]), 1e-9))
+        else:
+            slowest = max(sum(sum(part) for part in own[epoch]["proc"].values()) for own in outputs)
+            run.put("train", repeat, operations=float(len(steps["proc"])), seconds=slowest)
+            run.put("train", repeat, rate=len(steps["proc"]) / slowest)
+        if times:
+            busy = sum(long(part) for name, part in times[0][epoch].items() if name.startswith("block"))
+            run.put("train", repeat, seconds=Quantity(busy, 1e-6))
+    saved = {
+        (phase, key): entry
+        for epoch in (times[0].values() if times else ())
+        for phase, begin in (("checkpoint", "save_ckpt"), ("restore", "load_ckpt"))
+        for key, entry in epoch.items()
+        if key.startswith(begin)
+    }
+    for phase in {phase for phase, _ in saved}:
+        run.phases.pop((phase, 0))
+    for (phase, key), entry in saved.items():
+        spans = [long(part) for own in times for parts in own.values() for name, part in parts.items() if name == key]
+        run.put(
+            phase,
+            int(key.partition("ckpt")[2]),
+            bytes_per_second=Quantity(entry["throughput"] * 2**30, 1e-9),
+            seconds=Quantity(max(spans), 1e-6),
+        )
+    return Reading("dlio", "directory", [run])
 
 
 def _ycsb(path: Path, text: str) -> Reading | None:
