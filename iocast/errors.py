@@ -26,6 +26,12 @@ class InputError(ValueError):
         super().__init__(printable(message))
 
 
+class NothingThere(InputError):
+    """What a command should work on isn't there, so that there is nothing to do."""
+
+    code = "nothing-there"
+
+
 class RunError(RuntimeError):
     """A failure although the input is right (exit code 1)."""
 

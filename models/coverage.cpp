@@ -11,7 +11,8 @@ namespace iocast {
 
 namespace {
 constexpr double in_memory     = 0.1; // a share of a phase's bytes above which what is still in buffers shapes its rate
-constexpr uint64_t large_bytes = 1 << 16; // of an operation: what moves them takes time on any system
+const std::string no_server    = "no-server"; // kind of a finding
+constexpr uint64_t large_bytes = 1 << 16;     // of an operation: what moves them takes time on any system
 
 std::string bytes_text(double bytes)
 {
@@ -202,7 +203,7 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
       continue;
     }
     if (!reach.server && !reach.buffered && kind != OpKind::close && placement_.nodes() > 1)
-      note("no-server", phase, kind, {{"rate", count / seconds}}, {});
+      note(no_server, phase, kind, {{"rate", count / seconds}}, {});
     if (bytes == 0)
       continue;
     if (!reach.by_bytes && bytes / count >= static_cast<double>(large_bytes))
@@ -241,10 +242,11 @@ void Coverage::note(const std::string& kind, const FinishedPhase& phase, OpKind 
   nlohmann::ordered_json finding{
       {"kind", kind}, {"phase", of.name}, {"repeat", of.repeat}, {"operation", name_of(operation)}};
   finding.update(more);
+  const std::string about = kind == no_server ? kind : kind + " " + std::string(name_of(operation));
   findings_.push_back(std::move(finding));
-  if (sentence.empty())
+  about_.push_back(about);
+  if (kind == no_server)
     return;
-  const std::string about = kind + " " + std::string(name_of(operation));
   const auto known =
       std::find_if(sentences_.begin(), sentences_.end(), [&](const Sentence& one) { return one.about == about; });
   if (known == sentences_.end())
@@ -258,7 +260,22 @@ void Coverage::add_bound(const std::string& kind, const std::string& of, uint64_
   if (count == 0)
     return;
   findings_.push_back({{"kind", kind}, {"of", of}, {"count", count}});
-  sentences_.push_back({kind + " " + of, sentence, 1});
+  about_.push_back(kind + " " + of);
+  sentences_.push_back({about_.back(), sentence, 1});
+}
+
+nlohmann::ordered_json Coverage::findings() const
+{
+  // The sentence of operations without a server stands before the others.
+  const size_t before = std::find(about_.begin(), about_.end(), no_server) == about_.end() ? 0 : 1;
+  auto found          = findings_;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const auto its =
+        std::find_if(sentences_.begin(), sentences_.end(), [&](const Sentence& one) { return one.about == about_[i]; });
+    const bool alone     = its == sentences_.end();
+    found[i]["sentence"] = alone ? 0 : before + static_cast<size_t>(its - sentences_.begin());
+  }
+  return found;
 }
 
 std::vector<std::string> Coverage::sentences() const
@@ -267,7 +284,7 @@ std::vector<std::string> Coverage::sentences() const
   std::vector<std::string> alone;
   const nlohmann::ordered_json* fastest = nullptr;
   for (const auto& finding : findings_)
-    if (finding["kind"] == "no-server") {
+    if (finding["kind"] == no_server) {
       if (const auto name = finding["operation"].get<std::string>();
           std::find(alone.begin(), alone.end(), name) == alone.end())
         alone.push_back(name);

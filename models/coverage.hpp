@@ -34,8 +34,8 @@ public:
   /// A bound of the implementation that was met; `count` times.
   void add_bound(const std::string& kind, const std::string& of, uint64_t count, const std::string& sentence);
 
-  /// One object for each finding; empty when there is none.
-  const nlohmann::ordered_json& findings() const { return findings_; }
+  /// One object for each finding, with the position of its sentence in sentences(); empty when there is none.
+  nlohmann::ordered_json findings() const;
   /// Finished sentences: one for all operations that visit no server, one for each other kind of finding and operation.
   std::vector<std::string> sentences() const;
 
@@ -48,6 +48,7 @@ private:
   Placement placement_;
   std::array<Reach, op_count> reach_;
   nlohmann::ordered_json findings_ = nlohmann::ordered_json::array();
+  std::vector<std::string> about_; ///< of each finding: kind, and operation or part
   struct Sentence {
     std::string about; ///< kind and operation
     std::string text;

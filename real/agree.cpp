@@ -18,8 +18,8 @@ void settle(const Cluster& cluster, const std::optional<Failure>& mine)
   int about[2] = {0, 0};
   if (static_cast<int>(cluster.rank()) == lowest) {
     message = mine->message;
-    // Bad input that rank 0 sees is the same everywhere.
-    if (cluster.size() > 1 && (lowest > 0 || mine->exit_code != 2))
+    // Bad input, and a place where nothing is, that rank 0 sees is the same everywhere.
+    if (cluster.size() > 1 && (lowest > 0 || mine->exit_code == 1))
       message = fmt::format("rank {} on host {}: {}", lowest, cluster.host(), message);
     fmt::print(stderr, "iocast-bench: {}\n", message);
     std::fflush(stderr);

@@ -2,6 +2,7 @@
 #pragma once
 #include "input/error.hpp"
 #include "real/cluster.hpp"
+#include "real/nothing_there.hpp"
 
 #include <exception>
 #include <optional>
@@ -27,6 +28,8 @@ template <class Body> std::optional<Failure> failure_of(Body&& body)
   try {
     body();
     return std::nullopt;
+  } catch (const NothingThere& error) {
+    return Failure{4, error.what()};
   } catch (const InputError& error) {
     return Failure{2, error.what()};
   } catch (const std::bad_alloc&) {

@@ -2,6 +2,7 @@
 #include "real/manifest.hpp"
 
 #include "input/error.hpp"
+#include "real/nothing_there.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -127,7 +128,7 @@ void check_manifest(const std::optional<Manifest>& found, bool place_is_empty, c
                                    "empty one.",
                                    place));
     if (sweeps)
-      throw InputError(fmt::format("{} is empty; there is nothing to sweep.", place));
+      throw NothingThere(fmt::format("{} is empty; there is nothing to sweep.", place));
     if (!makes_data_set(footprint))
       throw InputError(
           fmt::format("{} holds no data set; make one with --set phases={}.", place, pattern.making_phases()));

@@ -320,12 +320,12 @@ nlohmann::ordered_json Simulation::end()
     write_trace(*trace_, *pattern_, request_.out + "/ops.h5",
                 about_trace("simulated", request_.workload.to_json(), request_.placement, *pattern_, request_.seed));
   nlohmann::ordered_json found = nlohmann::ordered_json::object();
-  if (!coverage_.findings().empty()) {
+  if (const auto findings = coverage_.findings(); !findings.empty()) {
     const auto sentences = coverage_.sentences();
     found["warnings"]    = pattern_->warnings();
     for (const auto& sentence : sentences)
       found["warnings"].push_back(sentence);
-    found["model_limits"] = {{"sentences", sentences}, {"findings", coverage_.findings()}};
+    found["model_limits"] = {{"sentences", sentences}, {"findings", findings}};
   }
   directory_->end("complete", found);
   return std::move(*directory_).json();

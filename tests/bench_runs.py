@@ -62,6 +62,12 @@ def expect_refusal(done: Done, *words: str) -> None:
         assert word in done.messages[0]
 
 
+def expect_nothing_there(done: Done) -> None:
+    """Of `--sweep` where nothing is left; exit code 4 is what iocast tells it by."""
+    assert (done.code, done.out) == (4, ""), done.err
+    assert [text.endswith("is empty; there is nothing to sweep.") for text in done.messages] == [True]
+
+
 def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not condition():

@@ -17,10 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 ANY = 0.119
 """Largest share of the annotations of iocast/ that hold Any."""
-SENTENCES = 5
-"""Most places where a text of three words or more is compared, searched, split or replaced. Those that are left: twice
-the benchmark's refusal to sweep, and twice sentences of the simulator, neither of which has a code for each sentence;
-and once the words before what limits a rate, which a table leaves out."""
+SENTENCES = 1
+"""Most places where a text of three words or more is compared, searched, split or replaced. The one that is left: the
+words before what limits a rate, which a table leaves out."""
 DECIDING = ("split", "replace", "startswith", "endswith", "partition", "rpartition", "removeprefix", "removesuffix")
 WORDS = 3
 INSIDE = 14

@@ -17,7 +17,7 @@ from iocast import binaries
 from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, on_other_hosts
 from iocast.campaign.places import MARK, make_place, remove_if_empty, require_directory
 from iocast.campaign.plan import PlannedRun, settings_arguments
-from iocast.errors import InputError, RunError
+from iocast.errors import InputError, NothingThere, RunError
 from iocast.files import read_json
 from iocast.processes import start
 from iocast.progress import stderr
@@ -26,8 +26,8 @@ OBSERVE_EVERY = 0.1
 """Seconds between samples with `--observe`: a run's phases may take less than a second."""
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 """Who may write to it may have the kernel forget what it caches."""
-NOTHING_TO_SWEEP = "there is nothing to sweep"
-"""Words of the benchmark (real/manifest.cpp), to which tests/mpi/test_operations.py holds it."""
+REFUSALS = {2: InputError, 4: NothingThere}
+"""What the benchmark's exit codes mean, but 1 and those of launchers (docs/exit-codes.md)."""
 
 
 def check_backend(backend: Backend, workload: str, settings: dict[str, Any], limits: Sequence[str] = ()) -> None:
@@ -278,7 +278,7 @@ def call_bench(command: list[str], ending: Ending | None = None, mark: str = "")
         raise Ended(ending.why)
     if child.returncode == 0:
         return
-    raise (InputError if child.returncode == 2 else RunError)(failure(command, child.returncode, errors))
+    raise REFUSALS.get(child.returncode, RunError)(failure(command, child.returncode, errors))
 
 
 def failure(command: list[str], code: int, errors: str) -> str:

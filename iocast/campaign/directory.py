@@ -18,7 +18,6 @@ from iocast.busy import report_activity
 from iocast.campaign.bench import (
     ALONE,
     Backend,
-    NOTHING_TO_SWEEP,
     POSIX,
     SharedUse,
     can_drop_caches,
@@ -55,7 +54,7 @@ from iocast.campaign.plan import (
     settings_of_a_run,
     sized_by_a_pilot,
 )
-from iocast.errors import InputError, RunError
+from iocast.errors import InputError, NothingThere, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
 from iocast.progress import stderr
 
@@ -238,12 +237,12 @@ class Campaign:
         nobody."""
         return own_place(self.scratch, key if attempt == 1 else f"{key}.attempt-{attempt}", mark_of_places(self.json))
 
-    def _sweep_attempts(self, run: PlannedRun, key: str) -> str:
+    def _sweep_attempts(self, run: PlannedRun, key: str) -> InputError | None:
         """Removes what earlier attempts at a run, or at a group of steps, left. What can't be recognised is reported,
         and stays.
 
-        @return why nothing was removed from a service; "" otherwise"""
-        refused = ""
+        @return why nothing was removed from a service; None otherwise"""
+        refused = None
         before = self.json.get("attempts", {}).get(key, 0)
         seed = self.seed if run.seed is None else run.seed
         places: list[Path | None] = (
@@ -265,7 +264,7 @@ class Campaign:
                 )
             except InputError as error:
                 if place is None:  # a service says so when nothing is there; what else is wrong stops the run itself
-                    refused = str(error)
+                    refused = error
                 elif os.path.lexists(place):
                     stderr.print(
                         f"What an earlier attempt left in '{place}' stays there, look at it and remove it: {error}",
@@ -326,7 +325,7 @@ class Campaign:
         except Ended as error:
             raise Ended(f"Ended because {error}, while it removed what was left.") from error
         # Runs have one place in a service: what one of them removed there is no longer in the way of another.
-        if answers and all(answers) and not any(NOTHING_TO_SWEEP in answer for answer in answers):
+        if answers and all(answers) and not any(isinstance(answer, NothingThere) for answer in answers):
             raise InputError(f"What the campaign left on the service may still be there: {answers[-1]}")
 
     def left_over(self) -> str:

@@ -39,8 +39,6 @@ PROBABILITIES = (
 )
 """Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
 most of the mean is in it."""
-NOTHING_SHARED = "visit nothing that client nodes share"
-"""In iocast-sim's sentence about operations whose rates grow with the nodes without bound."""
 LONG = 10_000_000
 """Simulated operations from which on one replication of the best platform is enough."""
 
@@ -222,10 +220,13 @@ def _timed(phases: list[dict[str, Any]], wanted: Request, platform: Path) -> dic
 def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
     """Limits of the platform's model in these phases (docs/run-directory.md, `model_limits`), under its name."""
     limits = run.get("model_limits") or {"sentences": [], "findings": []}
-    others = {one["phase"] for one in limits["findings"] if "phase" in one} - set(phases)
-    here = {one["kind"] for one in limits["findings"] if one.get("phase") not in others}
-    found = [one for one in limits["sentences"] if not any(f"n the phase '{name}'" in one for name in others)]
-    if "no-server" not in here:
-        found = [one for one in found if NOTHING_SHARED not in one]
+    here, elsewhere = (
+        {one.get("sentence") for one in limits["findings"] if (one.get("phase", phases[0]) in phases) == inside}
+        for inside in (True, False)
+    )
     name = Path(binaries.known_as.get(str(platform), platform)).stem
-    return [one.replace(f"'{platform.stem}'", f"'{name}'") for one in found]
+    return [
+        text.replace(f"'{platform.stem}'", f"'{name}'")
+        for number, text in enumerate(limits["sentences"])
+        if number in here or number not in elsewhere
+    ]

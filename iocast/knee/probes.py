@@ -21,7 +21,7 @@ from typing import Any
 from iocast import binaries, claim
 from iocast.arrivals import number
 from iocast.busy import report_activity
-from iocast.campaign.bench import ALONE, Backend, NOTHING_TO_SWEEP, SharedUse, call_bench, check_backend, failure
+from iocast.campaign.bench import ALONE, Backend, SharedUse, call_bench, check_backend, failure
 from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, launcher
 from iocast.campaign.places import (
     BY_CAMPAIGN,
@@ -36,7 +36,7 @@ from iocast.campaign.places import (
     remove_if_empty,
 )
 from iocast.campaign.plan import PlannedRun, settings_arguments
-from iocast.errors import InputError, RunError
+from iocast.errors import InputError, NothingThere, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
 from iocast.operations import phase_operations
 from iocast.phases import phase_sentences
@@ -587,13 +587,13 @@ class Probes:
             ) from error
         self.fresh = True
 
-    def _sweep(self) -> str:
+    def _sweep(self) -> InputError | None:
         """Removes the data set of an earlier process. An empty place is clean.
 
-        @return why nothing was removed; "" otherwise"""
+        @return why nothing was removed; None otherwise"""
         if not self.json["data_set"]:
-            return ""
-        refused = ""
+            return None
+        refused = None
         place = self._place()
         if not remove_if_empty(place):
             try:
@@ -601,7 +601,7 @@ class Probes:
                     [*settings_arguments(self.search.settings | self.sized(PILOT)), "--sweep"], limits=self.use.pace
                 )
             except InputError as error:
-                refused = str(error)
+                refused = error
                 if place is not None:
                     stderr.print(
                         f"What an earlier process left in '{place}' stays there, look at it and remove it: {error}",
@@ -623,7 +623,7 @@ class Probes:
             refused = self._sweep()
         except Ended as error:
             raise Ended(f"Ended because {error}, while it removed what was left.") from error
-        if refused and self.scratch is None and NOTHING_TO_SWEEP not in refused:
+        if refused and self.scratch is None and not isinstance(refused, NothingThere):
             raise InputError(f"What the search left on the service may still be there: {refused}")
         if refused and self.scratch is not None:
             self.json["data_set"] = True  # so that --sweep says the same again until it is gone

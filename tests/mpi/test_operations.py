@@ -11,6 +11,7 @@ import pytest
 from bench_runs import (
     Run,
     counts,
+    expect_nothing_there,
     expect_refusal,
     manifest_phase,
     ranks_in,
@@ -21,7 +22,6 @@ from bench_runs import (
 )
 from registry import described, listed
 
-from iocast.campaign.bench import NOTHING_TO_SWEEP
 
 pytestmark = pytest.mark.usefixtures("launch_check")
 
@@ -271,7 +271,7 @@ def test_what_a_cut_run_leaves_is_swept(run: Run, root: Path) -> None:
     done = run(*base, "--sweep", ranks=3)
     assert done.code == 0, done.err
     assert list(root.iterdir()) == []
-    expect_refusal(run(*base, "--sweep", ranks=3), NOTHING_TO_SWEEP)
+    expect_nothing_there(run(*base, "--sweep", ranks=3))
 
 
 def test_no_time_limits(run: Run) -> None:

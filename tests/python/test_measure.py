@@ -22,7 +22,7 @@ from iocast.campaign.bench import Backend, SharedUse, run_bench
 from iocast.campaign.directory import Campaign
 from iocast.campaign.launchers import Ended, launcher
 from iocast.campaign.plan import pilot_run, planned_runs, read_plan, settings_arguments
-from iocast.errors import InputError
+from iocast.errors import InputError, NothingThere
 from programs import REPOSITORY
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -231,7 +231,7 @@ def test_a_service_that_can_not_be_swept_is_not_called_clean(
 
     def sweep(*_: object, **__: object) -> None:
         if says := left.pop(0) if len(left) > 1 else left[0]:
-            raise InputError(says)
+            raise (NothingThere if says == CLEAN else InputError)(says)
 
     for name, function in (("check_backend", lambda *_: None), ("run_bench", end), ("sweep", sweep)):
         monkeypatch.setattr(directory, name, function)
