@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import moment
+from iocast.records.run import Counted, Phase, Run
 from iocast.total import total
 
 ENDS = ("low", "value", "high")
@@ -24,37 +26,34 @@ of a tool that prints its rate and its means apart."""
 RISING = ("min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
 
 
-def check_agreement(run: dict[str, Any], path: Path) -> None:
+Pair = tuple[str, float, str, float]
+"""A number's name and value, and the name and value that it must equal; NaN for what is not there."""
+
+
+def check_agreement(run: Run, path: Path) -> None:
     """Of a run that iocast's own programs wrote with `by_operation`; of others nothing is known twice.
 
     @raises InputError that names the phase and the two numbers that contradict each other"""
-    if run.get("source") not in ("bench", "simulated"):
+    if run.source not in ("bench", "simulated"):
         return
     logged = _maxima(path / "latency.hlog")
-    for phase in run.get("phases") or []:
-        if "by_operation" not in phase or "latency" not in phase:
+    for phase in run.phases:
+        if phase.by_operation is None or not phase.latency:
             continue  # of a part that is not there nothing is known twice
-        try:
-            pairs = [
-                *_pairs(phase, int(run["placement"]["ranks"])),
-                *_of_log(phase, logged),
-                *_of_repeats(run, phase["name"]),
-            ]
-            finite = all(math.isfinite(reported) and math.isfinite(known) for _, reported, _, known in pairs)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise InputError(
-                f"The run '{path}' lacks a number in its phase {phase['name']}, or has something else in its place "
-                f"({strict.shown(str(error))}); measure it again."
-            ) from error
-        if not finite:
-            raise InputError(
-                f"The run '{path}' has numbers in its phase {phase['name']} that are beyond all measuring; measure it "
-                "again."
-            )
+        pairs = [
+            *_pairs(phase, phase.by_operation, run.placement.ranks),
+            *_of_log(phase, logged),
+            *_of_repeats(run, phase.name),
+        ]
         for name, reported, other, known in pairs:
+            if not (math.isfinite(reported) and math.isfinite(known)):
+                raise InputError(
+                    f"The run '{path}' lacks a number in its phase {phase.name}, or has one that is beyond all "
+                    f"measuring: {name}, or {other}. Measure it again."
+                )
             if not math.isclose(reported, known, rel_tol=1e-5, abs_tol=1e-12):
                 raise InputError(
-                    f"The run '{path}' contradicts itself: in its phase {phase['name']}, {name} is {reported:.6g}, and "
+                    f"The run '{path}' contradicts itself: in its phase {phase.name}, {name} is {reported:.6g}, and "
                     f"{other} is {known:.6g}. It was changed since it was written, or is damaged; measure it again."
                 )
 
@@ -335,66 +334,47 @@ def _maxima(log: Path) -> dict[str, list[float]]:
     return found
 
 
-def _of_log(phase: dict[str, Any], logged: dict[str, list[float]]) -> Iterator[tuple[str, float, str, float]]:
-    for tag, row in phase["latency"].items():
-        maxima = logged.get(f"{phase['name']}.{tag}")
-        if maxima:
-            nearest = min(maxima, key=lambda one: abs(one - row["max"]))
-            yield (
-                f"latency.{tag}.max",
-                row["max"],
-                "the log's",
-                row["max"] if abs(nearest - row["max"]) < 1e-6 else nearest,
-            )
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
-def _of_repeats(run: dict[str, Any], name: str) -> Iterator[tuple[str, float, str, float]]:
+def _of_log(phase: Phase, logged: Mapping[str, Sequence[float]]) -> Iterator[Pair]:
+    for tag, row in phase.latency.items():
+        if maxima := logged.get(f"{phase.name}.{tag}"):
+            most = _number(row.max)
+            nearest = min(maxima, key=lambda one: abs(one - most))
+            yield f"latency.{tag}.max", most, "the log's", most if abs(nearest - most) < 1e-6 else nearest
+
+
+def _of_repeats(run: Run, name: str) -> Iterator[Pair]:
     """Of repeats of a phase that did the same, how many there are and their mean rate."""
-    stated = (run.get("repeats") or {}).get(name)
-    if stated:
-        own = [p for p in run["phases"] if p["name"] == name and p["repeat"] > 0 and not p.get("interrupted")]
-        yield f"repeats.{name}.count", stated["count"], "the number of its repeats", len(own)
-        yield f"repeats.{name}.rate", stated["rate"], "their mean", sum(p["rate"] for p in own) / max(len(own), 1)
+    if stated := run.repeats.get(name):
+        own = [_number(p.rate) for p in run.phases if p.name == name and p.repeat > 0 and not p.interrupted]
+        yield f"repeats.{name}.count", _number(stated.count), "the number of its repeats", len(own)
+        yield f"repeats.{name}.rate", _number(stated.rate), "their mean", sum(own) / max(len(own), 1)
 
 
-def _pairs(phase: dict[str, Any], ranks: int) -> Iterator[tuple[str, float, str, float]]:
-    """A number's name and value, and the name and value that it must equal."""
-    seconds, by_operation = phase["seconds"], phase["by_operation"]
-    latency = {tag: row for tag, row in phase["latency"].items() if "." not in tag}
-    yield (
-        "operations",
-        phase["operations"],
-        "the sum over operations",
-        sum(row["count"] for row in by_operation.values()),
-    )
-    if seconds > 0:
-        yield "rate", phase["rate"], "operations / seconds", phase["operations"] / seconds
+def _pairs(phase: Phase, by_operation: Mapping[str, Counted], ranks: int) -> Iterator[Pair]:
+    seconds, operations = _number(phase.seconds), _number(phase.operations)
+    counts = {op: _number(row.count) for op, row in by_operation.items()}
+    yield "operations", operations, "the sum over operations", sum(counts.values())
+    if seconds != 0:
+        yield "rate", _number(phase.rate), "operations / seconds", operations / seconds
     for op, row in by_operation.items():
-        yield f"latency.{op}.count", latency.get(op, {}).get("count", 0), f"by_operation.{op}.count", row["count"]
-        if seconds > 0:
-            yield f"by_operation.{op}.rate", row["rate"], "count / seconds", row["count"] / seconds
-            if "bytes" in row:
-                yield (
-                    f"by_operation.{op}.bytes_per_second",
-                    row["bytes_per_second"],
-                    "bytes / seconds",
-                    row["bytes"] / seconds,
-                )
-    yield (
-        "responding_seconds",
-        phase["responding_seconds"],
-        "the sum of count x mean",
-        sum(row["count"] * row["mean"] for row in latency.values()),
-    )
-    most = ranks * seconds
-    if phase["responding_seconds"] > 1.01 * most:
-        yield "responding_seconds", phase["responding_seconds"], "at most ranks x seconds, which", most
-    for tag, row in phase["latency"].items():
-        values = [row[key] for key in RISING]
-        if values != sorted(values) or not row["min"] <= row["mean"] <= row["max"] * 1.001:
-            yield (
-                f"latency.{tag}.max",
-                row["max"],
-                "the largest of its quantiles and mean",
-                max(*values, row["mean"]) * (1 + 1e-3),
-            )
+        yield f"latency.{op}.count", phase.latencies(op).count or 0, f"by_operation.{op}.count", counts[op]
+        if seconds != 0:
+            yield f"by_operation.{op}.rate", _number(row.rate), "count / seconds", counts[op] / seconds
+            if row.bytes is not None:
+                moved = row.bytes / seconds
+                yield f"by_operation.{op}.bytes_per_second", _number(row.bytes_per_second), "bytes / seconds", moved
+    responding = _number(phase.responding_seconds)
+    whole = [row for tag, row in phase.latency.items() if "." not in tag]
+    known = sum(_number(row.count) * _number(row.mean) for row in whole)
+    yield "responding_seconds", responding, "the sum of count x mean", known
+    if responding > 1.01 * ranks * seconds:
+        yield "responding_seconds", responding, "at most ranks x seconds, which", ranks * seconds
+    for tag, summary in phase.latency.items():
+        values, mean = [_number(summary.value(key)) for key in RISING], _number(summary.mean)
+        if not all(map(operator.le, values, values[1:])) or not values[0] <= mean <= values[-1] * 1.001:
+            largest = max(*values, mean) * (1 + 1e-3)
+            yield f"latency.{tag}.max", values[-1], "the largest of its quantiles and mean", largest

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from iocast import strict
 from iocast.errors import InputError, RunError
-from iocast.names import ALLOWED, is_file_name
+from iocast.records.campaign import campaign_of
 from iocast.records.declared import Impossible
 from iocast.records.run import read_run, with_every_part
 
@@ -134,30 +134,22 @@ def require_whole(content: dict[str, Any], path: Path, *, partial: bool = False)
     `partial`: of a run, parts may lack.
 
     @raises InputError with the part"""
-    if content.get("kind") == "run":
-        try:
+    with _whole(path):
+        if content.get("kind") == "run":
             read_run(with_every_part(content) if partial else content)
-        except Impossible as error:
-            raise InputError(
-                f"The file '{path}', {error.where}{error.what}; the file is damaged, or was edited."
-            ) from error
-    elif content.get("kind") == "campaign":
-        _require_campaign(content, path)
+        elif content.get("kind") == "campaign":
+            campaign_of(content)
 
 
-POINT = {
-    "name": str,
-    "nodes": int,
-    "ranks_per_node": int,
-    "settings": dict,
-    "role": str,
-    "status": str,
-    "threads_per_rank": int,
-    "group": str,
-    "step": str,
-    "seed": int | None,
-}
-"""Keys of a point in campaign.json, name, role and status in each, and their types."""
+@contextlib.contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """@raises InputError for what a file's record can't have"""
+    try:
+        yield
+    except Impossible as error:
+        raise InputError(
+            f"The file '{path}', {error.where}{error.what}; the file is damaged, or was edited."
+        ) from error
 
 
 def read_campaign(directory: Path, *, planned: bool = False) -> dict[str, Any]:
@@ -165,73 +157,11 @@ def read_campaign(directory: Path, *, planned: bool = False) -> dict[str, Any]:
     directory. `planned`: also what it takes to make a point's runs.
 
     @raises InputError with the file and the point"""
-    content = read_json(directory / "campaign.json", "campaign")
-    for number, point in enumerate(content["points"]):
-        if planned and (absent := [key for key in ("nodes", "ranks_per_node", "settings") if key not in point]):
-            raise InputError(f"The file '{directory / 'campaign.json'}', points[{number}] has no '{absent[0]}'.")
+    path = directory / "campaign.json"
+    content = read_json(path, "campaign")
+    with _whole(path):
+        campaign_of(content, planned=planned)
     return content
-
-
-def _require_campaign(content: dict[str, Any], path: Path) -> None:
-    points = content.get("points")
-    if not isinstance(points, list):
-        raise InputError(f"The file '{path}' has no list 'points'; it is damaged, or not a campaign of iocast's.")
-    names = set()
-    for number, point in enumerate(points):
-        where = f"The file '{path}', points[{number}]"
-        if not isinstance(point, dict):
-            raise InputError(f"{where} is no map of keys and values.")
-        for key, kind in POINT.items():
-            if key not in point:
-                if key in ("name", "role", "status"):
-                    raise InputError(f"{where} has no '{key}'.")
-            elif (
-                not isinstance(point[key], kind)
-                or isinstance(point[key], bool)
-                or (isinstance(point[key], int) and not 0 <= point[key] < 2**63)
-            ):
-                raise InputError(f"{where}: '{key}' is {strict.shown(point[key])}, which it can't be.")
-        if unknown := set(point) - set(POINT):
-            raise InputError(
-                f"{where} has the unknown key {strict.shown(min(unknown))}; a newer iocast wrote it, or it is damaged."
-            )
-        for key in ("name", "group"):
-            if point.get(key) and not is_file_name(point[key]):
-                raise InputError(f"{where}: '{key}' is {strict.shown(point[key])}; a name has {ALLOWED}.")
-        if point["name"] in names or not point["name"]:
-            raise InputError(f"{where} has no name of its own: {strict.shown(point['name'])}.")
-        if any(point.get(key, 1) < 1 for key in ("nodes", "ranks_per_node", "threads_per_rank")):
-            raise InputError(f"{where} has no node or no rank; each point has one at least.")
-        names.add(point["name"])
-    for key, kind in (
-        ("attempts", dict),
-        ("search", dict),
-        ("overrides", dict),
-        ("filesystem", dict),
-        ("id", str),
-        ("places", str),
-        ("workload", str),
-        ("root", str),
-        ("out", str),
-        ("seed", int),
-        ("max_rate", str),
-    ):
-        if key in content and not isinstance(content[key], kind):
-            raise InputError(
-                f"The file '{path}', {key}: {strict.shown(content[key])} can't be; the file is damaged, or was edited."
-            )
-    if not is_file_name(content.get("id", "none")):
-        raise InputError(
-            f"The file '{path}', id: {strict.shown(content['id'])} can't name a file; a name has {ALLOWED}."
-        )
-    if not all(
-        isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 10**6 and is_file_name(key)
-        for key, n in content.get("attempts", {}).items()
-    ):
-        raise InputError(
-            f"The file '{path}', attempts: {strict.shown(content['attempts'])} can't be; the file is damaged, or was "
-            "edited."
-        )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -129,7 +129,7 @@ class Run:
                 f"{'interrupted' if record.status == 'interrupted' else 'unfinished (still running, or killed)'}; "
                 "only complete runs can be used. Measure it again."
             )
-        check_agreement(content, path)
+        check_agreement(record, path)
         return content, record
 
     @cached_property

@@ -14,6 +14,7 @@ import numpy as np
 from iocast.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.files import read_json
+from iocast.records.run import read_run
 from iocast.run_directory import NS, read_log, require_run_directory
 
 
@@ -44,7 +45,7 @@ def rows_of(path: Path) -> Iterator[Row]:
     """@raises InputError when it is no run directory"""
     require_run_directory(path)
     run = read_json(path / "run.json", "run")
-    check_agreement(run, path)
+    check_agreement(read_run(run), path)
     where = run["placement"]
     fixed = (str(run.get("label") or path.name), run["source"], run["workload"]["name"], where["ranks"], where["nodes"])
     histograms = histograms_by_phase(path, run)

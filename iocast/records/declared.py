@@ -58,9 +58,13 @@ def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
             if field.encode_name in value:
                 yield from _faults(value[field.encode_name], field.type, below)
             elif field.required:
-                yield Impossible(where or "the run", f", has no '{field.encode_name}'")
+                yield Impossible(where or f"the {of.cls.__name__.lower()}", f", has no '{field.encode_name}'")
+        if of.forbid_unknown_fields and (unknown := value.keys() - {field.encode_name for field in of.fields}):
+            yield Impossible(where, f", has the unknown key {shown(min(unknown))}, perhaps of a newer iocast")
     elif isinstance(of, inspect.DictType):
         for key, one in value.items():
+            if not _is_allowed(key, _bare(of.key_type)):
+                yield Impossible(where, f": {shown(key)} is not a name")
             yield from _faults(one, of.value_type, f"{where}.{key if key.isprintable() else shown(key)}")
     elif isinstance(of, inspect.ListType):
         if not isinstance(value, list):

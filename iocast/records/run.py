@@ -39,6 +39,15 @@ class Allocation(Struct, frozen=True):
     threads_per_rank: Whole | None = None
 
 
+class Counted(Struct, frozen=True):
+    """What was done of an operation; the bytes where it moves data."""
+
+    count: Amount | None = None
+    rate: Amount | None = None
+    bytes: Amount | None = None
+    bytes_per_second: Amount | None = None
+
+
 class Summary(Struct, frozen=True):
     """Response times of an operation, or a part of one."""
 
@@ -144,7 +153,7 @@ class Phase(Struct, frozen=True):
     rate: Amount | None
     latency: dict[str, Summary]
     start_seconds: float | None = None
-    by_operation: dict[str, dict[str, Amount | None]] | None = None
+    by_operation: dict[str, Counted] | None = None
     balance: Amount | None = None
     node_balance: Amount | None = None
     responding_seconds: Amount | None = None
@@ -202,6 +211,14 @@ class Imported(Struct, frozen=True):
     origin: dict[str, str] = {}
 
 
+class Repeats(Struct, frozen=True):
+    """Of a phase that was repeated."""
+
+    count: Amount | None = None
+    rate: Amount | None = None
+    """Mean over the repeats."""
+
+
 class Brake(Struct, frozen=True):
     """Limits on what a run may do; 0 or None for none."""
 
@@ -225,6 +242,7 @@ class Run(Struct, frozen=True):
     environment: dict[str, Any] | None = None
     imported: Imported | None = None
     brake: Brake | None = None
+    repeats: dict[str, Repeats] = {}
     peak_objects: Count | Amount | None = None
 
 

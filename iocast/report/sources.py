@@ -24,6 +24,7 @@ from iocast.files import require_whole
 from iocast.importers.series import series_notes
 from iocast.phases import first_phase
 from iocast.question import Question
+from iocast.records.run import read_run, with_every_part
 from iocast.run_directory import read_log, runs_below, runs_in
 from iocast.settings import whole_workload
 
@@ -358,7 +359,7 @@ def _run(path: Path) -> Run:
     placement = document.get("placement")
     if not isinstance(placement, dict) or "ranks" not in placement:
         raise InputError(f"{file} does not say on how many ranks it ran (placement.ranks); the run can't be reported.")
-    check_agreement(document, path)
+    check_agreement(read_run(with_every_part(document)), path)
     return Run(path, document)
 
 
