@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // iocast-queuefs: a file system in memory whose metadata operations take the time that a queueing network says, in real
-// time. Who measures it knows the truth. It is mounted through FUSE; kernel caches are off for files, so that each
-// stat, create, open and unlink is one request.
-#define FUSE_USE_VERSION 31
+// time. Who measures it knows the truth. It is mounted through FUSE, here or, with --serve and --connect, on other
+// machines; kernel caches are off for files, so that each stat, create, open and unlink is one request.
 #include "selftest/answers.hpp"
+#include "selftest/network.hpp"
 #include "selftest/stations.hpp"
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,6 @@
 #include <cstring>
 #include <exception>
 #include <fstream>
-#include <fuse_lowlevel.h>
 #include <map>
 #include <string>
 #include <sys/statvfs.h>
@@ -23,7 +22,9 @@
 namespace {
 using namespace iocast;
 
-constexpr double forever = 1e9; ///< what the kernel may remember of directories, which nobody else changes
+/// Seconds that a kernel may remember directories: for good where nobody else changes them.
+double remembered                     = 1e9;
+constexpr double remembered_elsewhere = 1; ///< where other machines have them mounted too
 
 struct Node {
   struct stat attributes {};
@@ -88,7 +89,7 @@ fuse_entry_param entry_of(fuse_ino_t number)
   fuse_entry_param entry{};
   entry.ino           = number;
   entry.attr          = node.attributes;
-  entry.entry_timeout = entry.attr_timeout = S_ISDIR(node.attributes.st_mode) ? forever : 0;
+  entry.entry_timeout = entry.attr_timeout = S_ISDIR(node.attributes.st_mode) ? remembered : 0;
   return entry;
 }
 
@@ -117,7 +118,7 @@ void getattr(fuse_req_t request, fuse_ino_t number, fuse_file_info*)
 {
   const struct stat attributes = fs->nodes[number].attributes;
   if (S_ISDIR(attributes.st_mode))
-    fuse_reply_attr(request, &attributes, forever);
+    fuse_reply_attr(request, &attributes, remembered);
   else
     answer_after(OpKind::stat, [request, attributes] { fuse_reply_attr(request, &attributes, 0); });
 }
@@ -133,7 +134,7 @@ void setattr(fuse_req_t request, fuse_ino_t number, struct stat* wanted, int whi
   }
   if (which & FUSE_SET_ATTR_MTIME)
     node.attributes.st_mtim = wanted->st_mtim;
-  fuse_reply_attr(request, &node.attributes, S_ISDIR(node.attributes.st_mode) ? forever : 0);
+  fuse_reply_attr(request, &node.attributes, S_ISDIR(node.attributes.st_mode) ? remembered : 0);
 }
 
 /// A new file or directory. @return nothing when there is one of that name, which has been answered
@@ -285,18 +286,50 @@ void write_log(const std::string& file, double began)
     throw RunError(fmt::format("The log '{}' can't be written: {}.", file, std::strerror(errno)));
 }
 
+/// Until it is unmounted.
+void serve_here(const fuse_lowlevel_ops& operations, const std::string& mountpoint)
+{
+  std::string program = "iocast-queuefs", option = "-ofsname=iocast-queuefs,subtype=iocast";
+  if (geteuid() == 0) // all others need a permission for it that hardly anybody has
+    option += ",allow_other";
+  char* arguments[]     = {program.data(), option.data(), nullptr};
+  fuse_args given       = FUSE_ARGS_INIT(2, arguments);
+  fuse_session* session = fuse_session_new(&given, &operations, sizeof operations, nullptr);
+  if (!session || fuse_set_signal_handlers(session) != 0 || fuse_session_mount(session, mountpoint.c_str()) != 0)
+    throw RunError(fmt::format(
+        "The directory '{}' can't be a mount point of FUSE; /dev/fuse and the program fusermount3 are needed.",
+        mountpoint));
+  fuse_session_loop(session);
+  fs->answers.end(); // through the session, which goes next
+  fuse_session_unmount(session);
+  fuse_remove_signal_handlers(session);
+  fuse_session_destroy(session);
+}
+
 int run(int argc, char** argv)
 {
-  std::string name, mountpoint, log;
+  std::string name, mountpoint, log, serve, connect;
   uint64_t seed = 1;
   CLI::App app("iocast-queuefs is a file system in memory whose metadata operations take the time that a platform "
                "says; it stays until it is unmounted.");
-  app.add_option("--platform", name, "whose routes are one visit each to a station that is first come, first served")
-      ->required();
+  auto* platform = app.add_option("--platform", name,
+                                  "whose routes are one visit each to a station that is first come, first served");
   app.add_option("--log", log, "what every request found, as CSV, when it is unmounted");
   app.add_option("--seed", seed, "seed of the service times")->capture_default_str();
-  app.add_option("MOUNTPOINT", mountpoint, "an empty directory")->required();
+  app.add_option("--serve", serve, "serve other machines at HOST:PORT until SIGTERM, instead of a mount here")
+      ->needs(platform);
+  app.add_option("--connect", connect, "mount what is served at HOST:PORT")->excludes(platform)->excludes("--serve");
+  app.add_option("MOUNTPOINT", mountpoint, "an empty directory");
   CLI11_PARSE(app, argc, argv);
+  if (mountpoint.empty() != !serve.empty())
+    throw InputError(serve.empty() ? "Name the MOUNTPOINT, an empty directory."
+                                   : "With --serve nothing is mounted here; leave the MOUNTPOINT out.");
+  if (!connect.empty()) {
+    mount_from(connect, mountpoint);
+    return 0;
+  }
+  if (name.empty())
+    throw InputError("Name the --platform whose times the file system takes, or a server to --connect to.");
 
   FileSystem file_system(open_platform(name), seed);
   fs = &file_system;
@@ -317,24 +350,16 @@ int run(int argc, char** argv)
   operations.readdir = readdir;
   operations.statfs  = statfs;
 
-  std::string program = "iocast-queuefs", option = "-ofsname=iocast-queuefs,subtype=iocast";
-  if (geteuid() == 0) // all others need a permission for it that hardly anybody has
-    option += ",allow_other";
-  char* arguments[]     = {program.data(), option.data(), nullptr};
-  fuse_args given       = FUSE_ARGS_INIT(2, arguments);
-  fuse_session* session = fuse_session_new(&given, &operations, sizeof operations, nullptr);
-  if (!session || fuse_set_signal_handlers(session) != 0 || fuse_session_mount(session, mountpoint.c_str()) != 0)
-    throw RunError(fmt::format(
-        "The directory '{}' can't be a mount point of FUSE; /dev/fuse and the program fusermount3 are needed.",
-        mountpoint));
   const double began = now_seconds();
-  fuse_session_loop(session);
-  file_system.answers.end(); // through the session, which goes next
-  fuse_session_unmount(session);
-  fuse_remove_signal_handlers(session);
+  if (serve.empty())
+    serve_here(operations, mountpoint);
+  else {
+    remembered = remembered_elsewhere;
+    FuseServer(operations, serve).run();
+    file_system.answers.end();
+  }
   if (!log.empty())
     write_log(log, began);
-  fuse_session_destroy(session);
   return 0;
 }
 

@@ -156,6 +156,19 @@ def mounts() -> str:
     )
 
 
+def laboratory() -> str:
+    """`iocast lab`: nodes that are name spaces of this machine."""
+    if missing := _root("make networks and mounts") or _fuse() or _programs("iproute2", "ip", "tc"):
+        return missing
+    command = ["unshare", "--net", "--mount", "--pid", "--fork", "ip", "link", "add", "lan", "type", "bridge"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return (
+        f"There are no private networks with bridges ({done.stderr.strip()}). Give the container CAP_SYS_ADMIN."
+        if done.returncode
+        else ""
+    )
+
+
 def root() -> str:
     """Commands as root and as other users."""
     return _root("start commands as other users")
@@ -222,6 +235,7 @@ NEEDS: dict[str, Callable[[], str]] = {
         fuse,
         root,
         mounts,
+        laboratory,
         clocks,
         caches,
         disk,

@@ -19,6 +19,7 @@ from iocast.cli import (  # noqa: F401
     forecast,
     import_,
     knee,
+    lab,
     list_,
     manual,
     measure,

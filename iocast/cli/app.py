@@ -20,7 +20,7 @@ GROUPS = {
     "Get data": ("measure", "plan", "knee", "import"),
     "Forecast": ("forecast", "simulate", "compare"),
     "Decide": ("study", "report"),
-    MORE: ("calibrate", "predict", "validate", "observe", "export", "list", "describe", "selftest", "manual"),
+    MORE: ("calibrate", "predict", "validate", "observe", "export", "list", "describe", "selftest", "lab", "manual"),
 }
 """Headings of `iocast --help` with their verbs, in order; a verb that is not here stands last."""
 NO_SEED = "It draws nothing at random; leave the option out."

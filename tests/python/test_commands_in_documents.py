@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manual's pages, run; and that none is left out."""
 
+import os
 import re
 
 import pytest
@@ -87,6 +88,18 @@ def test_import(page: Page) -> None:
     assert re.findall(r"^(\S+)  ", listed, flags=re.MULTILINE) == re.findall(
         r"^\| `(\w[^`]*)` \|", text, flags=re.MULTILINE
     )
+
+
+@pytest.mark.needs("laboratory")
+def test_laboratory(page: Page) -> None:
+    """Another name than that of a laboratory which somebody may have here."""
+    plan = (REPOSITORY / "campaigns/laboratory.yaml").read_text()
+    settings = "settings: {datasets: 2, objects: 2, iterations: 2}"
+    short = plan.replace("settings: {datasets: 2}", settings).replace("seconds: 0.7", "").replace("repeats: 2", "")
+    (page.place / "short.yaml").write_text(short)
+    page.run("laboratory.md", {"demo": f"demo-{os.getpid()}", "--campaign laboratory": "--campaign short.yaml"})
+    printed = "".join(page.printed)
+    assert "8 client nodes, server queuefs, up" in printed and "is gone" in printed
 
 
 def test_export(page: Page) -> None:

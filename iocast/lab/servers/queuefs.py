@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`iocast-queuefs` on a node of its own, mounted on all others: the truth is known exactly, real are the kernel's
+client, the network and the clocks."""
+
+from __future__ import annotations
+
+from iocast import binaries
+from iocast.files import write_text
+from iocast.lab.servers import Server
+
+PORT = 7800
+PLATFORM = """\
+# SPDX-License-Identifier: Apache-2.0
+schema_version: 1
+extends: queuefs
+description: the server of a laboratory
+stations:
+  mds: {{servers: {threads}}}
+demands:
+  getattr: {{law: lognormal, mean: {stat:.9g}us, sigma: 0.4}}
+  open: {{law: lognormal, mean: {stat:.9g}us, sigma: 0.4}}
+  make: {{law: lognormal, mean: {service:.9g}us, sigma: 0.4}}
+  remove: {{law: lognormal, mean: {service:.9g}us, sigma: 0.4}}
+"""
+
+
+class QueueFs(Server):
+    name = "queuefs"
+    title = "iocast-queuefs"
+    known = (
+        "each create and unlink is one visit to one of the threads, first come, first served, for the service time in "
+        "the mean (lognormal, sigma 0.4); stat and open take half of it."
+    )
+    unknown = "what the kernel, FUSE and the network add, about 0.2 ms of the clients' processors a request."
+    defaults = {"threads": "2", "service": "4ms"}
+    counts = {"threads": (1, 1024)}
+
+    def start(self) -> None:
+        lab, node = self.laboratory, self.record.servers[0]
+        mean = self.seconds("service") * 1e6
+        platform = lab.directory / "truth.yaml"
+        write_text(platform, PLATFORM.format(threads=self.settings["threads"], service=mean, stat=mean / 2))
+        program, address = binaries.find("iocast-queuefs"), f"{lab.address(node)}:{PORT}"
+        lab.serve(node, "queuefs", [program, "--platform", str(platform), "--serve", address])
+        lab.wait(lambda: lab.answers(node, PORT), "queuefs")
+        self.directory.mkdir()
+        for client in ("head", *self.record.clients):
+            lab.serve(client, f"mount-{client}", [program, "--connect", address, str(self.directory)])
+            lab.wait(lambda at=client: lab.is_mounted(at, self.directory), f"mount-{client}")  # type: ignore[misc]
+        self.record.arguments = [str(self.directory)]
+
+
+SERVER = QueueFs
