@@ -111,32 +111,7 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
     """
     ordered = _checked(points)
     largest = ordered[-1]
-    mean = min(p.response for p in ordered)
-    logs = np.log([p.rate for p in ordered])
-
-    @lru_cache(maxsize=None)
-    def fitted(c: int) -> tuple[float, float, float]:
-        """Cost, service and delay with c servers."""
-
-        def miss(x: Array) -> Array:
-            rates = [
-                _rate(p.ranks, p.waiting_factor, p.think_time, float(np.exp(x[0])), float(np.exp(x[1])), c)
-                for p in ordered
-            ]
-            return np.log(rates) - logs
-
-        fits = []
-        for share in (0.9, 0.5):
-            start = np.log([mean * share, mean * (1 - share)])
-            # A delay that goes to zero would go on for ever on its logarithm.
-            fits.append(least_squares(miss, start, bounds=(start - 12, start + 12), x_scale=0.3, max_nfev=40))
-        best = min(fits, key=lambda fit: float(fit.cost))
-        return float(best.cost), float(np.exp(best.x[0])), float(np.exp(best.x[1]))
-
-    # With more servers than ranks nobody waits, and servers that are never busy can't be seen.
-    busy = max(p.rate for p in ordered) * mean
-    c = _least(lambda servers: fitted(servers)[0], max(1, min(max(p.ranks for p in ordered), math.ceil(4 * busy))))
-    _, service, delay = fitted(c)
+    service, delay, c = _fitted_queue(tuple((p.ranks, p.waiting_factor, p.think_time, p.rate) for p in ordered))
     rate, response = _cycle(ranks, waiting_factor, think_time, service, delay, c)
     _, before = _cycle(largest.ranks, largest.waiting_factor, largest.think_time, service, delay, c)
     result: Forecast = {"rate": rate}
@@ -148,6 +123,36 @@ def closed_queue(points: Sequence[Point], ranks: int, waiting_factor: float = 0.
             p, q = _probability(key, float(measured.get("count", 1))), _probability(key, count)
             result[f"{name}.{key}"] = float(measured[key]) * response(q) / before(p)
     return result
+
+
+@lru_cache(maxsize=64)  # the same for each target
+def _fitted_queue(loads: tuple[tuple[int, float, float, float], ...]) -> tuple[float, float, int]:
+    """Service, delay and number of servers for (ranks, waiting factor, think time, rate) in order of concurrency."""
+    mean = min(_inside(*load) / load[3] for load in loads)
+    logs = np.log([rate for *_, rate in loads])
+
+    @lru_cache(maxsize=None)
+    def fitted(c: int) -> tuple[float, float, float]:
+        """Cost, service and delay with c servers."""
+
+        def miss(x: Array) -> Array:
+            service, delay = float(np.exp(x[0])), float(np.exp(x[1]))
+            return np.log([_rate(ranks, factor, think, service, delay, c) for ranks, factor, think, _ in loads]) - logs
+
+        fits = []
+        for share in (0.9, 0.5):
+            start = np.log([mean * share, mean * (1 - share)])
+            # A delay that goes to zero would go on for ever on its logarithm.
+            fits.append(least_squares(miss, start, bounds=(start - 12, start + 12), x_scale=0.3, max_nfev=40))
+        best = min(fits, key=lambda fit: float(fit.cost))
+        return float(best.cost), float(np.exp(best.x[0])), float(np.exp(best.x[1]))
+
+    # With more servers than ranks nobody waits, and servers that are never busy can't be seen.
+    busy = max(rate for *_, rate in loads) * mean
+    most = max(1, min(max(ranks for ranks, *_ in loads), math.ceil(4 * busy)))
+    c = _least(lambda servers: fitted(servers)[0], most)
+    _, service, delay = fitted(c)
+    return service, delay, c
 
 
 def _least(cost: Callable[[int], float], most: int) -> int:

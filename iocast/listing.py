@@ -55,10 +55,6 @@ def described(what: str, name: str) -> dict[str, Any]:
     return answer
 
 
-KINDS = ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns", "formats")
-"""What can be listed."""
-
-
 def program_of(what: str) -> str:
     """The program that knows of such things: of workloads and patterns both do, of which one may be missing."""
     if what == "backends" or (what in ("workloads", "patterns") and not binaries.is_built("iocast-sim")):

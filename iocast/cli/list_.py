@@ -15,8 +15,9 @@ from iocast.cli.options import Json, refuse_without_effect
 from iocast.cli.passing import pass_through
 from iocast.errors import InputError
 from iocast.files import write_text
-from iocast.listing import KINDS
 from iocast.strict_yaml import allowed_sentence
+
+KINDS = ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns", "formats")
 
 
 @verb(name="list", epilog="Example: iocast list platforms")
@@ -29,12 +30,12 @@ def list_(
     json_: Json = False,
 ) -> None:
     """List workloads, platforms, backends, formats and others."""
+    from iocast import listing
+
     if what not in KINDS:
         raise InputError(f"There is no list of '{what}'. {allowed_sentence(what, KINDS)}")
     if markdown:
         refuse_without_effect("on a table in Markdown", "json_")
-        from iocast import listing
-
         table = listing.table(what)
         if into:
             write_text(into, listing.replaced(into, what, table))
@@ -44,8 +45,6 @@ def list_(
     if into:
         raise InputError("--into needs --markdown.")
     if what in ("campaigns", "formats"):
-        from iocast import listing
-
         entries = listing.entries(what)
         for entry in entries if what == "campaigns" else []:
             listing.described(what, entry["name"])  # a file that can't be read is not listed as if it could
@@ -56,6 +55,4 @@ def list_(
             else "\n".join(f"{e['name']}  {e['summary']}{more[e['name']]}" for e in entries)
         )
         return
-    from iocast.listing import program_of
-
-    pass_through([binaries.find(program_of(what)), "--list", what, *(["--json"] if json_ else [])])
+    pass_through([binaries.find(listing.program_of(what)), "--list", what, *(["--json"] if json_ else [])])

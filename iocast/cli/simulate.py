@@ -8,7 +8,6 @@ from typing import Annotated, Optional
 
 import typer
 
-from iocast.fed import PER_NODE, fed, fed_text, numbers_of
 from iocast.cli.app import verb
 from iocast.cli.options import (
     LOAD,
@@ -58,8 +57,9 @@ def simulate(
         ),
     ] = None,
     accelerators_per_node: Annotated[
-        int, typer.Option(help="Accelerators of a node, with --accelerators.", min=1, rich_help_panel=LOAD)
-    ] = PER_NODE,
+        Optional[int],
+        typer.Option(help="Accelerators of a node, with --accelerators; 8 by default.", min=1, rich_help_panel=LOAD),
+    ] = None,
     edit: Edits = None,
     beyond: Beyond = False,
     out: AnswerFile = None,
@@ -74,6 +74,7 @@ def simulate(
     is no interval."""
     from iocast.api.answer import platform_of
     from iocast.api.simulate import simulate as simulated
+    from iocast.fed import PER_NODE, fed, fed_text, numbers_of
     from iocast.platform import parse_edit
     from iocast.simulate import moment_of
 
@@ -91,7 +92,7 @@ def simulate(
             )
         with Steps(after=PATIENCE) as steps:
             rows = fed(
-                platform_of(platform, edits), workload, settings_of(sets), numbers, accelerators_per_node,
+                platform_of(platform, edits), workload, settings_of(sets), numbers, accelerators_per_node or PER_NODE,
                 seed=seed, beyond=beyond, report=steps,
             )  # fmt: skip
         if out is not None:

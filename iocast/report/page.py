@@ -10,11 +10,10 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import altair
 import jinja2
 import vl_convert
 from markupsafe import Markup
@@ -27,6 +26,7 @@ from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
 from iocast.text import cell
 from iocast.whatif.module import HOW, load
+from iocast.report.vega import library, vega_lite
 from iocast.whatif.panel import HERE as PANEL
 from iocast.whatif.panel import POLICY, version
 from iocast.report.whatif import report_panel
@@ -79,7 +79,7 @@ def write_figures(sources: list[Path], out: Path) -> list[Path]:
                 ("png", partial(vl_convert.vegalite_to_png, scale=2)),
             ):
                 files.append(out / f"{figure.name}-{i}.{suffix}")
-                write_bytes(files[-1], convert(chart, vl_version=_vega_lite()))
+                write_bytes(files[-1], convert(chart, vl_version=vega_lite()))
     return files
 
 
@@ -122,7 +122,7 @@ def write_routes(platform: dict[str, Any], out: Path) -> None:
     times["encoding"]["text"] = {"field": "value_text", "type": "nominal"}
     times["transform"] = [*times.get("transform", []), {"filter": "isValid(datum.seconds)"}]
     chart["layer"].append(times)
-    write_text(out, vl_convert.vegalite_to_svg(chart, vl_version=_vega_lite()))
+    write_text(out, vl_convert.vegalite_to_svg(chart, vl_version=vega_lite()))
 
 
 def _alone(panel: Panel, rows: list[Row]) -> dict[str, Any]:
@@ -133,10 +133,6 @@ def _alone(panel: Panel, rows: list[Row]) -> dict[str, Any]:
     }
     chart["datasets"] = {**chart.get("datasets", {}), ROWS: rows}
     return chart
-
-
-def _vega_lite() -> str:
-    return ".".join(altair.SCHEMA_VERSION.split(".")[:2])
 
 
 def write_data(sources: list[Path], out: Path) -> list[Path]:
@@ -247,7 +243,7 @@ def _html(
         version=version(),
         style=Markup("\n".join(file.read_text(encoding="utf-8") for file in styles)),
         script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
-        vega=Markup(_vega()),
+        vega=Markup(library()),
         numbers=_json(numbers),
         charts=_json(charts),
     )
@@ -256,14 +252,6 @@ def _html(
 def _json(value: Any) -> Markup:
     """JSON that can stand inside a script element: no "<" can end it."""
     return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
-
-
-@cache
-def _vega() -> str:
-    """The library that draws, which takes longer to put together than everything else on a page."""
-    version = ".".join(altair.SCHEMA_VERSION.split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
-    return bundle.replace("</script", "<\\/script")
 
 
 _SHAPES = {

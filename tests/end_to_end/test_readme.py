@@ -57,7 +57,7 @@ def small_campaign(seconds: float, fit: list[int], check: int, repeats: int) -> 
 def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What ./quickstart DIR leaves behind."""
     campaign = tmp_path_factory.mktemp("campaign") / "short.yaml"
-    campaign.write_text(small_campaign(1, fit=[1, 2, 4], check=32, repeats=2))
+    campaign.write_text(small_campaign(1, fit=[1, 2, 4], check=16, repeats=1))
     first = [line.split("#")[0].strip() for line in blocks()[1].splitlines()]
     assert first == ["./quickstart", "./check", "docs/build"], (
         "the second is what runs this test, the third has one of its own (test_site.py)"
@@ -83,9 +83,9 @@ def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_quickstart_forecasts_and_then_measures(results: Path) -> None:
     validation = json.loads((results / "validation.json").read_text())
-    assert {point["name"] for point in validation["points"]} == {"N=32 T=0", "N=32 T=1"}
+    assert {point["name"] for point in validation["points"]} == {"N=16 T=0", "N=16 T=1"}
     for point in validation["points"]:
-        assert point["role"] == "check" and len(point["runs"]) == 2
+        assert point["role"] == "check" and len(point["runs"]) == 1
         wanted = {
             "rate",
             *(f"{op}.{q}" for op in ("stat", "read", "unlink", "create") for q in ("q50", "q75", "q95", "q99", "max")),
@@ -93,7 +93,7 @@ def test_quickstart_forecasts_and_then_measures(results: Path) -> None:
         assert {row["quantity"] for row in point["rows"]} == wanted
         for row in point["rows"]:
             assert row["low"] <= row["forecast"] <= row["high"]
-            # A line that falls to nothing before 32 ranks says nothing there.
+            # A line that falls to nothing before 16 ranks says nothing there.
             assert {"closed M/M/c", "universal scalability law"} <= set(row["baselines"]) or row["quantity"] != "rate"
     # The forecasts are older than what they are judged by.
     forecasts = list((results / "forecasts").glob("*.json"))

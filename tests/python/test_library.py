@@ -47,6 +47,13 @@ def test_importing_loads_no_call() -> None:
     assert [name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names] == ["iocast"]
 
 
+def test_commands_load_what_they_compute_with_when_they_compute() -> None:
+    """Each call of `iocast`, --help and --version too, waits for what the command line imports."""
+    code = "import sys, iocast.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scipy", "altair", "jinja2", "iocast.importers", "iocast.calibrate"} & set(loaded)
+
+
 def test_a_call_stays_one_after_a_module_of_its_name_is_loaded() -> None:
     for name in iocast.__all__:
         with contextlib.suppress(ModuleNotFoundError):

@@ -210,25 +210,30 @@ def lines(count: int, each: int) -> int:
     return count * each + 48
 
 
+CONFIG = alt.Config(
+    font=FONT,
+    view=alt.ViewConfig(stroke=None),
+    axis=alt.AxisConfig(
+        labelColor=INK,
+        titleColor=INK,
+        gridColor=FAINT,
+        domainColor="#999999",
+        tickColor="#999999",
+        labelFontSize=12,
+        titleFontSize=12,
+        titleFontWeight="normal",
+        labelOverlap="greedy",
+        labelSeparation=6,
+        titlePadding=8,
+    ),
+)
+"""House fonts and lines."""
+
+
 def finish(made: Any, description: str, height: int = 260) -> Drawn:
     """Width of the page, house fonts and lines, and the words that a screen reader says."""
     autosize = alt.AutoSizeParams(type="fit", contains="padding", resize=True)
-    drawn: Drawn = (
-        made.properties(width="container", height=height, description=description, autosize=autosize)
-        .configure(font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            gridColor=FAINT,
-            domainColor="#999999",
-            tickColor="#999999",
-            labelFontSize=12,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            labelOverlap="greedy",
-            labelSeparation=6,
-            titlePadding=8,
-        )
-    )
+    drawn: Drawn = made.copy(deep=False)  # each method of Altair copies everything
+    drawn.width, drawn.height, drawn.description, drawn.autosize = "container", height, description, autosize
+    drawn.config = CONFIG
     return drawn
