@@ -41,8 +41,12 @@ LONGEST = (
 
 
 def mostly_long(values: Iterable[Any], always: Container[Any], why: str) -> list[Any]:
-    """Parameters of which ./check takes those of `always`, and ./check --all the others too."""
-    return [value if value in always else pytest.param(value, marks=pytest.mark.long(why)) for value in values]
+    """Parameters, or tuples of them, of which ./check takes those of `always`, and ./check --all the others too."""
+    long = pytest.mark.long(why)
+    return [
+        value if value in always else pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=long)
+        for value in values
+    ]
 
 
 class Schedule:

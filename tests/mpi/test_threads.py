@@ -24,6 +24,7 @@ from bench_runs import (
 )
 from programs import find_program
 from registry import listed
+from schedule import mostly_long
 from test_real_effect import cases
 
 pytestmark = pytest.mark.usefixtures("launch_check")
@@ -210,7 +211,10 @@ WITHOUT_COLLECTIVE_ACCESSES = [
 ]
 
 
-@pytest.mark.parametrize(("workload", "settings"), WITHOUT_COLLECTIVE_ACCESSES)
+@pytest.mark.parametrize(
+    ("workload", "settings"),
+    mostly_long(WITHOUT_COLLECTIVE_ACCESSES, WITHOUT_COLLECTIVE_ACCESSES[::2], "as of the others"),
+)
 def test_clients_of_mpi_io_are_threads_too(run: Run, root: Path, workload: str, settings: str) -> None:
     """Each client opens its own files, at the same time as the others of its rank. Together they do the operations of
     the same number of ranks, contents verified."""

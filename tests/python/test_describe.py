@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from programs import REPOSITORY
+from schedule import mostly_long
 
 from iocast import binaries
 from iocast.drawing import platform_text
@@ -105,7 +106,7 @@ def test_only_platforms_have_routes(iocast: Iocast, tmp_path: Path) -> None:
     assert not (tmp_path / "routes.svg").exists()
 
 
-@pytest.mark.parametrize("alone", ["iocast-bench", "iocast-sim"])
+@pytest.mark.parametrize("alone", mostly_long(["iocast-bench", "iocast-sim"], ["iocast-sim"], "the other way round"))
 def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, iocast: Iocast, tmp_path: Path) -> None:
     """A laptop may have no MPI, a compute node no SimGrid. What only the other program knows is an error that names
     it."""

@@ -13,6 +13,7 @@ import pytest
 import test_forecast_parts as parts
 import test_report_phases as inputs
 import yaml
+from schedule import mostly_long
 
 from iocast import binaries
 from iocast.calibrate.search import Simulations
@@ -114,7 +115,10 @@ def with_rules(directory: Path, ceiling: bool, blended: bool, tied: bool) -> Fit
 
 
 @pytest.mark.parametrize(
-    ("ceiling", "blended", "tied"), [(True, False, False), (True, True, False), (False, True, True)]
+    ("ceiling", "blended", "tied"),
+    mostly_long(
+        [(True, False, False), (True, True, False), (False, True, True)], [(True, True, False)], "a study each"
+    ),
 )
 def test_a_studys_cell_is_the_forecast_also_beside_simple_rules(
     ceiling: bool, blended: bool, tied: bool, tmp_path: Path, simulator: Path

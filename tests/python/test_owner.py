@@ -6,7 +6,6 @@ import errno
 import fcntl
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -25,7 +24,7 @@ from schedule import mostly_long
 from programs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
-from kills import LAUNCHERS, VICTIMS, Rounds, kill  # noqa: E402
+from kills import LAUNCHERS, kill  # noqa: E402
 
 from iocast import claim  # noqa: E402
 from iocast.campaign import places  # noqa: E402
@@ -431,13 +430,6 @@ def test_what_was_killed_is_named(iocast: Iocast, tmp_path: Path) -> None:
     lost = failure(["mpirun"], 255, "execvp error on file hydra_pmi_proxy\n")
     assert lost.startswith("The benchmark failed with exit code 255") and "hydra_pmi_proxy" in lost
     assert failure(["mpirun"], 1, "") == "The benchmark failed with exit code 1, and mpirun printed nothing."
-
-
-def test_random_kills(tmp_path: Path) -> None:
-    """Two of those of validation/kills: each resumes to the same results, and leaves nothing behind."""
-    rounds = Rounds(tmp_path / "rounds", seed=int(time.time()), objects=60)
-    outcomes = [rounds.round(number, victim) for number, victim in enumerate(random.sample(VICTIMS, 2))]
-    assert not [fault for one in outcomes for fault in one.faults], outcomes
 
 
 def test_another_seed_is_refused_and_repeats_have_their_own(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from schedule import mostly_long
 
 from iocast import binaries
 from iocast.calibrate import parts
@@ -74,7 +75,7 @@ def _simulated(platform: Path, ranks: int, iterations: int, seed: int, out: Path
     return binaries.run_json([*command, "--seed", str(seed), *(["--out", str(out)] if out else [])])
 
 
-@pytest.mark.parametrize("true", TRUTHS)
+@pytest.mark.parametrize("true", mostly_long(TRUTHS, list(TRUTHS)[:1], "a calibration each"))
 def test_where_operations_go_must_show_in_the_measurements(true: str, tmp_path: Path) -> None:
     """The same family, whose reads go to a store too, and runs that don't tell parts: of a system with one server, and
     of one whose reads are mostly served by the store."""

@@ -40,7 +40,7 @@ def one_core() -> Iterator[None]:
     os.sched_setaffinity(0, before)
 
 
-ALWAYS = [file for file in SMALL if file.parent.name in ("burst-buffer", "mounts-per-node")]
+ALWAYS = [file for file in SMALL if file.parent.name in ("mounts-per-node",)]
 
 
 @pytest.mark.parametrize("file", mostly_long(SMALL, ALWAYS, "a study each"), ids=lambda f: f.parent.name)
