@@ -39,10 +39,6 @@ MISSING = {
     "workload.parameters": "COSBench's results do not repeat the workload's settings.",
     "phases[].latency.*.quantiles": "COSBench's CSV files have mean response times; percentiles are in its histogram "
     "files.",
-    "phases[].rank_seconds": "COSBench's files have no times of single workers.",
-    "phases[].slowest": "COSBench records no single operations.",
-    "environment": "COSBench does not say what store it measured.",
-    "seed": "COSBench does not name it.",
 }
 
 

@@ -51,16 +51,10 @@ def _read_one(source: Source) -> Record:
     if not record.phases:
         raise source.refuse_cut("the first benchmark's line with 'micros/op'")
     record.missing |= {
-        "command": "db_bench does not print it.",
         "started": "db_bench prints its date without a zone.",
         "phases[].operations": "Versions of db_bench before RocksDB 7 do not print how many operations there were.",
         "phases[].latency.*": "db_bench prints percentiles with --histogram only.",
         "phases[].errors": "db_bench ends at the first failed operation.",
-        "phases[].rank_seconds": "db_bench prints no times of single threads.",
-        "phases[].timeline": "db_bench prints no time line.",
-        "phases[].slowest": "db_bench prints no single operations.",
-        "environment": "db_bench does not say where it ran.",
-        "seed": "db_bench does not print it.",
     }
     place_one_after_the_other(record.phases)
     return record

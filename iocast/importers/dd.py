@@ -68,14 +68,8 @@ def _read_one(source: Source) -> Record:
         "dd does not say whether it read or wrote what is measured, nor whether the page cache or a sync was in it."
     )
     record.missing |= {
-        "command": "dd does not print it.",
-        "started": "dd prints no time of day.",
-        "phases[].latency.*": "dd prints no latencies.",
         "phases[].errors": "dd ends at the first failed operation.",
         "phases[].rank_seconds": "dd is one process.",
-        "phases[].timeline": "dd prints no time line.",
-        "phases[].slowest": "dd prints no single operations.",
-        "environment": "dd does not say where it ran.",
         "seed": "dd draws nothing at random.",
     }
     return record

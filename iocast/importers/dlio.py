@@ -75,8 +75,7 @@ def _read_directory(source: Source) -> Record:
         record = Record("dlio", "DLIO", dlio_ranks.train_phases(outputs), pattern="dlio", ranks=len(outputs))
         record.origin["ranks"] = f"{directory} (outputs of accelerators)"
         record.missing |= MISSING | {
-            "phases[].bytes_per_second": "Without DLIO's summary, the size of a sample is not known.",
-            "environment": "DLIO's outputs do not name their hosts.",
+            "phases[].bytes_per_second": "Without DLIO's summary, the size of a sample is not known."
         }
     else:
         raise InputError(f"{directory}: no summary.json and no N_output.json in it has a result of DLIO.")
@@ -95,10 +94,6 @@ def _trains(summary: Source) -> bool:
 
 def _settle_missing(record: Record) -> None:
     """Leaves out the reasons of numbers that the directory has."""
-    if any(phase.latency for phase in record.phases):
-        record.missing.pop("phases[].latency.*", None)
-    if any(phase.rank_seconds for phase in record.phases):
-        record.missing.pop("phases[].rank_seconds", None)
     if all(phase.operations for phase in record.phases):
         record.missing.pop("phases[].operations", None)
     for phase in record.phases:
@@ -113,12 +108,7 @@ MISSING = {
     "command": "DLIO's summary does not name the command, nor the model that was trained.",
     "phases[].operations": "DLIO's summary has rates; how many samples an epoch took, or files a checkpoint has, "
     "is not in it.",
-    "phases[].latency.*": "DLIO's summary has no latencies.",
     "phases[].errors": "DLIO ends at the first failed operation.",
-    "phases[].rank_seconds": "DLIO's summary has no times of single accelerators.",
-    "phases[].timeline": "DLIO's summary has no time line.",
-    "phases[].slowest": "DLIO's summary has no single operations.",
-    "seed": "DLIO's summary does not name it.",
 }
 
 

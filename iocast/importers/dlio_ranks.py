@@ -191,7 +191,6 @@ def add_outputs(record: Record, outputs: Mapping[int, Output]) -> None:
     hosts = sorted({one.host for one in outputs.values() if one.host})
     if hosts:
         record.environment = {"hosts": hosts}
-        record.missing.pop("environment", None)
         if record.nodes is None:
             record.nodes, record.origin["nodes"] = len(hosts), f"{_where(outputs, 'hostname')} (different hosts)"
 

@@ -54,10 +54,6 @@ NOT_PRINTED = {
     "--lathisto.",
     "phases[].errors": "elbencho ends at the first failed operation and does not count them.",
     "phases[].rank_seconds": "elbencho tells the first and the last thread's end only.",
-    "phases[].timeline": "elbencho's result file has no time line.",
-    "phases[].slowest": "elbencho's result file has no single operations.",
-    "environment": "elbencho does not say what file system it measured.",
-    "seed": "elbencho does not name it.",
 }
 
 
@@ -363,7 +359,6 @@ def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: 
         "phases[].operations": "elbencho's live file counts entries and bytes, no blocks.",
         "command": "elbencho's live file does not name it.",
         "workload.parameters": "elbencho's live file has no options.",
-        "phases[].latency.*": "elbencho's live file has no latencies.",
         "started": "elbencho's live file has no time of day.",
     }
     record.warnings.append(

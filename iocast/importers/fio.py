@@ -208,9 +208,6 @@ def _record(
         )
     record.missing |= {
         "command": "fio prints its options, not its command line.",
-        "seed": "fio's output does not name it.",
-        "phases[].timeline": "fio's JSON has no time line.",
-        "phases[].slowest": "fio's JSON has no single operations.",
         "phases[].start_seconds": "fio prints no start of a group; groups are placed one after the other.",
     }
     return record

@@ -173,9 +173,6 @@ def _add_words(record: Record, cut: bool) -> None:
         "latency.hlog": "fio's text has percentiles; it writes its latency bins with --output-format=json+ only.",
         "started": "fio prints the time of its end only.",
         "command": "fio prints its options, not its command line.",
-        "seed": "fio's output does not name it.",
-        "phases[].timeline": "fio's text has no time line.",
-        "phases[].slowest": "fio's text has no single operations.",
         "phases[].rank_seconds": "fio's text has the longest runtime of a group.",
         "phases[].start_seconds": "fio prints no start of a group; groups are placed one after the other.",
     }

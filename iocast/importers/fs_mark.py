@@ -90,9 +90,6 @@ def _read_one(source: Source) -> Record:
     record.missing |= {
         "phases[].latency.*.quantiles": "fs_mark prints minimum, mean and maximum only, and those with -v.",
         "phases[].errors": "fs_mark ends at the first failed operation.",
-        "phases[].timeline": "fs_mark records no single operations.",
-        "phases[].slowest": "fs_mark records no single operations.",
-        "environment": "fs_mark does not say where it ran.",
     }
     place_one_after_the_other(phases)
     return record

@@ -93,14 +93,9 @@ def _read_one(source: Source) -> Record:
     record.missing |= {
         "phases[].operations": "iozone prints throughputs of its processes together, which end at different times.",
         "phases[].seconds": "iozone's throughput mode prints no times.",
-        "phases[].latency.*": "iozone's throughput mode prints no latencies.",
         "phases[].errors": "iozone ends at the first failed operation.",
         "phases[].rank_seconds": "iozone prints extremes of its processes' throughputs.",
-        "phases[].timeline": "iozone records no single operations.",
-        "phases[].slowest": "iozone records no single operations.",
         "started": "iozone prints its start as words without a zone.",
-        "environment": "iozone does not say what file system it measured.",
-        "seed": "iozone does not print it.",
     }
     place_one_after_the_other(record.phases)
     return record

@@ -180,12 +180,8 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
         "command": "A server's statistics know no command.",
         "started": "A server's statistics count from when they were cleared.",
         "workload.parameters": "A server's statistics know no options.",
-        "phases[].errors": "Lustre does not count failed operations.",
         "phases[].latency.*": "Lustre prints sums and extremes of service times, and those with usecs only.",
         "phases[].rank_seconds": "A server does not know ranks.",
-        "phases[].timeline": "Statistics have no time line.",
-        "phases[].slowest": "Statistics have no single operations.",
-        "environment": "Statistics do not name the file system.",
         "seed": "Nothing is drawn at random.",
     }
     if phase.operations is None:

@@ -64,7 +64,6 @@ SHORT = {
 }
 NOT_PRINTED = {
     "seed": "md-workbench draws nothing at random.",
-    "environment": "md-workbench does not say where it ran.",
     "phases[].think_asked_seconds": "md-workbench does not record its think times.",
     "phases[].think_actual_seconds": "md-workbench does not record its think times.",
     "phases[].errors_by_operation": "md-workbench adds up all errors.",

@@ -384,15 +384,6 @@ def _record(launch: _Launch, tasks: int) -> Record:
         record.started = _moment(started[1][1]).isoformat()
         record.origin["started"] = source.at(started[0])
         record.missing["started (zone)"] = "mdtest prints the local time without its zone."
-    record.missing |= {
-        "phases[].latency.*": "mdtest prints rates, no latencies.",
-        "phases[].errors": "mdtest does not count failed operations.",
-        "phases[].rank_seconds": "mdtest's summary has no times of single ranks.",
-        "phases[].timeline": "mdtest records no single operations.",
-        "phases[].slowest": "mdtest records no single operations.",
-        "environment": "mdtest does not say where it ran.",
-        "seed": "mdtest's summary does not name it.",
-    }
     return record
 
 

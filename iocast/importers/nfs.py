@@ -155,9 +155,6 @@ def _record(source: Source, own: list[_Snapshot]) -> Record | None:
         "phases[].errors": "Requests that failed are counted by kind of request alone.",
         "phases[].latency.*": "The kernel adds up the times of requests, in milliseconds; a distribution is not known.",
         "phases[].rank_seconds": "A mount does not know ranks.",
-        "phases[].timeline": "Statistics have no time line.",
-        "phases[].slowest": "Statistics have no single requests.",
-        "environment": "Statistics do not describe the client.",
         "seed": "Nothing is drawn at random.",
     }
     return record

@@ -72,15 +72,8 @@ def _read_one(source: Source) -> Record:
     if phase.errors is None:
         record.missing["phases[].errors"] = "This version of pgbench does not count failed transactions."
     record.missing |= {
-        "command": "pgbench does not print it.",
-        "started": "pgbench prints no time of day.",
         "phases[].latency.*.quantiles": "pgbench prints mean and deviation of latencies; single ones are in its log "
-        "(--log).",
-        "phases[].rank_seconds": "pgbench prints no times of single clients.",
-        "phases[].timeline": "pgbench's report has no time line.",
-        "phases[].slowest": "pgbench's report has no single transactions.",
-        "environment": "pgbench does not say what it measured.",
-        "seed": "pgbench does not print it.",
+        "(--log)."
     }
     return record
 

@@ -177,6 +177,20 @@ class Phase:
         }
 
 
+NOT_PRINTED = {
+    "command": "{} does not print it.",
+    "started": "{} prints no time of day.",
+    "environment": "{} does not say where it ran.",
+    "seed": "{} does not print it.",
+    "phases[].errors": "{} does not count failed operations.",
+    "phases[].rank_seconds": "{} prints no times of single ranks.",
+    "phases[].timeline": "{} prints no time line.",
+    "phases[].slowest": "{} prints no single operations.",
+    "phases[].latency.*": "{} prints no latencies.",
+}
+"""Why a key of run.json is null where an importer states no other reason; {} is the tool."""
+
+
 @dataclass
 class Record:
     """One run as its tool tells it."""
@@ -192,7 +206,10 @@ class Record:
     ranks: int | None = None
     nodes: int | None = None
     environment: dict[str, Any] | None = None
-    missing: dict[str, str] = field(default_factory=dict)  # key of run.json -> why it is null, a finished sentence
+    missing: dict[str, str] = field(default_factory=dict)
+    """By key of run.json why it is null, a finished sentence; reasons of NOT_PRINTED are added."""
+    speaker: str = ""
+    """Who says and prints things in these reasons, where it is not the tool."""
     warnings: list[str] = field(default_factory=list)
     label: str = ""
     imported: dict[str, Any] = field(default_factory=dict)
@@ -234,6 +251,11 @@ class Record:
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
         self.settle()
+        for key, reason in NOT_PRINTED.items():
+            name = key.removesuffix(".*")
+            stated = any(one == name or one.startswith((f"{name}.", f"{name} ")) for one in self.missing)
+            if not stated and not self._has(key):
+                self.missing[key] = reason.format(self.speaker or self.tool)
         self.label = str(answer.get("label") or self.label or self.name)
         files = [fingerprint for source in sources for fingerprint in source.fingerprints()]
         self.imported = {
@@ -245,6 +267,16 @@ class Record:
         if self.facts:
             self.imported["facts"] = self.facts
         self._require_possible(where)
+
+    def _has(self, key: str) -> bool:
+        """Whether a key of NOT_PRINTED has a value, in every phase for which it could have one."""
+        if key == "seed":
+            return False
+        name = key.removeprefix("phases[].").removesuffix(".*")
+        if name == key:
+            return getattr(self, name) is not None
+        having = [getattr(phase, name) not in (None, {}) for phase in self.phases]
+        return all(having) if name == "errors" else any(having)
 
     def settle(self) -> None:
         """Compares the phases with one another's numbers: rate x time with counts, and times with the elapsed time.

@@ -112,13 +112,7 @@ def _read_one(source: Source) -> Record:
             record.warnings.append(f"{source.at(at)}: a thread of {host} ended with '{status}'.")
     record.missing |= {
         "command": "smallfile prints its options, not its command line.",
-        "started": "smallfile prints no time of day.",
         "phases[].latency.*": "smallfile writes response times into files of their own.",
-        "phases[].errors": "smallfile does not count failed operations.",
-        "phases[].timeline": "smallfile's report has no time line.",
-        "phases[].slowest": "smallfile's report has no single operations.",
-        "environment": "smallfile does not say what file system it measured.",
-        "seed": "smallfile does not print it.",
     }
     return record
 

@@ -74,15 +74,9 @@ def _read_one(source: Source) -> Record:
     record.origin["nodes"] = f"{source.at(timed)} (sysbench is one process)"
     _add_options(source, record)
     record.missing |= {
-        "command": "sysbench does not print it.",
-        "started": "sysbench prints no time of day.",
         "phases[].errors": "sysbench ends at the first failed operation.",
         "phases[].latency.*": "sysbench prints the latency of all events together, without the median.",
         "phases[].rank_seconds": "sysbench prints the mean over threads.",
-        "phases[].timeline": "sysbench's report has no time line.",
-        "phases[].slowest": "sysbench prints no single operations.",
-        "environment": "sysbench does not say where it ran.",
-        "seed": "sysbench does not print it.",
     }
     return record
 

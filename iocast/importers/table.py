@@ -215,6 +215,7 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
         ranks=ranks,
         nodes=nodes,
         label=row.get("label", ""),
+        speaker="A table",
     )
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
     record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
@@ -227,14 +228,7 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
     record.environment = machine or None
     if "waiting_factor" in numbers:
         record.parameters["waiting_factor"] = numbers["waiting_factor"]
-    record.missing = {
-        "phases[].latency.*": "A table has the latencies of its columns only.",
-        "phases[].timeline": "A table records no single operations.",
-        "phases[].slowest": "A table records no single operations.",
-        "phases[].errors": "A table does not say how many operations failed.",
-        "environment": "A table does not say what file system was measured.",
-        "started": "A table does not say when a run was.",
-    }
+    record.missing = {"phases[].latency.*": "A table has the latencies of its columns only."}
     if count is None:
         record.missing["phases[].operations"] = "The table has no column operations."
     return record

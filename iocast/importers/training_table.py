@@ -88,15 +88,8 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
     numbers = {*SHARES, *RATES, "accelerators", "hosts", "runs", "cv_percent"}
     record.parameters = {key: cell for key, cell in row.items() if key not in numbers and cell}
-    record.missing = {
-        "phases[].operations": "A table of trainings has rates; how many samples were read is not in it.",
-        "phases[].latency.*": "A table of trainings has no latencies.",
-        "phases[].timeline": "A table of trainings records no single operations.",
-        "phases[].slowest": "A table of trainings records no single operations.",
-        "phases[].errors": "A table of trainings does not say how many operations failed.",
-        "environment": "A table of trainings does not say what file system was measured.",
-        "started": "A table of trainings does not say when a run was.",
-    }
+    record.speaker = "A table of trainings"
+    record.missing = {"phases[].operations": "A table of trainings has rates; how many samples were read is not in it."}
     return record
 
 

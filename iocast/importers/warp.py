@@ -56,11 +56,7 @@ def _read_one(source: Source) -> Record:
         phase.start_seconds = 0.0
     record.missing |= {
         "phases[].latency.*.quantiles": "warp's percentiles are those of segments, which can't be put together.",
-        "phases[].rank_seconds": "warp prints no times of single threads.",
-        "phases[].slowest": "warp's analysis has no single operations.",
         "phases[].timeline": "warp's segments have rates, no latencies of each.",
-        "environment": "warp does not say what store it measured.",
-        "seed": "warp does not name it.",
     }
     return record
 

@@ -106,13 +106,7 @@ def _read_one(source: Source) -> Record:
     else:
         record.missing["command"] = "The report does not name the command; YCSB prints it before."
     record.missing |= {
-        "started": "YCSB's report has no time of day.",
         "phases[].bytes": "YCSB does not count bytes.",
-        "environment": "YCSB does not say what it measured.",
-        "phases[].rank_seconds": "YCSB prints no times of single threads.",
-        "phases[].timeline": "YCSB's report has no time line.",
-        "phases[].slowest": "YCSB's report has no single operations.",
-        "seed": "YCSB's report does not name it.",
         "latency.hlog": "YCSB's report has mean, extremes and some percentiles.",
     }
     return record

@@ -125,6 +125,10 @@ def test_samples_become_run_directories(name: str, sample: Path, tmp_path: Path)
         )
         missing = run["imported"]["missing"]
         assert all(why.endswith(".") for why in missing.values()) and all(w.endswith(".") for w in run["warnings"])
+        unexplained = {
+            key for key in ("command", "started", "environment", "seed") if run[key] is None
+        } - missing.keys()
+        assert not unexplained, missing
         for phase in run["phases"]:
             assert set(phase) >= PHASE_KEYS
             assert phase["rate"] is not None or phase.get("bytes_per_second") is not None
