@@ -94,6 +94,9 @@ double parse_quantity(std::string_view text, Unit unit)
   for (const auto& [name, scale] : suffixes_of(unit)) {
     if (name == suffix) {
       value *= scale;
+      if (unit == Unit::bytes && scale != 1) // 1.001kB are 1001 bytes, though 1.001 is no double
+        if (const double whole = std::round(value); std::abs(value - whole) <= 1e-15 * std::abs(value))
+          value = whole;
       if ((unit == Unit::count || unit == Unit::bytes) && (value != std::floor(value) || std::abs(value) > 9e15))
         throw InputError(fmt::format("'{}' is not {}", text, example_of(unit)));
       return value;

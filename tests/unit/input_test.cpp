@@ -3,6 +3,7 @@
 #include "input/units.hpp"
 #include "input/yaml.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace iocast {
@@ -33,6 +34,11 @@ TEST(Units, MeanWhatTheFieldMeans)
   EXPECT_EQ(parse_quantity("4KiB", Unit::bytes), 4096);
   EXPECT_EQ(parse_quantity("4k", Unit::bytes), 4096); // as IOR has it
   EXPECT_EQ(parse_quantity("4kB", Unit::bytes), 4000);
+  for (int thousandths = 1; thousandths < 10000; ++thousandths) // whole, however it is written
+    for (const auto& [name, scale] : {std::pair{"kB", 1}, {"MB", 1000}, {"GB", 1000000}})
+      ASSERT_EQ(parse_quantity(fmt::format("{}.{:03}{}", thousandths / 1000, thousandths % 1000, name), Unit::bytes),
+                static_cast<double>(thousandths) * scale);
+  EXPECT_THROW(parse_quantity("1.0001kB", Unit::bytes), InputError);
   EXPECT_DOUBLE_EQ(parse_quantity("250us", Unit::seconds), 250e-6);
   EXPECT_DOUBLE_EQ(parse_quantity("-1e-05s", Unit::seconds), -1e-5);
   EXPECT_DOUBLE_EQ(parse_quantity("2 ms", Unit::seconds), 2e-3);
