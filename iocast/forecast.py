@@ -13,6 +13,7 @@ from typing import Any
 
 from iocast import binaries
 from iocast.calibrate.fit import calibrate
+from iocast.calibrate.known import Known, families_with
 from iocast.calibrate.reading import check_enough
 from iocast.calibrate.search import whole_settings
 from iocast.calibrate.storage import RATES_ALONE, Storage, best_family, storage_of
@@ -124,6 +125,7 @@ def forecast(
     report: Report,
     workers: Workers | None = None,
     command: str = "",
+    known: Sequence[Known] = (),
 ) -> Answer:
     """Writes OUT/runs (what was imported), OUT/fitted/PHASE.yaml, OUT/forecasts/PHASE-NODESxRANKS.json and
     OUT/report.html.
@@ -151,6 +153,7 @@ def forecast(
             report,
             workers,
             command,
+            known,
         )
     renamed: Answer = _renamed(answer, made, out)
     return renamed
@@ -185,6 +188,7 @@ def _whole_way(
     report: Report,
     workers: Workers | None,
     command: str,
+    known: Sequence[Known],
 ) -> Answer:
     if platform is not None:
         find_platform(platform)  # before anything is imported, and once for all phases
@@ -200,7 +204,10 @@ def _whole_way(
     found: list[PhaseForecast] = []
     for number, name in enumerate(names):
         within = _part(report, f"{name}: ", number / len(names), (number + 1) / len(names))
-        found.append(_of_phase(runs, name, only, targets, out, ranks_per_node, platform, level, seed, workers, within))
+        one = _of_phase(
+            runs, name, only, targets, out, ranks_per_node, platform, level, seed, workers, within, known
+        )  # fmt: skip
+        found.append(one)
     if all(one.refusal for one in found):
         raise InputError(f"No phase of these results can be forecast: {' '.join(_refusals(found))}")
     report("the report", PROGRESS, PROGRESS)
@@ -377,6 +384,7 @@ def _of_phase(
     seed: int,
     workers: Workers | None,
     report: Report,
+    known: Sequence[Known],
 ) -> PhaseForecast:
     answer = PhaseForecast(phase)
     try:
@@ -394,12 +402,14 @@ def _of_phase(
             if _can_be_simulated(points)
             else Storage((RATES_ALONE,))
         )
+        if known:
+            storage = replace(storage, families=families_with(known, storage.families))
         storage.require_nodes(points, max(targets))
         name = as_file_name(phase)
         answer.fitted = out / "fitted" / f"{name}.yaml"
         fitting = _part(report, "", 0, CALIBRATING)
         kept = out / "fitted" / f"{name}.search.jsonl"
-        document = best_family(storage, lambda family: calibrate(points, family, seed, fitting, workers, kept))
+        document = best_family(storage, lambda family: calibrate(points, family, seed, fitting, workers, kept, known))
         write_text(answer.fitted, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
         fitted = Fitted.open(str(answer.fitted))
         answer.holdout = fitted.fitted.get("holdout") or {}

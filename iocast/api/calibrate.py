@@ -9,6 +9,7 @@ from typing import Any
 
 from iocast.api.answer import Answer, Place, Progress, Row, quietly
 from iocast.api.runs import Runs, sources_of
+from iocast.calibrate.known import Known
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
 from iocast.files import write_text
 from iocast.fitted import Fitted
@@ -76,6 +77,7 @@ def calibrate(
     workers: Workers | None = None,
     file: Place = "fitted.yaml",
     trace: Place | None = None,
+    known: Sequence[str] = (),
 ) -> Calibration:
     """Fits a platform to measurements, and tests it on their largest scale.
 
@@ -89,9 +91,13 @@ def calibrate(
     @param phases by default all but set-up and clean-up
     @param file that `save` writes by default; nothing is written before
     @param trace file for the search's state, from which an interrupted call goes on
-    @raises InputError when the measurements are too few"""
+    @param known numbers of the system that the fit holds, such as mds.servers=512, or begins with (network=20us~1.5)
+    @raises InputError when the measurements are too few, or nothing has such a number"""
     places = sources_of(sources)
     kept = None if trace is None else Path(trace)
-    document = calibrate_phases(places, chosen_phases(places, list(phases)), platform, seed, progress, workers, kept)
+    facts = [Known.of(text) for text in known]
+    document = calibrate_phases(
+        places, chosen_phases(places, list(phases)), platform, seed, progress, workers, kept, facts
+    )
     progress("what a further measurement would tell", 1, 1)
     return Calibration(document, Path(file), seed, workers)

@@ -9,6 +9,7 @@ from typing import Any
 
 from iocast.api.answer import Answer, Found, Place, Progress, Row, as_paths, quantity_rows, quietly
 from iocast.api.predict import Forecast
+from iocast.calibrate.known import Known
 from iocast.forecast import Answer as Results
 from iocast.forecast import forecast as whole_way
 from iocast.forecast import forecasts_text
@@ -54,12 +55,14 @@ def forecast(
     progress: Progress = quietly,
     workers: Workers | None = None,
     command: str = "iocast.forecast",
+    known: Sequence[str] = (),
 ) -> Forecasts:
     """Larger scales from results of any tool, or from runs and campaigns, with a report in `out`.
 
     @param only settings of the runs to forecast from, each with the values that it may have
     @param ranks_measured, nodes_measured of results that don't say it
     @param command that the report names as the one that made it
+    @param known numbers of the system that the fit holds, such as mds.servers=512, or begins with (network=20us~1.5)
     @raises InputError when nothing can be read or forecast; `out` is not left behind then"""
     return Forecasts(
         whole_way(
@@ -67,6 +70,7 @@ def forecast(
             ranks_per_node=ranks_per_node, platform=platform, phase=phase, only=only,
             stated={"ranks": ranks_measured, "nodes": nodes_measured},
             level=level, seed=seed, report=progress, workers=workers, command=command,
+            known=[Known.of(text) for text in known],
         )
     )  # fmt: skip
 

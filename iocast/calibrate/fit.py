@@ -6,17 +6,18 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iocast import baselines, blend
-from iocast.calibrate import chance, lone, parts, reading
+from iocast.calibrate import chance, lone, parts, reading, structures
 from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import Finding, findings
+from iocast.calibrate.known import Known, holding
 from iocast.calibrate.rates import calibrate_rates, check_platform
 from iocast.calibrate.recipe import (
     PLAIN,
@@ -29,7 +30,17 @@ from iocast.calibrate.recipe import (
     simplest,
     without_limit,
 )
-from iocast.calibrate.search import OVERLOADED, Fit, Simulations, Target, fit_structure, remembers, whole_settings
+from iocast.calibrate.search import (
+    OVERLOADED,
+    Fit,
+    Simulations,
+    Target,
+    cost_of,
+    fit_structure,
+    remembers,
+    whole_settings,
+)
+from iocast.calibrate.structures.seen import look
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.files import sha256
@@ -37,7 +48,7 @@ from iocast.fitted import Fitted
 from iocast.forecasts.answer import calibrated_values
 from iocast.noise import DEVIATIONS, of_mean
 from iocast.operations import TooRare, pooled_quantity
-from iocast.platform import Document, get_path, merge, reference, set_path
+from iocast.platform import Document, dump, get_path, merge, reference, set_path
 from iocast.residuals import kind_of
 from iocast.rules import has_own_storage
 from iocast.run_directory import QUANTITIES, Point, Run, switches
@@ -58,6 +69,8 @@ MAX_ROUNDS = 3
 """Through all choices, at most."""
 TIED = 0.2
 """Weight of a structure, as a share of the best one's, from which on the next choice is tried with it, too."""
+MAX_NEAREST = 3
+"""Structures beyond the family's own that are fitted where these leave a misfit."""
 MAX_TIED = 3
 """Structures with which a choice is tried, at most: each costs the choice's options once more."""
 NO_LIMIT_TIED = 0.5
@@ -122,13 +135,14 @@ def calibrate(
     report: Report,
     workers: Workers | None = None,
     trace: Path | None = None,
+    known: Sequence[Known] = (),
 ) -> Document:
-    """Fits `platform` to these points; `workers` simulate, by default all cores of this machine. What was tried is kept
-    in the file `trace`, and taken from there by whoever goes on.
+    """Fits `platform` to these points, with what is known of it held; `workers` simulate, by default all cores of this
+    machine. What was tried is kept in the file `trace`, and taken from there by whoever goes on.
 
     @return the document of a platform file that extends `platform`, with a `fitted` section (docs/answers.md)
     @raises InputError when the measurements are too few, or the platform can't be calibrated"""
-    recipe = read_recipe(platform)
+    recipe = holding(read_recipe(platform), known)
     fitting = [point for point in points if point.role == "fit"]
     if recipe.method == "rates":
         check_platform(family_document(platform), platform)
@@ -149,6 +163,8 @@ def calibrate(
     )
     document["source"] = "calibrated by iocast; see the section 'fitted'"
     document["fitted"] = _fitted(search, fits, holdout, rows, usual)
+    if known:
+        document["fitted"]["known"] = [one.document() for one in known]
     return document
 
 
@@ -200,6 +216,10 @@ class _Search:
         }
         if places := parts.options(self.wholes):
             self.choices[parts.CHOICE] = places
+        self.seen = look(points, self.single, recipe, self.family, self.laws_between_stalls, self.wholes)
+        if shown := structures.shown(self.seen):
+            self.choices[structures.CHOICE] = [*shown, structures.NONE]
+        self.nearest: dict[str, float] = {}
         self.unseen = self._unseen()
         self.levels_off = levels_off(points)
 
@@ -271,10 +291,19 @@ class _Search:
             follow(document, option.then, self.family)
         for parameter in self._active(options):
             parameter.write(document, values[parameter.name])
+        for parameter in self._possible(options):
+            if parameter.held:
+                parameter.write(document, parameter.start)
+        for option in options:
+            if option.rewrite is not None:
+                option.rewrite(document)
         return document
 
+    def _possible(self, options: list[Option]) -> list[Parameter]:
+        return [*self.recipe.parameters, *(p for option in options for p in option.parameters)]
+
     def _active(self, options: list[Option]) -> list[Parameter]:
-        own = [p for option in options for p in option.parameters]
+        """Parameters that are fitted."""
         # Nobody waits at a station whose requests share its servers, so that nothing crowds there.
         shared = {
             f"stations.{name}.crowding"
@@ -284,8 +313,11 @@ class _Search:
         }
         return [
             p
-            for p in (*self.recipe.parameters, *own)
-            if p.path not in self.shown and p.path not in shared and (p.when != "thinking" or self.thinking)
+            for p in self._possible(options)
+            if not p.held
+            and p.path not in self.shown
+            and p.path not in shared
+            and (p.when != "thinking" or self.thinking)
         ]
 
     def _fit(
@@ -321,9 +353,9 @@ class _Search:
                 fits[name] = self._fit(simulations, structure, start, self.targets)
             return fits[name]
 
-        def descend(best: Fit) -> tuple[Fit, dict[str, list[Fit]]]:
+        def descend(best: Fit, order: list[str] = order, rounds: int = MAX_ROUNDS) -> tuple[Fit, dict[str, list[Fit]]]:
             rivals: dict[str, list[Fit]] = {}
-            for _ in range(MAX_ROUNDS):
+            for _ in range(rounds):
                 before, front = best, [best]  # ties are followed to the end of a round
                 for choice in order:
                     about = [
@@ -344,8 +376,43 @@ class _Search:
             again, rivals = descend(tried(self._begin(PLAIN), {}))
             if self.score(again) < self.score(best):
                 best, self.rivals = again, rivals
+        if best.cost > USUAL_MISFIT and (near := self._nearest(simulations, best)):
+            # What no file of a family has, upon the best that one has; what is best beside it may be another.
+            self.choices[structures.CHOICE] = [*self.choices.get(structures.CHOICE, [structures.NONE]), *near]
+            for fit in fits.values():
+                if structures.CHOICE not in fit.structure:
+                    fit.structure[structures.CHOICE] = PLAIN
+                    fit.options.append(structures.NONE)
+            fits = {_say(fit.structure): fit for fit in fits.values()}
+            order = [structures.CHOICE, *(choice for choice in order if choice != structures.CHOICE)]
+            found, rivals = descend(best, order[:1], 1)
+            self.rivals |= rivals
+            if found is not best:
+                best, self.rivals = descend(found, order, 1)
         self.rivals = {choice: self.with_unseen(rivals, [choice]) for choice, rivals in self.rivals.items()}
         return sorted(fits.values(), key=lambda fit: (fit is not best, self.score(fit)))
+
+    def _nearest(self, simulations: Simulations, best: Fit) -> list[Option]:
+        """Of the structures that the measurements don't show by themselves, those whose residuals are the smallest as
+        they are put into the best platform, if they are smaller than its own or have parameters that may make them
+        so."""
+        tried = structures.unseen(self.seen)
+        if not tried:
+            return []
+        own = zip(best.structure, best.options, strict=True)
+        options = [option for choice, option in own if choice != structures.CHOICE]
+        documents = []
+        for option in tried:
+            chosen = [*options, option]
+            values = {p.name: p.start for p in self._active(chosen)} | best.values
+            documents.append(self.build(chosen, values))
+        costs = [
+            cost_of(np.concatenate([(s - t.logs) / t.sigmas for s, t in zip(found, self.targets, strict=True)]))
+            for found in simulations.at_targets(documents, self.targets, self.seed)
+        ]
+        ranked = sorted(zip(costs, tried, strict=True), key=lambda one: one[0])
+        self.nearest = {option.name: cost for cost, option in ranked}
+        return [option for _, option in ranked[:MAX_NEAREST]]
 
     def front(self, fits: list[Fit]) -> list[Fit]:
         """The best one, and others that fit about as well; first of all one without limit, if it is near enough to the
@@ -377,7 +444,14 @@ class _Search:
     def _neighbours(self, structure: dict[str, str], choice: str) -> list[dict[str, str]]:
         """A structure with each option of this choice, itself among them."""
         found = [simplest(self.choices, {**structure, choice: option.name}) for option in self._tried(choice)]
+        if structure.get(structures.CHOICE, PLAIN) != PLAIN:  # which may leave nothing to others to say
+            return list({dump(self._started(one)): one for one in (*found, structure)}.values())
         return list({_say(one): one for one in found}.values())
+
+    def _started(self, structure: dict[str, str]) -> Document:
+        """The platform with which its fit begins."""
+        options = self._options(structure)
+        return self.build(options, {p.name: p.start for p in self._active(options)})
 
     def _options(self, structure: dict[str, str]) -> list[Option]:
         return options_of(self.choices, structure)
@@ -417,7 +491,15 @@ class _Search:
         an operation is elsewhere costs nothing more: that the family's operations go there is known, and only how long
         they stay is not."""
         free = sum(len(option.parameters) for option in fit.options if option.name in parts.ELSEWHERE)
-        return fit.cost + 2 * (len(fit.parameters) - free) / self.facts
+        return fit.cost + (2 * (len(fit.parameters) - free) + self._surprise(fit)) / self.facts
+
+    def _surprise(self, fit: Fit) -> float:
+        """Squared standard deviations that a structure's numbers are away from what they are thought to be."""
+        edit: Document = {}
+        for option in fit.options:
+            edit = merge(edit, option.edit)
+        own = {path: get_path(edit, path) or get_path(self.family, path) or 1 for path in self.recipe.priors}
+        return sum((math.log(own[path] / mean) / sd) ** 2 for path, (mean, sd) in self.recipe.priors.items())
 
     def _prior(self, structure: dict[str, str]) -> float:
         result = 1.0
@@ -768,6 +850,8 @@ def _fitted(
         "findings": [one.document() for one in search.found],
         "notes": search.notes,
     }
+    if search.nearest:
+        fitted["nearest"] = search.nearest
     drawn = search.draws(fits)
     fitted["draws"], fitted["draw_structures"] = (
         [document for _, document in drawn],

@@ -40,27 +40,34 @@ def wholes(single: Point, laws: dict[str, str], family: Document) -> dict[str, W
     measured by (docs/calibration.md)."""
     run = single.first
     by_part: dict[str, dict[str, str]] = {}
-    visits: set[tuple[str, str]] = set()  # operation, station
     for demand, tag in laws.items():
         op, _, part = tag.rpartition(".")
-        if (op or part) in run.operations:
-            visits.add((op or part, _station(family, tag, demand)))
         if part and op in run.operations and reading.single_rank_law(single, tag) is None:
             by_part.setdefault(op, {})[part] = demand
-    main = Counter(station for _, station in sorted(visits) if station).most_common(1)
+    station = main_station(single, laws, family)
     means = {demand: reading.mean_seconds(law) for demand, law in (family.get("demands") or {}).items()}
     found = {}
     for op, demands in by_part.items():
         law = reading.single_rank_law(single, op)
         if law is None:
             continue
-        visited = {part: _station(family, f"{op}.{part}", demand) for part, demand in demands.items()}
-        station = main[0][0] if main else ""
+        visited = {part: station_of(family, f"{op}.{part}", demand) for part, demand in demands.items()}
         here = next((part for part in demands if station and visited[part] == station), "")
         others = [part for part in demands if visited[part] not in ("", station)]
         elsewhere = max(others, key=lambda part: means.get(demands[part], 0.0), default="") if here else ""
         found[op] = Whole(law, demands, station if here else "", here, elsewhere)
     return found
+
+
+def main_station(single: Point, laws: dict[str, str], family: Document) -> str:
+    """The system's station that most of the lone rank's operations visit; "" where none does."""
+    visits: set[tuple[str, str]] = set()  # operation, station
+    for demand, tag in laws.items():
+        op, _, part = tag.rpartition(".")
+        if (op or part) in single.first.operations:
+            visits.add((op or part, station_of(family, tag, demand)))
+    most = Counter(station for _, station in sorted(visits) if station).most_common(1)
+    return most[0][0] if most else ""
 
 
 def options(found: dict[str, Whole]) -> list[Option]:
@@ -116,7 +123,7 @@ def _edit(one: dict[str, Whole], split: set[str], laws: Document) -> Document:
     return {"operations": routes} | ({"demands": dict(laws)} if laws else {})
 
 
-def _station(family: Document, tag: str, demand: str) -> str:
+def station_of(family: Document, tag: str, demand: str) -> str:
     """The system's station at which an operation (or its part) has this demand; "" where it is none, or a node's."""
     route = get_path(family, f"operations.{tag}")
     for step in _steps(route if isinstance(route, list) else []):

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from iocast import busy
 from iocast.calibrate.fit import calibrate
+from iocast.calibrate.known import Known, families_with
 from iocast.calibrate.storage import Storage, best_family, storage_of
 from iocast.files import read_campaign
 from iocast.fitted import Fitted
@@ -40,6 +41,7 @@ def calibrate_phases(
     report: Report,
     workers: Workers | None = None,
     trace: Path | None = None,
+    known: Sequence[Known] = (),
 ) -> Document:
     """Fits `platform` to each of the phases of these runs. Without one it is the family that the runs tell; where they
     don't, the one of several that fits the first phase best (`storage_of`).
@@ -48,6 +50,8 @@ def calibrate_phases(
     @raises InputError when the measurements of a phase are too few"""
     points = {phase: group(find_runs(sources, phase)[0]) for phase in phases}  # all are read before the first is fitted
     storage = Storage((platform,)) if platform else storage_of([point for own in points.values() for point in own])
+    if known:
+        storage = replace(storage, families=families_with(known, storage.families))
     for family in storage.families:
         check_file(Fitted.open(family))
     documents: dict[str, Document] = {}
@@ -65,7 +69,7 @@ def calibrate_phases(
         def fit(
             family: str, own: list[Point] = own, report: Report = report_phase, kept: Path | None = kept
         ) -> Document:
-            return calibrate(own, family, seed, report, workers, kept)
+            return calibrate(own, family, seed, report, workers, kept, known)
 
         documents[phase] = best_family(storage, fit)
         storage = replace(storage, families=(documents[phase]["fitted"].get("family", storage.families[0]),))

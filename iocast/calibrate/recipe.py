@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,8 @@ class Parameter:
     start: float
     unit: str = ""
     when: str = ""  # "thinking": only when some measurement has a waiting factor
+    spread: float = 1.5  # standard deviation of its logarithm beforehand: a weak prior, which keeps what nothing tells
+    held: bool = False  # known to be `start`, and not fitted
     also: tuple[
         tuple[str, float], ...
     ] = ()  # further paths that get the value times a factor, where what they are in was measured
@@ -76,6 +79,7 @@ class Option:
     needs: str = ""  # what must be seen in the data (evidence.py)
     detected: tuple[tuple[str, str], ...] = ()
     unlimited: str = ""  # a station at which nobody waits: it has NO_LIMIT servers
+    rewrite: Callable[[Document], None] | None = None  # of the whole document, with all edits and parameters
 
 
 NO_LIMIT = 1_000_000
@@ -96,6 +100,9 @@ class Recipe:
     fixed: dict[str, Any]
     parameters: list[Parameter]
     choices: dict[str, list[Option]] = field(default_factory=dict)
+    priors: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By path of a number that a choice is about, what it is thought to be, and the standard deviation of its
+    logarithm."""
 
 
 def read_recipe(platform: str) -> Recipe:
@@ -236,7 +243,7 @@ def _where_nobody_waits(option: Option, free: set[str]) -> tuple[Any, ...]:
             del edit["background"][name]
             idle.add(f"background.{name}.share")
     parameters = [parameter for parameter in option.parameters if parameter.path not in idle]
-    return _without_empty(edit), parameters, option.then, option.detected
+    return _without_empty(edit), parameters, option.then, option.detected, option.rewrite
 
 
 def _without_empty(document: Document) -> Document:

@@ -322,9 +322,9 @@ def fit_structure(
     kept: Trace,
 ) -> Fit:
     """Levenberg-Marquardt-like search (soft L1) over the logarithms of the parameters with common random numbers: the
-    same seed in every simulation, so that a small step changes the summaries smoothly. A weak prior (factor e^1.5)
-    keeps what the data can't tell near its start. What `kept` holds is not simulated again."""
-    prior_sd = 1.5
+    same seed in every simulation, so that a small step changes the summaries smoothly. A prior, weak unless more is
+    known, keeps what the data can't tell near its start. What `kept` holds is not simulated again."""
+    prior_sd = np.array([p.spread for p in parameters])
     low = np.log([p.low for p in parameters])
     high = np.log([p.high for p in parameters])
     centre = np.clip(np.log([start.get(p.name, p.start) for p in parameters]), low + 1e-6, high - 1e-6)

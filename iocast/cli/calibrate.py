@@ -14,6 +14,7 @@ from iocast.cli.options import (
     HERE,
     OUTPUT,
     Json,
+    KnownNumbers,
     Seed,
     WorkerOptions,
     measured_points,
@@ -58,6 +59,7 @@ def calibrate(
             rich_help_panel=FIT,
         ),
     ] = None,
+    known: KnownNumbers = None,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -67,13 +69,13 @@ def calibrate(
     (fitted.search.jsonl); after an interruption the same command continues from there. A table of published numbers,
     FACTS.csv, is fitted without runs: a demand for two numbers, each of which is left out once."""
     if len(sources) == 1 and sources[0].suffix == ".csv" and platform is not None:
-        refuse_without_effect("of a table of published numbers", "phase", "look", "seed", *WORKER_OPTIONS)
+        refuse_without_effect("of a table of published numbers", "phase", "look", "known", "seed", *WORKER_OPTIONS)
         _calibrate_facts(sources[0], platform, fit or [], out, json_)
         return
     if fit:
         refuse_without_effect("of measured runs, whose family says what is fitted", "fit")
     if look:
-        refuse_without_effect("with --look, which fits nothing", "platform", "seed", *WORKER_OPTIONS)
+        refuse_without_effect("with --look, which fits nothing", "platform", "known", "seed", *WORKER_OPTIONS)
         from iocast.calibrate.findings import findings
         from iocast.calibrate.phases import chosen_phases
         from iocast.wording.calibration import findings_text
@@ -91,7 +93,7 @@ def calibrate(
     with Steps(interrupted=CONTINUES) as steps, computing.start_if_named(out) as crew:
         fitted = fit_runs(
             sources, platform, phases=phase or [], seed=seed, progress=steps, workers=crew, file=out,
-            trace=out.with_suffix(".search.jsonl"),
+            trace=out.with_suffix(".search.jsonl"), known=known or [],
         )  # fmt: skip
     fitted.save(out)
     print(json.dumps(fitted.document()) if json_ else f"{fitted.text()}\nWritten to {out}.")

@@ -11,7 +11,18 @@ from typing import Annotated, Optional
 import typer
 
 from iocast.cli.app import LINE, verb
-from iocast.cli.options import LOAD, OUTPUT, Json, Level, LocalWorkers, Seed, choices_of, local_workers, refuse_existing
+from iocast.cli.options import (
+    LOAD,
+    OUTPUT,
+    Json,
+    KnownNumbers,
+    Level,
+    LocalWorkers,
+    Seed,
+    choices_of,
+    local_workers,
+    refuse_existing,
+)
 from iocast.errors import InputError
 from iocast.progress import Steps
 
@@ -92,6 +103,7 @@ def forecast(
             rich_help_panel=MEASUREMENTS,
         ),
     ] = None,
+    known: KnownNumbers = None,
     level: Level = 0.9,
     workers: LocalWorkers = 0,
     seed: Seed = 0,
@@ -108,6 +120,7 @@ def forecast(
                 "--ppn": ppn,
                 "--phase": phase,
                 "--platform": platform,
+                "--known": known,
                 "--ranks-measured": ranks_measured,
                 "--seed": seed or None,
                 "--workers": workers or None,
@@ -136,7 +149,7 @@ def forecast(
         answer = forecasts_of(
             sources, targets, out=out, ranks_per_node=ppn, phase=phase, only=choices_of(only, "--only"),
             platform=platform, ranks_measured=ranks_measured, nodes_measured=nodes_measured, level=level, seed=seed,
-            progress=steps, workers=crew, command=shlex.join(LINE),
+            progress=steps, workers=crew, command=shlex.join(LINE), known=known or [],
         )  # fmt: skip
     print(json.dumps(answer.document()) if json_ else answer.text())
 

@@ -32,6 +32,16 @@ OUTPUT = "Output"
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, all else on standard error.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random choices.", min=0)]
+KnownNumbers = Annotated[
+    Optional[list[str]],
+    typer.Option(
+        "--known",
+        metavar="NAME=VALUE",
+        help="A number of the system that is held, such as mds.servers=512; with network=20us~1.5 it may be off by the "
+        "factor behind the tilde. May be repeated.",
+        rich_help_panel=LOAD,
+    ),
+]
 Sets = Annotated[
     Optional[list[str]],
     typer.Option("--set", metavar="NAME=VALUE", help="A workload parameter; may be repeated.", rich_help_panel=LOAD),

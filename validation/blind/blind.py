@@ -57,6 +57,7 @@ ALARM, FALSE_ALARM = 0.9, 0.1
 def write_run(seen: Observed, truth: Truth, clients: int, factor: float, iterations: int, out: Path) -> None:
     """As iocast-bench would have recorded it."""
     phase = Phase("benchmark", 0, 0.0, seen.seconds, sum(map(len, seen.latencies.values())), 0, seen.rate)
+    phase.rank_seconds = seen.finished
     phase.add_trace({op: (np.array(seen.begun[op]), np.array(seen.latencies[op])) for op in seen.latencies})
     half = np.full(len(seen.opened["read"]), max(truth.system.client / 2, 1e-9))
     opened = {op: np.array(values) for op, values in seen.opened.items()}

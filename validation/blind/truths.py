@@ -149,7 +149,46 @@ CHOSEN_ON: dict[str, Change] = {"disk": _disk, "late fall": _late_fall, "commit"
 JUDGED_ON: dict[str, Change] = {
     "node limit": _node_limit, "slow second": _slow_second, "refusals": _refusals, "slow periods": _slow_periods,
 }  # fmt: skip
-OTHER_KINDS = {"chosen on": CHOSEN_ON, "judged on": JUDGED_ON}
+
+
+def _requests(r: random.Random, system: System) -> None:
+    one = r.uniform(2e-4, 8e-4)
+    system.threads, system.service, system.storage = 1, dict.fromkeys(system.service, one), 0.0
+    system.requests = {"read": r.choice((1, 2)), "unlink": r.choice((2, 3)), "create": r.choice((3, 4, 5))}
+    system.sigma = r.uniform(0.1, 0.6)
+
+
+def _fork(r: random.Random, system: System) -> None:
+    system.fork, system.threads = r.choice((2, 4, 8)), r.choice((1, 2, 4))
+
+
+def _group(r: random.Random, system: System) -> None:
+    system.group = r.uniform(1, 4) * system.service["create"]
+
+
+def _last(r: random.Random, system: System) -> None:
+    system.last = r.choice(("unlink", "create", "read"))
+
+
+def _hot(r: random.Random, system: System) -> None:
+    system.shards, system.threads, system.hot = r.choice((2, 4)), r.choice((1, 2)), r.uniform(0.1, 0.5)
+
+
+def _memory(r: random.Random, system: System) -> None:
+    system.memory, system.miss = r.choice((3, 6, 12)), r.uniform(2, 8) * system.service["read"]
+
+
+def _network(r: random.Random, system: System) -> None:
+    for _ in range(r.choice((1, 2, 3, 5))):
+        means = {op: mean * _log_uniform(r, 0.1, 1.5) for op, mean in system.service.items() if r.random() < 0.7}
+        system.further.append((r.choice((1, 2, 4, 8)), means))
+
+
+MISSING: dict[str, Change] = {
+    "slow second": _slow_second, "requests": _requests, "fork": _fork, "group": _group, "last": _last, "hot": _hot,
+    "memory": _memory, "network": _network,
+}  # fmt: skip
+OTHER_KINDS = {"chosen on": CHOSEN_ON, "judged on": JUDGED_ON, "missing": MISSING}
 
 
 def other_truths(count: int, seed: int, side: str) -> list[Truth]:

@@ -54,6 +54,14 @@ class System:
     slow_every: float = 0.0  # services take slow_factor times as long in a fifth of every such period; 0: never
     slow_factor: float = 1.0
     client: float = 0.0  # a client's own work on writing, and half of it on closing
+    requests: dict[str, int] = field(default_factory=dict)  # of an operation, one after the other; default 1
+    fork: int = 1  # every request has a part at each of this number of servers, and ends with the last of them
+    group: float = 0.0  # mean time of a commit, which takes all modifying operations that wait for one; 0: none
+    last: str = ""  # this operation is served only where no other waits
+    hot: float = 0.0  # share of objects that are on the first of the shards; 0: as many as on the others
+    memory: int = 0  # clients whose objects fit into memory; reads of those beyond it take `miss` more; 0: all
+    miss: float = 0.0
+    further: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # stations after this one: servers, means
 
 
 @dataclass
@@ -64,6 +72,7 @@ class Observed:
     latencies: dict[str, list[float]]
     begun: dict[str, list[float]]  # of the same operations
     opened: dict[str, list[float]]  # what read and create took of it up to the server's answer
+    finished: list[float]  # when each client was done
 
     @property
     def rate(self) -> float:
@@ -76,7 +85,7 @@ def run(system: System, clients: int, iterations: int, waiting_factor: float, se
 
 
 class _Request:
-    __slots__ = ("begun", "client", "held", "modifies", "op", "rest", "service", "shard")
+    __slots__ = ("at", "begun", "client", "held", "modifies", "op", "parent", "parts", "rest", "service", "shard")
 
     def __init__(self, client: int, op: str, begun: float, shard: int, held: float) -> None:
         self.client, self.op, self.begun, self.shard = client, op, begun, shard
@@ -84,6 +93,9 @@ class _Request:
         self.held = held  # share of the service with the lock
         self.service = 0.0
         self.rest = 0.0
+        self.at = 0  # further stations that it has left
+        self.parts = 1  # of it that are not done: requests that follow, or parts at several servers
+        self.parent: _Request | None = None  # that it is a part of
 
 
 class _Machine:
@@ -96,16 +108,21 @@ class _Machine:
         self.now = 0.0
         self.events: list[tuple[float, int, Any, Any]] = []
         self.order = 0
-        self.queues: list[deque[_Request]] = [deque() for _ in range(system.shards)]
-        self.busy = [0] * system.shards
+        self.queues: list[deque[_Request]] = [deque() for _ in range(max(system.shards, system.fork))]
+        self.busy = [0] * max(system.shards, system.fork)
         self.locked = False
         self.waiting_for_lock: deque[_Request] = deque()
         self.disk_free = 0.0
+        self.beyond = [[0, deque[_Request]()] for _ in system.further]  # busy servers, and who waits
+        self.committing: list[_Request] = []
+        self.uncommitted: list[_Request] = []
         self.inside = 0
         self.at_gate: deque[_Request] = deque()
         self.holder = -1
         self.stall_phase = self.random.random() * system.stall_every
-        self.seen = Observed(0.0, *({op: [] for op in OPERATIONS} for _ in range(2)), {"read": [], "create": []})
+        self.seen = Observed(
+            0.0, *({op: [] for op in OPERATIONS} for _ in range(2)), {"read": [], "create": []}, [0.0] * clients
+        )
         self.working = self.clients
 
     def at(self, time: float, what: Any, who: Any = None) -> None:
@@ -138,7 +155,12 @@ class _Machine:
 
     def request(self, client: int, op: str) -> _Request:
         shard = self.random.randrange(self.system.shards) if self.system.shards > 1 else 0
-        return _Request(client, op, self.now, shard, self.system.journal if op in MODIFYING else self.system.serial)
+        if self.system.hot and shard and self.random.random() < self.system.hot:
+            shard = 0
+        held = self.system.journal if op in MODIFYING else self.system.serial
+        made = _Request(client, op, self.now, shard, held)
+        made.parts = self.system.requests.get(op, 1)
+        return made
 
     def another(self, _: None) -> None:
         """A request of other people, whom nobody here waits for."""
@@ -169,8 +191,10 @@ class _Machine:
             self.seen.opened[request.op].append(self.now - request.begun)
         if request.op == "read":
             slower = 1 + self.clients / self.system.cache if self.system.cache else 1.0
+            missed = self.system.memory and self.random.random() > self.system.memory / self.clients
+            beyond = self.lognormal(self.system.miss, 0.4) if missed else 0.0
             self.at(
-                self.now + self.lognormal(self.system.storage * slower, 0.4) + self.system.client / 2,
+                self.now + self.lognormal(self.system.storage * slower, 0.4) + beyond + self.system.client / 2,
                 self.done,
                 request,
             )
@@ -187,11 +211,22 @@ class _Machine:
         if self.left[request.client]:
             self.at(self.now + self.waiting_factor * response, self.begin, request.client)
         else:
+            self.seen.finished[request.client] = self.now
             self.working -= 1
 
     # The server.
 
     def arrive(self, request: _Request) -> None:
+        if self.system.fork == 1:
+            self.arrive_at(request)
+            return
+        request.parts = self.system.fork
+        for shard in range(self.system.fork):
+            part = _Request(request.client, request.op, request.begun, shard, request.held)
+            part.parent = request
+            self.arrive_at(part)
+
+    def arrive_at(self, request: _Request) -> None:
         refuse = self.system.refuse_beyond and len(self.queues[request.shard]) >= self.system.refuse_beyond
         if refuse and request.client >= 0:
             self.at(self.now + self.random.expovariate(1 / self.system.refuse_delay), self.arrive, request)
@@ -246,11 +281,65 @@ class _Machine:
     def leave(self, request: _Request) -> None:
         queue = self.queues[request.shard]
         if queue:
-            self.start(queue.pop() if self.system.newest_first else queue.popleft())
+            self.start(self.following(queue))
         else:
             self.busy[request.shard] -= 1
-        if request.client >= 0:
-            self.at(self.kept_until(request) + self.half_trip(), self.answered, request)
+        whole = request.parent or request
+        whole.parts -= 1
+        if whole.client < 0 or (whole.parts and whole is not request):
+            return
+        if whole.parts:  # the answer, and the client's next request
+            self.at(self.now + self.half_trip() + self.half_trip(), self.arrive, whole)
+        elif self.system.group and whole.modifies:
+            self.uncommitted.append(whole)
+            if not self.committing:
+                self.commit()
+        else:
+            self.go_on(whole)
+
+    def go_on(self, request: _Request) -> None:
+        """To the next further station that serves it, or back to its client."""
+        while request.at < len(self.system.further):
+            servers, means = self.system.further[request.at]
+            station = self.beyond[request.at]
+            if request.op in means:
+                if station[0] < servers:
+                    station[0] += 1
+                    self.at(self.now + self.lognormal(means[request.op], self.system.sigma), self.gone_on, request)
+                else:
+                    station[1].append(request)
+                return
+            request.at += 1
+        self.at(self.kept_until(request) + self.half_trip(), self.answered, request)
+
+    def gone_on(self, request: _Request) -> None:
+        _, means = self.system.further[request.at]
+        station = self.beyond[request.at]
+        if station[1]:
+            after = station[1].popleft()
+            self.at(self.now + self.lognormal(means[after.op], self.system.sigma), self.gone_on, after)
+        else:
+            station[0] -= 1
+        request.at += 1
+        self.go_on(request)
+
+    def following(self, queue: deque[_Request]) -> _Request:
+        """Who is served now of those that wait."""
+        if self.system.newest_first:
+            return queue.pop()
+        for waiting in queue if self.system.last else ():
+            if waiting.op != self.system.last:
+                queue.remove(waiting)
+                return waiting
+        return queue.popleft()
+
+    def commit(self, _: None = None) -> None:
+        """The end of a commit, and the beginning of the next with all that have come meanwhile."""
+        for request in self.committing:
+            self.at(self.now + self.half_trip(), self.answered, request)
+        self.committing, self.uncommitted = self.uncommitted, []
+        if self.committing:
+            self.at(self.now + self.lognormal(self.system.group, self.system.sigma), self.commit)
 
     def kept_until(self, request: _Request) -> float:
         """When the answer leaves: after the disk and the next tick."""

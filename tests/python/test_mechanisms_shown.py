@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structures beyond a family's own choices: each is found where it is the truth, by what the measurements show of it or
+by what nothing else explains, and forecasts beyond them hold."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from iocast import binaries
+from iocast.calibrate import search, structures
+from iocast.calibrate.fit import calibrate
+from iocast.fitted import Fitted
+from iocast.forecasts.answer import predict
+from iocast.platform import dump
+from iocast.run_directory import Point, Run, group
+
+FAMILY = """
+schema_version: 1
+stations: {server: {servers: 16}}
+demands:
+  look: {law: lognormal, mean: 600us, sigma: 0.3}
+  fetch: {law: lognormal, mean: 800us, sigma: 0.3}
+  drop: {law: lognormal, mean: 1200us, sigma: 0.3}
+  make: {law: lognormal, mean: 1500us, sigma: 0.3}
+operations:
+  stat: [{station: server, demand: look}]
+  read: {open: [{station: server, demand: fetch}], read: [], close: []}
+  unlink: [{station: server, demand: drop}]
+  create: {open: [{station: server, demand: make}], write: [], close: []}
+  mkdir: []
+  rmdir: []
+calibration:
+  laws: {look: stat, fetch: read.open, drop: unlink, make: create.open}
+  choices:
+    threads: {unlimited: {unlimited: server}, 1: {edit: {stations: {server: {servers: 1}}}},
+      2: {edit: {stations: {server: {servers: 2}}}}}
+"""
+ONE = {"station": "server", "demand": "look"}
+LATER = {"delay": "later"}
+TRUTHS: dict[str, dict[str, Any]] = {
+    "requests in turn": {
+        "stations": {"server": {"servers": 1}},
+        "operations": {"read": {"open": [ONE] * 2}, "unlink": [ONE] * 2, "create": {"open": [ONE] * 3}},
+    },
+    "unlink last": {"stations": {"server": {"servers": 2, "priority": ["rest", ["unlink"]]}}},
+    "slow answers elsewhere": {
+        "stations": {"server": {"servers": 2}},
+        "demands": {
+            "late": {
+                "law": "mixture",
+                "parts": [
+                    {"weight": 0.97, "law": "constant", "value": "0s"},
+                    {"weight": 0.03, "law": "lognormal", "mean": "30ms", "sigma": 0.1},
+                ],
+            }
+        },
+        "operations": {
+            "stat": [ONE, {"delay": "late"}],
+            "unlink": [{"station": "server", "demand": "drop"}, {"delay": "late"}],
+            "read": {"open": [{"station": "server", "demand": "fetch"}, {"delay": "late"}]},
+            "create": {"open": [{"station": "server", "demand": "make"}, {"delay": "late"}]},
+        },
+    },
+    "objects on 4 servers of 1": {"stations": {"server": {"count": 4, "spread": "object", "servers": 1}}},
+    "parts at 4 servers of 1": {
+        "stations": {"server": {"count": 4, "servers": 1}},
+        "operations": {
+            "stat": [ONE | {"stripes": 4}],
+            "read": {"open": [{"station": "server", "demand": "fetch", "stripes": 4}]},
+            "unlink": [{"station": "server", "demand": "drop", "stripes": 4}],
+            "create": {"open": [{"station": "server", "demand": "make", "stripes": 4}]},
+        },
+    },
+    "modifying: a delay beside 2 servers": {
+        "stations": {"server": {"servers": 2}},
+        "demands": {"later": {"law": "lognormal", "mean": "4ms", "sigma": 0.1}},
+        "operations": {
+            "unlink": [{"station": "server", "demand": "drop"}, LATER],
+            "create": {"open": [{"station": "server", "demand": "make"}, LATER]},
+        },
+    },
+}
+
+
+def _rate(platform: Path, ranks: int, seed: int, out: Path | None = None) -> float:
+    """Operations a second; as iocast-bench would record it in `out`."""
+    iterations = 400 if ranks == 1 else 150
+    command = [binaries.find("iocast-sim"), "--platform", str(platform), "--ppn", str(ranks), "--json"]
+    command += [word for name in ("objects", "iterations") for word in ("--set", f"{name}={iterations}")]
+    run = binaries.run_json([*command, "--seed", str(seed), *(["--out", str(out)] if out else [])])
+    return float(next(phase["rate"] for phase in run["phases"] if phase["name"] == "benchmark"))
+
+
+def _measured(platform: Path, scales: tuple[int, ...], place: Path) -> list[Point]:
+    for n in scales:
+        _rate(platform, n, n, place / str(n))
+    return group([Run(place / str(n)) for n in scales])
+
+
+@pytest.mark.parametrize("true", TRUTHS)
+def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "ENOUGH_OPERATIONS", 2000)
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    truth = tmp_path / "truth.yaml"
+    truth.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml"} | TRUTHS[true]))
+    document = calibrate(_measured(truth, (1, 4, 8), tmp_path), str(tmp_path / "family.yaml"), 0, lambda *_: None)
+    assert document["fitted"]["structure"][structures.CHOICE] == true
+    fitted = tmp_path / "fitted.yaml"
+    fitted.write_text(dump(document))
+    forecast = predict(Fitted.open(str(fitted)), None, {"objects": "150", "iterations": "150"}, 1, 32)
+    assert forecast["quantities"]["rate"]["value"] == pytest.approx(_rate(truth, 32, 99), rel=0.06)
