@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from iocast.errors import InputError
+from iocast.records.quantities import ACCELERATORS, MORE_IS_BETTER
 from iocast.records.run import Phase
 from iocast.run_directory import Run
 
@@ -62,6 +63,8 @@ def logs(phases: list[Phase], quantity: str) -> np.ndarray:
 
 
 def _value_of(phase: Phase, quantity: str) -> float | None:
+    if quantity in ACCELERATORS:
+        return phase.accelerators.quantity(quantity) if phase.accelerators else None
     op, _, which = quantity.rpartition(".")
     return phase.latencies(op).value(which) if op else phase.own_rate
 
@@ -84,14 +87,19 @@ class Change:
 
     @property
     def worse(self) -> bool:
-        return self.ratio is not None and (self.ratio < 1) == (self.quantity == "rate") and self.ratio != 1
+        return self.ratio is not None and (self.ratio < 1) == self.gains and self.ratio != 1
+
+    @property
+    def gains(self) -> bool:
+        """Whether more of it is better."""
+        return self.quantity in MORE_IS_BETTER
 
     @property
     def loss(self) -> float:
         """By how much worse, as a share: of the rate lost, or of the latency gained; negative when better."""
         if self.ratio is None:
             return 0.0
-        return 1 - self.ratio if self.quantity == "rate" else self.ratio - 1
+        return 1 - self.ratio if self.gains else self.ratio - 1
 
     @property
     def too_wide(self) -> bool:
@@ -103,7 +111,7 @@ class Change:
         """The loss at the worse end of the interval; infinite where there is none."""
         if self.low is None or self.high is None:
             return math.inf
-        return 1 - self.low if self.quantity == "rate" else self.high - 1
+        return 1 - self.low if self.gains else self.high - 1
 
     def verdict(self, alpha: float) -> str:
         if self.adjusted is not None and self.adjusted < alpha:

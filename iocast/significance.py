@@ -12,6 +12,7 @@ from scipy.special import stdtr, stdtrit
 
 from iocast.calibrate.reading import UNREPEATED
 from iocast.changes import Change, LEAST_REPEATS, Method, Side, TELLS_NOTHING, logs
+from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Phase
 
 LEAST_RUNS = 4
@@ -69,6 +70,7 @@ def quantities(a: Side, b: Side) -> list[str]:
     names = ["rate", *(f"{op}.{which}" for op in dict.fromkeys(operations) for which in QUANTITIES)]
     if len({phase.rate_unit for phase in (*a.phases, *b.phases)}) > 1:
         names.remove("rate")  # operations of one side, bytes of the other (`_differences`)
+    names += ACCELERATORS
     return [n for n in names if a.values(n) is not None and b.values(n) is not None]
 
 
@@ -251,11 +253,16 @@ def _by_intervals(
     changes = []
     for quantity in known:
         op, _, which = quantity.rpartition(".")
-        before, after = (samples[i].log_value(op, which, side) for i, side in enumerate((a, b)))
+        of_steps = quantity in ACCELERATORS
+        before, after = (None if of_steps else samples[i].log_value(op, which, side) for i, side in enumerate((a, b)))
         if before is None or after is None:
             one, other = a.pooled(quantity), b.pooled(quantity)
             ratio = other / one if one and other else None
-            why_not = "none of them ended in the steady part that is compared"
+            why_not = (
+                "a run has one value of it, and no time line"
+                if of_steps
+                else "none of them ended in the steady part that is compared"
+            )
             changes.append(Change(quantity, one, other, ratio=ratio, why_not=why_not))
             continue
         (log_before, deviation_before), (log_after, deviation_after) = before, after

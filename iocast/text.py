@@ -12,14 +12,18 @@ from typing import Any
 
 from iocast.errors import printable
 from iocast.phases import BYTES
+from iocast.records.quantities import ACCELERATORS
 
 SCALES = {
     "rate": [("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)],
     "bandwidth": [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0)],
     "bytes": [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)],
+    "share": [("%", 1e-2)],
     "": [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
 }
 """Units by kind of quantity, the largest first; "" for times."""
+OF_ACCELERATORS = {"share": "share", "rate": "rate", "bytes": "bandwidth"}
+"""Units of records.quantities.ACCELERATORS: a kind of SCALES for each of its kinds."""
 
 
 def rate_kind(answer: Mapping[str, Any]) -> str:
@@ -36,7 +40,8 @@ def quantity(name: str, value: float | None) -> str:
     """Three significant digits and a unit: "12.3 us", "45.6 k/s"; of a "bandwidth" "7.89 GB/s"."""
     if value is None:
         return "-"
-    scales = SCALES.get(name, SCALES[""])
+    kind = OF_ACCELERATORS[ACCELERATORS[name]] if name in ACCELERATORS else name
+    scales = SCALES.get(kind, SCALES[""])
     unit, scale = next(((u, s) for u, s in scales if abs(value) >= s), scales[-1])
     digits = max(0, 2 - math.floor(math.log10(abs(value / scale)))) if value else 0
     return f"{value / scale:.{min(digits, 3)}f} {unit}"

@@ -396,7 +396,7 @@ class Search:
             return None
         over = [entry for entry in known if entry["kept_up"] < len(entry["runs"])]
         if not over or any(
-            v > level.limit for entry in known for level in self.levels for v in [entry["values"][level.text]]
+            level.margin(v) < 0 for entry in known for level in self.levels for v in [entry["values"][level.text]]
         ):
             return None
         # Medians: a single disturbed run must not decide.

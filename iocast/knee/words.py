@@ -50,7 +50,7 @@ def knee_text(knee: dict[str, Any]) -> str:
         row += [str(entry["met"])] if levels else []
         row += [quantity("rate", entry["rate"]), quantity("", entry["response"])]
         row += [] if levels else ["-" if entry["power"] is None else f"{entry['power']:.4g}"]
-        row += [quantity("", entry["values"][text]) for text in levels]
+        row += [_of_level(text, entry["values"][text]) for text in levels]
         behind = "cut off" if entry["cut_off"] else "" if entry["kept_up"] == len(entry["runs"]) else "fell behind"
         rows.append([*row, behind if not levels else f"{entry['verdict']}{', ' + behind if behind else ''}"])
     what = " and ".join(levels) or "greatest power (throughput / response time)"
@@ -63,7 +63,8 @@ def knee_text(knee: dict[str, Any]) -> str:
         lines.append(f"  In all: {_span('rate', answer['rate'])}, mean response {_span('', answer['response'])}.")
         lines += [f"  {op} alone: {_span('rate', answer['rates'][op])}." for op in own_operations(knee)]
         for text, value in answer["values"].items():
-            lines.append(f"  {text}: {_span('', value)}, limit {quantity('', parse_level(text).limit)}")
+            name = parse_level(text).quantity
+            lines.append(f"  {text}: {_span(name, value)}, limit {quantity(name, parse_level(text).limit)}")
         low, high = where["low"], where["high"]
         if high is None:
             lines.append(f"The knee is at {load_text(over, low, ranks)} or above: these runs don't say how far.")
@@ -124,7 +125,7 @@ def headline(knee: dict[str, Any]) -> str:
             f"Power was not seen to rise above the lowest load, {lowest}: "
             "the greatest power is at that load or below, or these runs are too few to show the rise."
         )
-    printed = ", ".join(f"{text} was {quantity('', value)}" for text, value in unloaded["values"].items())
+    printed = ", ".join(f"{text} was {_of_level(text, value)}" for text, value in unloaded["values"].items())
     return (
         f"No load meets the level{'s' if len(knee['levels']) > 1 else ''}: at the lowest load, {lowest}, {printed} "
         "(median)."
@@ -163,6 +164,10 @@ def why_ended(knee: dict[str, Any]) -> str:
     """Of the content of knee.json: why the search ended, as a sentence."""
     for_power = not knee["levels"] and knee["reason"] == "never met"
     return REASONS["greatest power" if for_power else knee["reason"]]
+
+
+def _of_level(text: str, value: float | None) -> str:
+    return quantity(parse_level(text).quantity, value)
 
 
 def _span(name: str, value: dict[str, float | None]) -> str:

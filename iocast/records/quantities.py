@@ -13,6 +13,8 @@ from iocast.records.declared import Amount
 ACCELERATORS = {"au": "share", "samples": "rate", "accelerator_bandwidth": "bytes", "stall_share": "share"}
 """What accelerators do, with the kind of its unit: utilisation after the first step (of the whole phase where that is
 not recorded), samples a second of all, bytes a second of one, and the share of the time that checkpoints stall them."""
+MORE_IS_BETTER = ("rate", "au", "samples", "accelerator_bandwidth")
+"""Quantities of which less is a loss; of all others, times and stalls, more is."""
 
 
 class Quantity(Struct, frozen=True):

@@ -16,7 +16,7 @@ from iocast.knee import words as knee_words
 from iocast.records.forecast import Numbers
 from iocast.records.validation import Verdict
 from iocast.phases import main_phases, rate_of
-from iocast.report import answers, evidence, record, units
+from iocast.report import accelerators, answers, evidence, record, units
 from iocast.report.cards import Card, Story
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
@@ -125,7 +125,7 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         return " ".join(f"{name}{knee_words.headline(k)}" for name, k in zip(names, sources.knees, strict=True))
     for run in evidence.focus_runs(sources):
         if text := _ran(run):
-            return text
+            return f"{text} {accelerators.sentence(run)}".rstrip()
     if sources.fitted:
         return f"The platform {sources.fitted[0]['name']} was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."

@@ -18,13 +18,15 @@ WRITERS = {
     "share": units.share,
     "factor": units.factor,
     "plain": "{:g}".format,
+    "bandwidth": units.bandwidth,
 }
 
 
 @dataclass(frozen=True)
 class Column:
     """`kind` says how a value is written: text, count, money, seconds, rate (by the row's `unit`), error, share,
-    chance, factor, number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`).
+    chance, factor, bandwidth,
+    number (three digits), plain, yesno, or quantity (a rate, seconds, ..., by the row's `quantity`).
     With `to` the cell is an interval, from this key's value to that key's. `within` are the keys of a forecast's
     interval: where that is too wide, the value is `roughly` that."""
 

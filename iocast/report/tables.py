@@ -8,7 +8,7 @@ from typing import Any
 from iocast.knee.words import confirmation, counted, load_text, own_operations, why_ended
 from iocast.limits_of import LEAD
 from iocast.phases import main_phases, rate_of
-from iocast.report import evidence, study_tables, units
+from iocast.report import accelerators, evidence, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
@@ -20,6 +20,7 @@ def all_tables(sources: Sources) -> list[Table]:
     compared = evidence.comparisons(sources)
     made = [
         *study_tables.all_tables(sources),
+        accelerators.table(sources),
         _knees(sources),
         _beside("checked", "Forecast beside measurement", [c for c in compared if c.role == "check"], folded=False),
         _forecasts(sources),

@@ -22,6 +22,7 @@ from iocast.compare import compare
 from iocast.significance import choose
 from iocast.records.run import Phase, Summary
 from iocast.errors import InputError
+from iocast.wording.checked import comparison_text
 from iocast.importers import import_files
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -477,3 +478,22 @@ def test_the_phase_that_is_compared_is_the_one_of_reports(tmp_path: Path) -> Non
         sides.append(tmp_path / name)
     assert [point["phase"] for point in compare(*sides)["points"]] == ["file-create"]
     assert [point["phase"] for point in compare(*(side / "r1" for side in sides))["points"]] == ["file-create"]
+
+
+def test_accelerators_are_compared(tmp_path: Path) -> None:
+    """Utilisation and samples that fall are worse, and so is a stall that grows; a threshold may name them."""
+    names = ("utilisation_after_first_step", "samples_per_second", "bytes_per_second", "stall_share")
+    for side, values in (("a", (0.95, 100.0, 2e9, 0.05)), ("b", (0.80, 84.0, 1.7e9, 0.2))):
+        for number in range(4):
+            run = written(tmp_path / side / f"r{number}", [{"rate": 100.0 + number}])
+            document = json.loads((run / "run.json").read_text())
+            of = {name: value * (1 + 0.001 * number) for name, value in zip(names, values, strict=True)}
+            document["phases"][0]["accelerators"] = {"count": 2} | of
+            (run / "run.json").write_text(json.dumps(document))
+    answer = compare(tmp_path / "a", tmp_path / "b", fail_on=[Threshold.parse("au=5%")])
+    found = verdicts(answer)
+    assert [found[name] for name in ("au", "samples", "accelerator_bandwidth", "stall_share")] == ["worse"] * 4
+    assert answer["points"][0]["failed"] == ["au"] and found["rate"] == "open"
+    assert re.search(r"^au +95\.1 % +80\.1 %", comparison_text(answer), re.MULTILINE)
+    back = compare(tmp_path / "b", tmp_path / "a", fail_on=[Threshold.parse("au=5%")])
+    assert verdicts(back)["au"] == verdicts(back)["stall_share"] == "better" and not back["failed"]
