@@ -23,8 +23,9 @@ import psutil
 from iocast.campaign.hosts import NAMED
 from iocast.errors import InputError, RunError
 from iocast.files import write_text
-from iocast.lab import init, servers
+from iocast.lab import init, precedence, servers
 from iocast.lab.record import MARK, Record, check_name
+from iocast.processes import start
 
 MAX_NODES = 64
 NETWORK = "10.78.0"
@@ -112,6 +113,7 @@ class Laboratory:
             )
         self.record = record
         self.directory = record.directory
+        self._group = precedence.make(record.group)
         self._first = process.pid
         self._holders = {"head": process.pid} | _holders(process)
         missing = [one for one in (*record.clients, *record.servers) if one not in self._holders]
@@ -131,6 +133,7 @@ class Laboratory:
     def start(cls, record: Record) -> Laboratory:
         """Starts process 1 and the nodes' name spaces."""
         nodes = [*record.clients, *record.servers]
+        group = precedence.make(record.group)
         separate = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
         with (record.directory / "init.log").open("ab") as log:
             outer = subprocess.Popen(
@@ -140,6 +143,7 @@ class Laboratory:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=lambda: precedence.join(group),
             )
 
         def started() -> bool:
@@ -239,7 +243,12 @@ class Laboratory:
                 stderr=log,
                 start_new_session=True,
                 env={**os.environ, **(environment or {})},
+                preexec_fn=self._join,
             )
+
+    def _join(self) -> None:
+        """In a child: puts it into the group of the laboratory."""
+        precedence.join(self._group)
 
     def wait(self, condition: Callable[[], bool], name: str) -> None:
         """Until what serve() started under this name last does its work. @raises RunError with its last words"""
@@ -255,10 +264,11 @@ class Laboratory:
     def answers(self, node: str, port: int) -> bool:
         """Whether something listens there."""
         probe = f"import socket; socket.create_connection(('{self.address(node)}', {port}), 5)"
-        done = subprocess.run(
-            self.inside("head", [sys.executable, "-I", "-c", probe]), capture_output=True, check=False
-        )
-        return done.returncode == 0
+        return self.succeeds("head", sys.executable, "-I", "-c", probe)
+
+    def succeeds(self, node: str, *command: str) -> bool:
+        """Whether a command on a node ends well."""
+        return subprocess.run(self.inside(node, command), capture_output=True, check=False).returncode == 0
 
     def is_mounted(self, node: str, directory: Path) -> bool:
         lines = Path(f"/proc/{self._holders[node]}/mounts").read_text().splitlines()
@@ -279,10 +289,8 @@ class Laboratory:
         """Runs a command to its end, in the same directory. @return its exit code"""
         if node not in self._holders:
             raise InputError(f"The laboratory '{self.record.name}' has no node '{node}': {', '.join(self._holders)}.")
-        from iocast.processes import start
-
-        entered = self.inside(node, command, os.getcwd())
-        process = start(entered, env=self.environment())
+        precedence.join(self._group)
+        process = start(self.inside(node, command, os.getcwd()), env=self.environment())
         while True:
             try:
                 return process.wait()

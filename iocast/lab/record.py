@@ -16,6 +16,7 @@ import psutil
 
 from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json
+from iocast.lab import precedence
 from iocast.names import ALLOWED, is_file_name
 
 PLACE = Path("/run/iocast-lab")
@@ -43,7 +44,7 @@ class Record:
     arguments: list[str] = field(default_factory=list)
     """What `iocast measure` is given for this storage."""
     environment: dict[str, str] = field(default_factory=dict)
-    """Of commands in the laboratory."""
+    """Of commands in the laboratory; it may hold secrets."""
     ready: bool = False
     schema_version: int = 1
     kind: str = "laboratory"
@@ -52,9 +53,14 @@ class Record:
     def directory(self) -> Path:
         return PLACE / self.name
 
+    @property
+    def group(self) -> str:
+        """Name of its control group."""
+        return f"iocast-lab-{self.identity}"
+
     def write(self) -> None:
         """@raises RunError"""
-        write_json(self.directory / "lab.json", asdict(self))
+        write_json(self.directory / "lab.json", asdict(self), secret=True)
 
     @classmethod
     def read(cls, name: str) -> Record | None:
@@ -90,6 +96,7 @@ class Record:
         if alive:
             which = ", ".join(str(process.pid) for process in alive)
             raise RunError(f"Processes of the laboratory '{self.name}' do not end: {which}. Its manifest is kept.")
+        precedence.remove(self.group, PATIENCE)
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -116,6 +123,7 @@ def all_records() -> list[Record]:
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """An entry of `iocast lab list --json`."""
+    """An entry of `iocast lab list --json`, without secrets."""
     content: dict[str, Any] = json.loads(json.dumps(asdict(record)))
+    del content["environment"]
     return content | {"alive": record.init() is not None}

@@ -73,6 +73,7 @@ def test_a_campaign_runs_on_the_nodes_of_a_laboratory_and_nothing_is_left(
         laboratory.up(name, 1, "queuefs", {})
     assert "is gone" in iocast("lab", "down", name).stdout
     assert not left(kept) and not kept.directory.exists()
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/{kept.group}"))
     assert "There was no laboratory" in iocast("lab", "down", name).stdout
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iocast.errors import RunError
 from iocast.files import write_text
 from iocast.lab.laboratory import wait_for
 from iocast.lab.servers import Server
@@ -29,7 +28,7 @@ class GlusterFs(Server):
         "how many calls an operation makes on which brick (a client looks names up first), the brick's own work of "
         "about 0.1 ms a call, and the order of io-threads, which has priorities."
     )
-    defaults = {"threads": "2", "service": "2ms", "bricks": "1"}
+    defaults = {"threads": "2", "service": "4ms", "bricks": "1"}
     counts = {"threads": (1, 64), "bricks": (1, 8)}
     programs = {"glusterfsd": "glusterfs-server", "glusterfs": "glusterfs-client"}
 
@@ -95,12 +94,7 @@ class GlusterFs(Server):
 
     def _answers(self, node: str) -> bool:
         probe = self.directory / f".{node}"
-        done = f"mkdir {probe} && rmdir {probe}"
-        try:
-            self.laboratory.do(node, "sh", "-c", done)
-        except RunError:
-            return False
-        return True
+        return self.laboratory.succeeds(node, "sh", "-c", f"mkdir {probe} && rmdir {probe}")
 
 
 def volumes(layers: list[tuple[str, str, dict[str, Any], list[str]]]) -> str:

@@ -4,6 +4,8 @@ client, the network and the clocks."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from iocast import binaries
 from iocast.files import write_text
 from iocast.lab.servers import Server
@@ -37,9 +39,7 @@ class QueueFs(Server):
 
     def start(self) -> None:
         lab, node = self.laboratory, self.record.servers[0]
-        mean = self.seconds("service") * 1e6
-        platform = lab.directory / "truth.yaml"
-        write_text(platform, PLATFORM.format(threads=self.settings["threads"], service=mean, stat=mean / 2))
+        platform = write_truth(self)
         program, address = binaries.find("iocast-queuefs"), f"{lab.address(node)}:{PORT}"
         lab.serve(node, "queuefs", [program, "--platform", str(platform), "--serve", address])
         lab.wait(lambda: lab.answers(node, PORT), "queuefs")
@@ -48,6 +48,14 @@ class QueueFs(Server):
             lab.serve(client, f"mount-{client}", [program, "--connect", address, str(self.directory)])
             lab.wait(lambda at=client: lab.is_mounted(at, self.directory), f"mount-{client}")  # type: ignore[misc]
         self.record.arguments = [str(self.directory)]
+
+
+def write_truth(server: Server) -> Path:
+    """The platform file of iocast-queuefs for the threads and the service time of a server's settings."""
+    mean = server.seconds("service") * 1e6
+    file = server.laboratory.directory / "truth.yaml"
+    write_text(file, PLATFORM.format(threads=server.settings["threads"], service=mean, stat=mean / 2))
+    return file
 
 
 SERVER = QueueFs
