@@ -88,7 +88,7 @@ const char* iocast_begin(const char* request)
 }
 
 /// Works off at most `most_events` events.
-/// @return JSON: {"share": of the operations, "done": false} or what run.json has
+/// @return JSON: {"share": of the operations, "rate": of all so far, "done": false} or what run.json has
 const char* iocast_step(double most_events)
 {
   return iocast::answered([most_events]() -> nlohmann::ordered_json {
@@ -97,7 +97,8 @@ const char* iocast_step(double most_events)
     if (!system.run(std::numeric_limits<double>::infinity(), static_cast<uint64_t>(most_events)))
       return {{"done", false},
               {"share", std::min(1.0, static_cast<double>(system.requests()) /
-                                          static_cast<double>(std::max<uint64_t>(run.operations, 1)))}};
+                                          static_cast<double>(std::max<uint64_t>(run.operations, 1)))},
+              {"rate", system.now() > 0 ? static_cast<double>(system.requests()) / system.now() : 0}};
     auto json        = run.simulation.end();
     json["requests"] = system.requests();
     json["events"]   = system.events();

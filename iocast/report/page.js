@@ -29,13 +29,21 @@ function unfold() {
 }
 addEventListener("hashchange", unfold);
 
-const drawn = [...document.querySelectorAll(".chart")].map((place) => {
+const places = [...document.querySelectorAll(".chart")];
+const drawn = places.map((place) => {
   const chart = charts[place.id];
   chart.datasets = { ...chart.datasets, figure: numbers.figures[place.dataset.figure].rows };
   return vegaEmbed(place, chart, { mode: "vega-lite", renderer: "svg", actions: false, ast: true, logLevel: 1 });
 });
-Promise.all(drawn).then(
-  () => { fold(); document.body.dataset.drawn = String(drawn.length); },
+// Views of each figure, for what changes its rows.
+const views = {};
+const everythingDrawn = Promise.all(drawn);
+everythingDrawn.then(
+  (results) => {
+    results.forEach((one, i) => (views[places[i].dataset.figure] ??= []).push(one.view));
+    fold(); 
+    document.body.dataset.drawn = String(drawn.length);
+  },
   (error) => { fold(); document.body.dataset.failed = String(error); console.error(error); },
 );
 

@@ -18,15 +18,16 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
-from iocast.errors import InputError, RunError
-from iocast.files import replacing, write_bytes, write_text
-from iocast.report import provenance, story, tables
+from iocast.errors import InputError
+from iocast.files import write_bytes, write_text
+from iocast.report import provenance, story, study_controls, tables
 from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
 from iocast.text import cell
 from iocast.whatif.module import HOW, load
 from iocast.report.vega import library, vega_lite
+from iocast.whatif.page_file import write_page, write_whole
 from iocast.whatif.panel import HERE as PANEL
 from iocast.whatif.panel import POLICY, version
 from iocast.report.whatif import report_panel
@@ -56,14 +57,14 @@ def write_report(
     read.notes = list(dict.fromkeys([*read.notes, *notes]))
     title = title or _title(read)
     numbers, drawings = _numbers(read, title)
-    _write(out, _html(read, title, numbers, drawings, command))
+    write_page(Path(out), _html(read, title, numbers, drawings, command))
 
 
 def write_numbers(sources: list[Path], out: Path, title: str | None = None) -> None:
     """Write every number of the report on `sources` to the JSON file `out`: the same that the page holds."""
     read = read_sources(sources)
     numbers, _ = _numbers(read, title or _title(read))
-    _write(out, json.dumps(numbers, indent=1, allow_nan=False) + "\n")
+    write_whole(Path(out), json.dumps(numbers, indent=1, allow_nan=False) + "\n")
 
 
 def write_figures(sources: list[Path], out: Path) -> list[Path]:
@@ -224,6 +225,9 @@ def _html(
     for chart in charts.values():
         chart.pop("$schema", None)  # an address that nothing needs
     whatif = report_panel(read, numbers["figures"].get("throughput", {}).get("rows", []))
+    leading = next((f.name for f, drawing in drawings if drawing and f.leads and f.of_study == bool(read.study)), "")
+    desk = study_controls.desk(read.study) if read.study else None
+    scripts = [HERE / "page.js", *([PANEL / "amounts.js", HERE / "study.js"] if desk else [])]
     styles = [HERE / "page.css", *([PANEL / "panel.css"] if whatif else [])]
     return environment.get_template("page.html.j2").render(
         title=title,
@@ -232,7 +236,10 @@ def _html(
         else "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:",
         whatif=whatif,
         how=HOW if read.fitted and load() is None else "",
-        leading=next((f.name for f, drawing in drawings if drawing and f.leads and f.of_study == bool(read.study)), ""),
+        leading=leading,
+        desk=desk,
+        desk_data=_json(desk),
+        still=_still(leading, drawings, numbers),
         story=story.tell(read),
         tables=[
             (t, list(zip(t.rows, numbers["tables"][t.name]["rows"], strict=True))) for t in tables.all_tables(read)
@@ -242,11 +249,20 @@ def _html(
         provenance=provenance.collect(read, command),
         version=version(),
         style=Markup("\n".join(file.read_text(encoding="utf-8") for file in styles)),
-        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
+        script=Markup("\n".join(file.read_text(encoding="utf-8") for file in scripts)),
         vega=Markup(library()),
         numbers=_json(numbers),
         charts=_json(charts),
     )
+
+
+def _still(leading: str, drawings: list[tuple[Figure, Drawing | None]], numbers: dict[str, Any]) -> Markup:
+    """The first screen's figure as it stands where scripts are switched off."""
+    for figure, drawing in drawings:
+        if drawing and figure.name == leading:
+            chart = _alone(drawing.panels[0], numbers["figures"][leading]["rows"])
+            return Markup(vl_convert.vegalite_to_svg(chart, vl_version=vega_lite()))
+    return Markup("")
 
 
 def _json(value: Any) -> Markup:
@@ -284,17 +300,3 @@ def swatch(mark: Mark) -> Markup:
     else:
         inside = (line if mark.kind in ("line", "both") else "") + (point if mark.kind in ("point", "both") else "")
     return Markup(f'<svg width="32" height="14" viewBox="0 0 32 14" aria-hidden="true">{inside}</svg>')
-
-
-def _write(out: Path, text: str) -> None:
-    """Write the file whole or not at all."""
-    out = Path(out)
-    if out.is_dir():
-        raise InputError(f"{out} is a directory; name the file that the report is to be written to.")
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"{out.absolute().parent} is not a directory; make it first or write the report elsewhere.")
-    try:
-        with replacing(out.absolute()) as file:
-            file.write(text.encode())
-    except OSError as error:
-        raise RunError(f"{out} could not be written: {error.strerror or error}.") from error

@@ -25,6 +25,8 @@ from iocast.study.words import conclusions, sentence
 
 SHOWN = 12
 """Number of designs whose curves and stations are reported."""
+POSSIBLE, POSSIBLE_IN_ALL = 400, 60_000
+"""Number of samples of the margins that are reported of a design, and of numbers in all of them."""
 
 
 def answer(search: Search, command: list[str]) -> Json:
@@ -243,6 +245,7 @@ def _design(search: Search, c: Candidate, breaks: dict[int, Json | None], in_fro
             "meets": None,
             "probability": None,
             "levels": [],
+            "possible_margins": [],
             "front": False,
             "rate": None,
             "tail": None,
@@ -258,9 +261,26 @@ def _design(search: Search, c: Candidate, breaks: dict[int, Json | None], in_fro
         "meets": bool(c.simulated and c.probability >= study.confidence),
     }
     document["levels"] = [_condition(search, c, i) for i in range(len(search.conditions))]
+    document["possible_margins"] = _possible_margins(search, c) if c.simulated else []
     document["first_failing"] = _first_failing(search, c, document["levels"])
     document["breaks_at"] = breaks.get(design.number)
     return document
+
+
+def _possible_margins(search: Search, c: Candidate) -> list[list[int]]:
+    """Samples of the margins that a design may turn out to have, as thousandths of their logarithms; a number for each
+    row of `levels`. As large a share of them keeps all levels as of all samples that its probability was taken from."""
+    samples = risk.predictive(search.judged_table(c), search.model_error(c))
+    numbers = max(1, len(search.tried) * samples.shape[1])
+    count = min(POSSIBLE, max(POSSIBLE // 4, POSSIBLE_IN_ALL // numbers))
+    kept = (samples >= 0).all(axis=1)
+    keeping = round(count * float(kept.mean()))
+    picked: list[int] = []
+    for places, share in ((np.flatnonzero(kept), keeping), (np.flatnonzero(~kept), count - keeping)):
+        if len(places):
+            picked += places[np.linspace(0, len(places) - 1, share).astype(int)].tolist()
+    logs = np.floor(1000 * np.clip(samples[picked], risk.DOWN, -risk.DOWN))  # a margin below 0 stays below it
+    return [[int(one) for one in row] for row in logs]
 
 
 def _condition(search: Search, c: Candidate, index: int) -> Json:

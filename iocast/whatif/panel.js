@@ -5,27 +5,13 @@
 (() => {
   const data = JSON.parse(document.getElementById("whatif-data").textContent);
   const place = document.getElementById("whatif");
-  const MAX_OPERATIONS = 400000;               // of one simulation; longer workloads are simulated for fewer iterations
+  const MAX_OPERATIONS = 200000;               // of one simulation; longer workloads are simulated for fewer iterations
   const NUMBER_OF_SCALES = [0.25, 0.5, 2, 4];  // times the requested nodes, for the curve
   const NEARLY_FULL = 0.9;
 
   // --- words and numbers
 
-  function digits(value) {
-    if (!Number.isFinite(value) || value === 0) return "0";
-    const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3))))));
-    return value.toFixed(Math.min(places, 12));
-  }
-  function scaled(value, steps) {
-    const [factor, unit] = steps.find(([one]) => Math.abs(value) / one >= 0.9995) ?? steps[steps.length - 1];
-    return `${digits(value / factor)}\u00a0${unit}`;
-  }
-  const rate = (value) => scaled(value, [[1e9, "G/s"], [1e6, "M/s"], [1e3, "k/s"], [1, "/s"]]);
-  const seconds = (value) =>
-      (value === 0 ? "0\u00a0s" : scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]));
-  const bytes = (value) => scaled(value, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);
-  const count = (value) => Math.round(value).toLocaleString("en");
-  const percent = (value) => `${digits(100 * value)}\u00a0%`;
+  const {digits, rate, seconds, bytes, count, percent} = amounts;
 
   const SCALES = {
     "": 1,
@@ -185,7 +171,7 @@
       worker.onmessage = ({data: got}) => {
         if (got.id !== id) return;
         if (got.progress !== undefined)
-          progress(got.progress);
+          progress(got.progress, got.rate);
         else {
           waiting = null;
           done(got);
@@ -444,7 +430,7 @@
           prices.delete(control.path);
         else
           prices.set(control.path, one);
-        showCost();
+        showChanges();
       });
       const before = inputs.get(control.path);
       inputs.set(control.path, () => {
@@ -474,6 +460,7 @@
     parts.answer = element("p", {class: "whatif-answer", role: "status", "aria-live": "polite"});
     parts.limit = element("p", {});
     parts.cost = element("p", {});
+    parts.changes = element("p", {class: "about"});
     parts.notes = element("ul", {class: "whatif-notes"});
     parts.figure = element("div", {class: "whatif-figure"});
     parts.progress = element("progress", {max: 1, value: 0, "aria-label": "simulation"});
@@ -484,12 +471,17 @@
     place.append(element(
         "div", {class: "whatif"}, form,
         element(
-            "div", {class: "whatif-answers"}, parts.answer, parts.limit, parts.cost,
+            "div", {class: "whatif-answers"}, parts.answer, parts.changes, parts.limit, parts.cost,
             element("p", {class: "whatif-state"}, parts.progress, " ", parts.state), parts.figure, parts.times,
             parts.notes, element("details", {}, element("summary", {}, "Numbers"), parts.table))));
   }
-  function showCost() {
+  function showChanges() {
     parts.link.setAttribute("href", hash());
+    const written = [...setting].map(([path, one]) => {
+      const {label, unit, value: before} = controls.get(path);
+      return `${label} ${shown(one, unit)} instead of ${shown(before, unit)}`;
+    });
+    parts.changes.textContent = written.length ? `Changed: ${written.join("; ")}.` : "";
     const costs = [...prices].map(([path, one]) => one * (value(path) - controls.get(path).value));
     parts.cost.textContent = costs.length ? `Cost of the change: ${count(costs.reduce((a, b) => a + b, 0))}.` : "";
   }
@@ -552,18 +544,22 @@
     if (share < 1) all.push(`Simulated for ${percent(share)} of the workload's ${data.length}.`);
     parts.notes.replaceChildren(...[...new Set(all)].map((one) => element("li", {}, one)));
   }
-  function say(now, before, interval) {
+  function say(now, before, note) {
+    document.body.dataset.firstAnswer ??= String(performance.now() - began);
     const times = before ? `, ${digits(now.rate / before)} times “${data.as_it_is.toLowerCase()}”` : "";
-    const ends = now.low ? ` (${rate(now.low)} to ${rate(now.high)}, ${data.level} interval${interval})` : "";
+    const ends = now.low ? `${rate(now.low)} to ${rate(now.high)}, ${data.level} interval` : "";
+    const inside = [ends, note].filter((one) => one).join("; ");
     const several = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
     const place = `${several(value("nodes"), "node")} with ${several(value("ranks_per_node"), "rank")} each`;
-    parts.answer.textContent = `${rate(now.rate)}${ends}${times} on ${place}.`;
+    parts.answer.textContent = `${rate(now.rate)}${inside && ` (${inside})`}${times} on ${place}.`;
   }
-  let timer = null;
+  let timer = null, began = performance.now();
   function changed() {
-    showCost();
+    began = performance.now();
+    delete document.body.dataset.firstAnswer;
+    showChanges();
     clearTimeout(timer);
-    timer = setTimeout(answer, 120);
+    timer = setTimeout(answer, 60);
   }
   function progress(words) {
     return (share) => {
@@ -580,11 +576,15 @@
     const edited = [...now.keys()].some((path) => controls.get(path).kind !== "place");
     const onPlace = new Map([...now].filter(([path]) => controls.get(path).kind === "place"));
     series = {...known, "as it is": [], "this setting": []};
-    estimate(ranks, edited);
+    const isKnown = estimate(ranks, edited);
     redraw();
     parts.progress.hidden = false;
     try {
-      const got = await simulated(request(now, nodes), progress("simulating"));
+      const simulating = progress("simulating");
+      const got = await simulated(request(now, nodes), (share, soFar) => {
+        simulating(share);
+        if (mine === question && !isKnown && soFar) approximate(ranks, share, soFar);
+      });
       if (mine !== question) return;
       if (got.error) {
         parts.answer.textContent =
@@ -596,12 +596,12 @@
       parts.run = phase;
       let point = forecastOf(phase.rate, ranks, []), before = null;
       series.estimate = [];
-      const tell = (interval) => {
-        say(point, before && before.rate, interval);
+      const tell = (note) => {
+        say(point, before && before.rate, note);
         series["this setting"] = [...series["this setting"].filter((one) => one.ranks !== ranks), point];
         redraw();
       };
-      tell(data.draws ? ", without the draws yet" : "");
+      tell(data.draws ? "without the draws yet" : "");
       parts.limit.textContent = limits(phase);
       parts.times.replaceChildren(distributions(phase.latency));
       notes(got.run, got.share);
@@ -612,7 +612,7 @@
         if (mine !== question || plain.error) return;
         before = forecastOf(phaseOf(plain.run).rate, ranks, []);
         series["as it is"] = [before];
-        tell(data.draws ? ", without the draws yet" : "");
+        tell(data.draws ? "without the draws yet" : "");
         const ratios = [];
         for (let draw = 0; draw < data.draws; ++draw) {
           const both = [];
@@ -624,7 +624,7 @@
           if (both.some((one) => one.error)) continue;
           ratios.push(phaseOf(both[0].run).rate / phaseOf(both[1].run).rate / (phase.rate / phaseOf(plain.run).rate));
           point = forecastOf(phase.rate, ranks, ratios);
-          tell(draw + 1 < data.draws ? `, ${draw + 1} of ${data.draws} draws` : "");
+          tell(draw + 1 < data.draws ? `${draw + 1} of ${data.draws} draws` : "");
         }
         if (data.draws) tell("");
       } else
@@ -657,13 +657,22 @@
       }
     }
   }
-  /** The first answer, at once: between the forecasts that the page holds. */
+  /** The first answer to a change: the rate of the simulation so far. */
+  function approximate(ranks, share, soFar) {
+    series.estimate = [forecastOf(soFar, ranks, [])];
+    say(series.estimate[0], null, `a first approximation, from ${percent(share)} of the simulation`);
+    redraw();
+  }
+  /**
+   * The first answer, at once, where nothing but the scale differs: between the forecasts that the page holds.
+   * @return whether there is one
+   */
   function estimate(ranks, edited) {
     const at = data.forecasts.filter((one) => one.rate).sort((a, b) => a.ranks - b.ranks);
     const i = at.findIndex((one) => one.ranks >= ranks);
     if (edited || i < 0 || (i === 0 && at[0].ranks !== ranks)) {
       parts.answer.textContent = "Simulating …";
-      return;
+      return false;
     }
     const [a, b] = [at[Math.max(0, i - 1)], at[i]];
     const share = a.ranks === b.ranks ? 1 : (t(ranks) - t(a.ranks)) / (t(b.ranks) - t(a.ranks));
@@ -671,7 +680,8 @@
         (a[key] && b[key] ? Math.exp((1 - share) * Math.log(a[key]) + share * Math.log(b[key])) : undefined);
     const one = {ranks, rate: between("rate"), low: between("low"), high: between("high")};
     series.estimate = [one];
-    say(one, null, share === 1 ? "" : "; interpolated between the forecasts of this page");
+    say(one, null, share === 1 ? "" : "interpolated between the forecasts of this page");
+    return true;
   }
   function show() {
     for (const set of inputs.values()) set();

@@ -149,7 +149,7 @@ def panel(setting: Setting, beside: Beside) -> Panel | None:
         glue=in_script(built.glue),
         worker=in_script((HERE / "worker.js").read_text(encoding="utf-8")),
         module=Markup(built.wasm),
-        script=Markup((HERE / "panel.js").read_text(encoding="utf-8")),
+        script=Markup("\n".join((HERE / name).read_text(encoding="utf-8") for name in ("amounts.js", "panel.js"))),
     )
 
 

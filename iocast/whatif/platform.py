@@ -10,8 +10,8 @@ import jinja2
 from markupsafe import Markup
 
 from iocast.drawing import platform_text
-from iocast.files import write_text
 from iocast.whatif.module import HOW
+from iocast.whatif.page_file import check_page, write_page
 from iocast.whatif.panel import HERE, POLICY, Beside, panel, setting_of, version
 
 WORKLOAD, NODES, RANKS_PER_NODE = "md-workbench", 10, 4
@@ -24,6 +24,14 @@ NEVER_MEASURED = (
 def write_platform_page(described: dict[str, Any], name_or_file: str, out: Path) -> bool:
     """Write the page of a platform that iocast-sim described. Returns whether it simulates: False where the module was
     not built, and the page says how to get it."""
+    check_page(out)
+    text, simulates = platform_page(described, name_or_file)
+    write_page(out, text)
+    return simulates
+
+
+def platform_page(described: dict[str, Any], name_or_file: str) -> tuple[str, bool]:
+    """The page, and whether it simulates."""
     made = panel(setting_of(name_or_file, WORKLOAD, {}, NODES, RANKS_PER_NODE), Beside(notes=[NEVER_MEASURED]))
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined,
@@ -41,5 +49,4 @@ def write_platform_page(described: dict[str, Any], name_or_file: str, out: Path)
         whatif=made,
         how=HOW,
     )
-    write_text(out, text)
-    return made is not None
+    return text, made is not None

@@ -2,7 +2,9 @@
 // Runs simulations beside the page, one after the other; comes after the script that emscripten makes.
 "use strict";
 
-const EVENTS = 200000;  // between two reports of progress
+const EVENTS = 20000;       // between two looks at the progress
+const FIRST_SHARE = 0.02;   // of the simulation, after which its rate so far is a first answer
+const MILLISECONDS = 200;   // between two reports, and until the first one at the latest
 let module = null;
 
 /** Calls a function of page/module.cpp, which takes and gives JSON. */
@@ -32,11 +34,15 @@ function simulate({id, files, request, most}) {
   write(files);
   const [begun, share] = begin(request, most);
   if (begun.error) return postMessage({id, error: begun.error});
+  let reported = performance.now(), first = true;
   for (;;) {
     const step = call("iocast_step", EVENTS);
     if (step.error) return postMessage({id, error: step.error});
     if (step.done !== false) return postMessage({id, run: step, share});
-    postMessage({id, progress: step.share});
+    const now = performance.now();
+    if (now - reported < MILLISECONDS && !(first && step.share >= FIRST_SHARE)) continue;
+    postMessage({id, progress: step.share, rate: step.rate});
+    [reported, first] = [now, false];
   }
 }
 

@@ -5,6 +5,7 @@ JSON's numbers."""
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import time
@@ -168,7 +169,7 @@ def test_hover_over_the_decision_tells_its_numbers(browser, pages):
     open_unfolded(browser, pages / "study.html", SIZES["desk"])
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["front"]["rows"] if r["state"] == "the decision")
-    shown = hovered(browser, "front-0", "#D55E00")
+    shown = hovered(browser, "front-1", "#D55E00")
     assert row["name"] in shown and row["design"] in shown
     rate = re.search(r"rate\s*([\d.]+) k/s", shown)
     assert float(rate.group(1)) * 1e3 == pytest.approx(row["rate"], rel=5e-3)
@@ -196,21 +197,81 @@ def test_what_is_folded_stands_on_paper(browser, page):
     assert browser.evaluate(closed) == before
 
 
-def test_all_that_can_be_used_is_reached_by_keyboard(browser, page):
-    browser.open(page, next(iter(SIZES.values())), DRAWN)
-    usable = "[...document.querySelectorAll('a[href], summary, button, [tabindex=\"0\"]')]"
-    wanted = browser.evaluate(f"{usable}.filter(e => e.checkVisibility()).length")
-    browser.evaluate("window.reached = new Set(); window.hidden = []")
-    look = (
-        "(() => { const e = document.activeElement; const s = getComputedStyle(e); window.reached.add(e);"
-        " if (s.outlineStyle === 'none' && s.boxShadow === 'none') window.hidden.push(e.outerHTML.slice(0, 80)); })()"
+TURN = (
+    "(([number, value]) => { const one = document.getElementById('turn-' + number); one.value = value;"
+    " one.dispatchEvent(new Event('input')); return document.body.dataset.chosen; })"
+)
+
+
+def decided(study, limits, prices):
+    """The cheapest design that keeps all levels, from the samples of the answer: with factors on limits and prices."""
+    best = None
+    for design in study["designs"]:
+        if design["basis"] != "simulated":
+            continue
+        shifts = []
+        for row in design["levels"]:
+            factor = limits.get(row["level"], 1.0)
+            shifts.append(math.log(factor if row["upper"] else 1 / factor))
+        kept = [all(m / 1000 + s >= 0 for m, s in zip(one, shifts, strict=True)) for one in design["possible_margins"]]
+        parts = study["study"]["parts"]
+        more = sum(design["parts"].get(part, 0) * parts[part]["price"] * (f - 1) for part, f in prices.items())
+        if sum(kept) / len(kept) >= study["confidence_asked"] and (best is None or design["cost"] + more < best[0]):
+            best = (design["cost"] + more, design["id"])
+    return best[1] if best else ""
+
+
+def test_sliders_of_a_study_choose_what_its_samples_choose(browser, pages, tmp_path_factory):
+    study = json.loads((report_inputs.made(tmp_path_factory).study / "study.json").read_text())
+    browser.open(pages / "study.html", SIZES["phone"], DRAWN)
+    assert browser.evaluate("document.body.dataset.chosen") == study["decision"]["id"]
+    names = browser.evaluate("JSON.parse(document.getElementById('study-desk').textContent).sliders")
+    places = {(one["kind"], one["name"]): number for number, one in enumerate(names, 1)}
+    chosen = set()
+    for level in study["levels"]:
+        for exponent in (-1, -0.5, 0.5, 1):
+            found = browser.evaluate(f"{TURN}([{places['level', level['level']]}, {exponent}])")
+            assert found == decided(study, {level["level"]: 4.0**exponent}, {})
+            chosen.add(found)
+        browser.evaluate(f"{TURN}([{places['level', level['level']]}, 0])")
+    for part in study["study"]["parts"]:
+        for exponent in (-1, 1):
+            found = browser.evaluate(f"{TURN}([{places['price', part]}, {exponent}])")
+            assert found == decided(study, {}, {part: 4.0**exponent})
+            chosen.add(found)
+        browser.evaluate(f"{TURN}([{places['price', part]}, 0])")
+    assert len(chosen) > 1, "another question has another answer"
+    assert browser.evaluate("document.body.dataset.chosen") == study["decision"]["id"]
+
+
+def test_a_slider_of_a_study_moves_the_chart_by_keyboard_and_one_button_leads_back(browser, pages):
+    browser.open(pages / "study.html", SIZES["desk"], DRAWN)
+    marks = (
+        "[...document.querySelectorAll('#front-0 .mark-symbol path')].map(one => one.getAttribute('transform')).join()"
     )
-    for _ in range(wanted):
-        for kind in ("rawKeyDown", "keyUp"):
-            browser.call("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
-        browser.evaluate(look)
-    missed = browser.evaluate(
-        f"{usable}.filter(e => e.checkVisibility() && !window.reached.has(e)).map(e => e.outerHTML.slice(0, 80))"
-    )
-    assert wanted > 10 and missed == []
-    assert browser.evaluate("window.hidden") == [], "who looks sees where the focus is"
+    before, sentence = browser.evaluate(marks), browser.evaluate("document.getElementById('turn-answer').textContent")
+    headline = browser.evaluate("document.querySelector('h1').textContent")
+    assert sentence.split("\u201d")[0].split("\u201c")[1] in headline
+    browser.evaluate("document.getElementById('turn-1').focus()")
+    for _ in range(3):
+        browser.press("PageUp", 33)
+    browser.wait(f"{marks} !== {json.dumps(before)}")
+    assert "samples" in browser.evaluate("document.getElementById('turn-answer').textContent")
+    assert browser.evaluate("document.getElementById('turn-1').getAttribute('aria-valuetext')")
+    browser.evaluate("document.getElementById('turn-back').click()")
+    browser.wait(f"{marks} === {json.dumps(before)}")
+    assert browser.evaluate("document.getElementById('turn-answer').textContent") == sentence
+    assert browser.evaluate("document.activeElement.id") == "turn-1"
+
+
+def test_without_scripts_the_first_figure_is_there(browser, page):
+    browser.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.call("Page.navigate", url=page.as_uri())
+        browser.wait("document.readyState === 'complete'")
+        seen = "[...document.querySelectorAll('noscript svg')].some(one => one.getBoundingClientRect().height > 150)"
+        assert browser.evaluate(seen)
+        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert not browser.evaluate("[...document.querySelectorAll('input')].some(one => one.checkVisibility())")
+    finally:
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)

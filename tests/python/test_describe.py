@@ -18,7 +18,9 @@ from schedule import mostly_long
 
 from iocast import binaries
 from iocast.drawing import platform_text
+from iocast.errors import InputError
 from iocast.report.page import write_routes
+from iocast.whatif.page_file import write_page
 
 Iocast = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -104,6 +106,22 @@ def test_only_platforms_have_routes(iocast: Iocast, tmp_path: Path) -> None:
     done = iocast("describe", "md-workbench", "--svg", tmp_path / "routes.svg")
     assert done.returncode == 2 and "Only a platform has routes to draw; 'md-workbench' is a workload." in done.stderr
     assert not (tmp_path / "routes.svg").exists()
+
+
+def test_a_page_takes_no_other_files_place(iocast: Iocast, tmp_path: Path) -> None:
+    """Neither a page of a platform nor a report: only an earlier page is written anew, and no directory is made."""
+    page, notes = tmp_path / "page.html", tmp_path / "notes.html"
+    notes.write_text("<p>mine</p>")
+    for _ in range(2):
+        assert iocast("describe", "local", "--page", page).returncode == 0
+    done = iocast("describe", "local", "--page", notes)
+    assert done.returncode == 2 and f"'{notes}' exists and is no page of iocast" in done.stderr
+    with pytest.raises(InputError, match="no page of iocast"):
+        write_page(notes, "<p>another</p>")
+    assert notes.read_text() == "<p>mine</p>"
+    done = iocast("describe", "local", "--page", tmp_path / "new" / "page.html")
+    assert done.returncode == 2 and "is not a directory; make it first" in done.stderr
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("alone", mostly_long(["iocast-bench", "iocast-sim"], ["iocast-sim"], "the other way round"))

@@ -10,11 +10,11 @@ from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
 
 PARTS = [
-    style.Mark("service", style.SKY, kind="bar"),
+    style.Mark("service", style.PALE, kind="bar"),
     style.Mark("waiting for a server", style.BLUE, kind="bar"),
     style.Mark("waiting for a lock", style.ORANGE, kind="bar"),
     style.Mark("stalled", style.BLACK, kind="bar"),
-    style.Mark("lost in failures", style.VERMILLION, kind="bar"),
+    style.Mark("lost in failures", style.PURPLE, kind="bar"),
 ]
 KEYS = {
     "service": "service",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What money buys: rate and tail of every design against its cost."""
+"""What money buys: margin, rate and tail of every design against its cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def data(sources: Sources) -> list[Row] | None:
     decision = (study["decision"] or {}).get("id")
     rows = []
     for d in study["designs"]:
-        if d["rate"] and d["tail"]:
+        margins = [level["margin"] for level in d["levels"]]
+        if d["rate"] and d["tail"] and margins and all(margins):
             state = (
                 DECISION
                 if d["id"] == decision
@@ -41,13 +42,14 @@ def data(sources: Sources) -> list[Row] | None:
                     "state": state.label,
                     "cost": d["cost"],
                     "currency": study["currency"],
+                    "margin": min(margins),
                     "rate": d["rate"],
                     "tail": d["tail"],
                     "probability": d["probability"] if is_confident(study) else None,
                     "front": d["front"],
                 }
             )
-    for what, best in (("rate", max), ("tail", min)):
+    for what, best in (("margin", max), ("rate", max), ("tail", min)):
         reached = None
         for row in rows:  # cheapest first
             reached = row[what] if reached is None else best(reached, row[what])
@@ -58,6 +60,10 @@ def data(sources: Sources) -> list[Row] | None:
 def draw(rows: list[Row]) -> Drawing:
     present = {r["state"] for r in rows}
     panels = [
+        Panel(
+            "Margin of the tightest level against cost",
+            _chart(rows, "margin", style.factor_text, "times what the level needs"),
+        ),
         Panel("Rate at the largest scale", _chart(rows, "rate", style.rate_text, "operations a second")),
         Panel(
             "Slowest in a hundred at the largest scale",
@@ -79,10 +85,12 @@ def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Dr
         scale=alt.Scale(zero=False, nice=True, padding=12),
         axis=alt.Axis(title=f"cost, {rows[0]['currency']}".rstrip(", "), format=",.3~s", tickCount=5),
     )
+    # Sliders of the page move margins, so that their ticks are not those of the rows alone.
+    ticks = {"values": style.log_ticks(r[what] for r in rows)} if what != "margin" else {"tickCount": 6}
     y = alt.Y(
         f"{what}:Q",
         scale=alt.Scale(type="log", nice=False, padding=12),
-        axis=style.log_axis(text, title, [r[what] for r in rows]),
+        axis=alt.Axis(title=title, labelExpr=text("datum.value", ".3~r"), labelOverlap=True, **ticks),
     )
     tooltip = [
         alt.Tooltip("design:N"),
@@ -100,8 +108,10 @@ def _chart(rows: list[Row], what: str, text: style.Text, title: str) -> style.Dr
         "tooltip": tooltip,
     }
     chosen = style.is_("state", DECISION.label)
+    limit = [base.mark_rule(color=style.GREY, strokeDash=[8, 3]).encode(y=alt.datum(1))] if what == "margin" else []
     return style.finish(
         alt.layer(
+            *limit,
             base.mark_line(color=style.BLACK, size=1, strokeDash=[3, 3], interpolate="step-after").encode(
                 x=x, y=alt.Y(f"best_{what}:Q", scale=alt.Scale(type="log", nice=False, padding=12)), order="cost:Q"
             ),
@@ -118,8 +128,9 @@ FIGURE = Figure(
     order=-8,
     title="What money buys",
     caption=(
-        "Each mark is a design. For the rate up is better, for the response time down is better, and further left is "
-        "always cheaper. The broken line is the best that so much money buys; a design off both lines pays for "
+        "Each mark is a design. The margin is how many times better than its limit the tightest level is, by the best "
+        "estimate: 1 is the limit. For the rate up is better, for the response time down is better, and further left "
+        "is always cheaper. The broken line is the best that so much money buys; a design off both lines pays for "
         "something that none of them shows. Crosses were only screened by the analytic solver, set right by the "
         "designs that were simulated."
     ),

@@ -17,6 +17,8 @@ from iocast.phases import BYTES
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#767676"
+PALE = "#CFE8F7"
+"""Lighter than SKY: beside ORANGE on a grey print SKY is the same."""
 INK, FAINT = "#222222", "#e4e4e4"
 
 Text: TypeAlias = Callable[[str, str], str]  # from a Vega expression and a format to the expression of a text with unit
@@ -122,6 +124,11 @@ def rate_axis(rows: Iterable[Mapping[str, Any]]) -> tuple[Text, str]:
     if any(row.get("unit") == BYTES for row in rows):
         return bandwidth_text, "bytes a second"
     return rate_text, "operations a second"
+
+
+def factor_text(value: str, digits: str = ".3~r") -> str:
+    """The Vega expression that writes the factor `value`."""
+    return f"format({value}, '{digits}') + ' ×'"
 
 
 def share_text(value: str, digits: str = ".3~r") -> str:
