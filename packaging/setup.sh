@@ -5,6 +5,7 @@
 #   setup_packages FILE...   installs the Debian packages that the files name and this machine lacks
 #   setup_build [OPTION...]  configures and builds into build/
 #   setup_python [EXTRA]     makes .venv with iocast and its dependencies
+#   setup_page               builds the simulator for pages in the background, where emscripten is there
 
 unset PYTHONDONTWRITEBYTECODE # Python is started many times; each would compile iocast anew
 
@@ -67,4 +68,11 @@ setup_python() {
       stop "pip could not install iocast and its dependencies."
     touch ".venv/.has-$wanted"
   ) 9>.venv/.setting-up || exit
+}
+
+# Nobody waits for it. IOCAST_PAGE=no leaves it out.
+setup_page() {
+  { command -v em++ >/dev/null && [ ! -e build/page/iocast-page.wasm ] && [ "${IOCAST_PAGE:-}" != no ]; } || return 0
+  step "Building the simulator for pages in the background: it takes some minutes; see build/page.log"
+  nohup nice -n 19 cmake --build build --target page >build/page.log 2>&1 </dev/null &
 }

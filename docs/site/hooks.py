@@ -27,6 +27,7 @@ from iocast.cli import app  # noqa: E402
 from iocast.cli import manual_pages  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.study import keys  # noqa: E402
+from iocast.whatif.platform import platform_page  # noqa: E402
 
 import ranges  # noqa: E402
 
@@ -44,6 +45,8 @@ NETWORK = {
     "never_limited": "transfers below this size wait for no link, unless others use it or they come to half of it",
 }
 """Keys of `network`, which is no primitive."""
+PLAYABLE = "lustre-to-try.html"
+"""Of the site alone: a page that simulates."""
 ELSEWHERE = {
     "index.md": "README.md",
     "contributing.md": "CONTRIBUTING.md",
@@ -67,7 +70,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         raise PluginError(str(error)) from error
     for name, content in made.items():
         files.append(File.generated(config, f"reference/{name}.md", content=content))
+    files.append(File.generated(config, PLAYABLE, content=playable()))
     return files
+
+
+def playable() -> str:
+    """The page of lustre, to try out; where its simulator was not built it says so."""
+    described = binaries.run_json([binaries.find("iocast-sim"), "--describe", "lustre", "--json"])
+    return platform_page(described, "lustre")[0]
 
 
 def reference() -> dict[str, str]:
@@ -181,6 +191,8 @@ def paragraphs(docstring: str) -> list[str]:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links between files of the repository become links between pages; of results, which are no pages, the words
     stay."""
+    if page.file.src_uri == "what-if-page.md":
+        markdown = markdown.replace("the one of\n  `lustre`", f"[the one of `lustre`]({PLAYABLE})")
     if page.file.src_uri == "validation.md":
         markdown = re.sub(r"\[([^\]]*)\]\((?!\.\./docs/)[^)]*\)", r"\1", markdown)
     return re.sub(

@@ -15,6 +15,8 @@ import pytest
 from chromium import SIZES, Browser
 from programs import REPOSITORY, find_program
 
+from iocast.whatif import module
+
 pytestmark = pytest.mark.needs("browser")
 
 READY = "document.readyState === 'complete' && document.querySelector('main h1') !== null"
@@ -86,6 +88,18 @@ def test_search_leads_to_the_section(site: Path, browser: Browser) -> None:
     while browser.evaluate("Math.abs(document.getElementById('hpcs-14').getBoundingClientRect().top - 64) > 200"):
         assert time.monotonic() < until, "the section does not come into view"
         time.sleep(0.1)
+
+
+def test_the_site_has_a_platform_to_try_out(site: Path, browser: Browser) -> None:
+    """Led to from the manual; where its simulator was not built, it says how to get it."""
+    browser.open(site / "what-if-page.html", SIZES["desk"], READY)
+    address = browser.evaluate("[...document.querySelectorAll('main a')].map(a => a.href).find(a => /to-try/.test(a))")
+    assert address == (site / "lustre-to-try.html").as_uri()
+    if module.find() is None:
+        assert module.HOW in (site / "lustre-to-try.html").read_text()
+        return
+    browser.open(site / "lustre-to-try.html", SIZES["phone"], "document.body && document.body.dataset.rate || ''")
+    assert float(browser.evaluate("document.body.dataset.rate")) > 0 and browser.complaints() == []
 
 
 def test_the_reference_has_what_there_is(site: Path) -> None:

@@ -64,7 +64,7 @@ def results(storage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     assert len(blocks()) == 3, "test_the_forecast runs the first, test_the_commands the third"
     built = (REPOSITORY / "build" / "bin" / "iocast-sim").stat().st_mtime
-    environment = {**os.environ, "CAMPAIGN": str(campaign), "PYTHONPATH": BRIEF}
+    environment = {**os.environ, "CAMPAIGN": str(campaign), "PYTHONPATH": BRIEF, "IOCAST_PAGE": "no"}
     done = subprocess.run(
         ["./quickstart", str(storage)],
         cwd=REPOSITORY,
