@@ -51,6 +51,10 @@ class Browser:
 
     _session: str | None = None
 
+    @property
+    def process(self) -> int:
+        return self._process.pid
+
     def call(self, method: str, **parameters):
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}

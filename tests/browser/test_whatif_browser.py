@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page with the simulator in headless Chromium: what it computes offline, and what poisoned names can't do."""
+"""A page with the simulator in headless Chromium, and in Firefox where the system has it: what it computes offline, and
+what poisoned names can't do."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 from chromium import SIZES, Browser
+from firefox import Firefox
+from firefox import program as firefox
 from programs import find_program
 
 from iocast.whatif import module
@@ -28,11 +31,23 @@ PLATFORM = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory):
-    opened = Browser(tmp_path_factory.mktemp("profile"))
+@pytest.fixture(scope="module", params=[Browser, *([Firefox] if firefox() else [])])
+def browser(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest):
+    opened = request.param(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()
+
+
+def set_to(browser: Browser | Firefox, setting: str) -> list[str]:
+    """What the page answered one after the other when its address was given this setting."""
+    browser.evaluate(
+        "(() => { const answer = document.querySelector('.whatif-answer'); const seen = [];"
+        " new MutationObserver(() => { if (answer.textContent !== 'Simulating …') seen.push(answer.textContent);"
+        " document.body.dataset.seen = JSON.stringify(seen); }).observe(answer, {childList: true});"
+        f" delete document.body.dataset.whatif; location.hash = '#set:{setting}'; }})()"
+    )
+    browser.wait(DONE)
+    return list(json.loads(browser.evaluate("document.body.dataset.seen")))
 
 
 def native(arguments: list[str]) -> dict:
@@ -53,14 +68,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "page.html"
 
 
-def test_a_setting_of_a_link_is_simulated_to_the_last_digit(browser: Browser, page: Path, tmp_path: Path) -> None:
+def test_a_setting_of_a_link_is_simulated_to_the_last_digit(
+    browser: Browser | Firefox, page: Path, tmp_path: Path
+) -> None:
     """The page reads a link's setting, simulates it in a worker under its policy, and asks nobody. The same platform
     with the same change is simulated by iocast-sim."""
     browser.open(page, SIZES["phone"], DONE)
     assert browser.complaints() == [] and browser.evaluate(DONE) == "done"
     as_it_is = browser.evaluate("document.body.dataset.rate")
-    browser.evaluate("delete document.body.dataset.whatif; location.hash = '#set:stations.mds.servers=4&iterations=3'")
-    browser.wait(DONE)
+    answers = set_to(browser, "stations.mds.servers=4&iterations=3")
+    assert "a first approximation, from" in answers[0] and "approximation" not in answers[-1]
     rate = browser.evaluate("document.body.dataset.rate")
     edited = tmp_path / "edited.yaml"
     platform = str(page.with_name("poisoned.yaml"))
@@ -73,14 +90,17 @@ def test_a_setting_of_a_link_is_simulated_to_the_last_digit(browser: Browser, pa
     assert browser.complaints() == [], "a worker of the page itself, and no address beyond"
     shown = browser.evaluate("document.querySelector('.whatif-answer').textContent")
     assert "times “as it is”" in shown and "10 nodes" in shown
-    assert browser.evaluate("document.documentElement.scrollWidth") <= SIZES["phone"][0]
+    assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert "mds: servers 4 instead of 1" in browser.evaluate("document.querySelector('.whatif-answers').textContent")
     assert browser.evaluate("document.body.dataset.poisoned || ''") == ""
-    browser.evaluate("delete document.body.dataset.whatif; document.querySelector('.whatif-actions button').click()")
+    browser.evaluate(
+        "(() => { delete document.body.dataset.whatif; document.querySelector('.whatif-actions button').click(); })()"
+    )
     browser.wait(DONE)
     assert browser.evaluate("document.body.dataset.rate") == as_it_is, "one click leads back"
 
 
-def test_what_can_not_be_is_refused_beside_the_control(browser: Browser, page: Path) -> None:
+def test_what_can_not_be_is_refused_beside_the_control(browser: Browser | Firefox, page: Path) -> None:
     browser.open(page, SIZES["desk"], DONE)
     rate = browser.evaluate("document.body.dataset.rate")
     browser.evaluate(

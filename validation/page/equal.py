@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the module for pages with iocast-sim, number by number: python validation/page/equal.py
+"""Compares the module for pages with iocast-sim, number by number:
+python validation/page/equal.py [--in node|chromium|firefox] [PLATFORM...]
 
-Runs the module in node, whose engine is that of Chromium. Prints a line for each platform and workload with both
+Without --in it runs the module in all three that are installed. Prints a line for each platform and workload, with both
 processor times, and exits with 1 when a number differs."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
-from pathlib import Path
+from typing import Any
+
+from engines import NAMES, engine
 
 from iocast import binaries
 from iocast.errors import InputError
@@ -25,10 +30,13 @@ OF_THE_RUN = ("command", "simgrid", "wall_seconds", "requests_per_second", "peak
 """Keys about the process, not about the simulated system."""
 
 
-def native(platform: str, workload: str, settings: list[str]) -> tuple[dict, float]:
+def native(
+    platform: str, workload: str, settings: list[str], nodes: int = NODES, ranks_per_node: int = RANKS_PER_NODE
+) -> tuple[dict[str, Any], float]:
+    """The run by iocast-sim, and the user time that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     command = [binaries.find("iocast-sim"), "--json", "--brief", "--platform", platform, "--workload", workload]
-    command += ["--nodes", str(NODES), "--ppn", str(RANKS_PER_NODE), "--seed", str(SEED)]
+    command += ["--nodes", str(nodes), "--ppn", str(ranks_per_node), "--seed", str(SEED)]
     command += [word for setting in settings for word in ("--set", setting)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 2:
@@ -39,34 +47,53 @@ def native(platform: str, workload: str, settings: list[str]) -> tuple[dict, flo
     return run, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
+def given(
+    platform: str, workload: str, settings: list[str], nodes: int = NODES, ranks_per_node: int = RANKS_PER_NODE
+) -> dict[str, Any]:
+    """The same for the module."""
+    path = find_platform(platform)
+    request = {"platform": file_in_module(path), "workload": workload, "settings": settings, "nodes": nodes,
+               "ranks_per_node": ranks_per_node, "seed": SEED}  # fmt: skip
+    return {"files": platform_files(path) | module.workloads(workload), "requests": [request]}
+
+
+def differences(own: Any, other: Any, place: str = "") -> list[str]:
+    """Where two documents differ, with both values."""
+    if isinstance(own, dict) and isinstance(other, dict):
+        keys = dict.fromkeys([*own, *other])
+        return [one for key in keys for one in differences(own.get(key), other.get(key), f"{place}.{key}")]
+    if isinstance(own, list) and isinstance(other, list) and len(own) == len(other):
+        return [
+            one for i, pair in enumerate(zip(own, other, strict=True)) for one in differences(*pair, f"{place}[{i}]")
+        ]
+    return [] if own == other else [f"{place}: {str(own)[:60]} | {str(other)[:60]}"]
+
+
 def main() -> int:
-    place = module.find()
-    if place is None:
-        sys.exit("There is no module: cmake --build build --target page")
-    names = sys.argv[1:] or sorted(file.stem for file in PLATFORMS.glob("*.yaml"))
-    differ = compared = 0
-    for name in names:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--in", dest="engines", action="append", choices=NAMES)
+    parser.add_argument("platforms", nargs="*")
+    arguments = parser.parse_args()
+    platforms = arguments.platforms or sorted(file.stem for file in PLATFORMS.glob("*.yaml"))
+    known: dict[tuple[str, str], tuple[dict[str, Any], float]] = {}
+    for platform in platforms:
         for workload, settings in WORKLOADS.items():
             try:
-                own, seconds = native(name, workload, settings)
+                known[platform, workload] = native(platform, workload, settings)
             except InputError:
                 continue  # the platform serves no such operation
-            path = find_platform(name)
-            request = {"platform": file_in_module(path), "workload": workload, "settings": settings, "nodes": NODES,
-                       "ranks_per_node": RANKS_PER_NODE, "seed": SEED}  # fmt: skip
-            given = {"files": platform_files(path) | module.workloads(workload), "requests": [request]}
-            done = subprocess.run(
-                ["node", Path(__file__).with_name("run.js"), place.resolve()],
-                input=json.dumps(given), capture_output=True, text=True, check=True,
-            )  # fmt: skip
-            answer = json.loads(done.stdout)
-            answer["step"].pop("command", None)
-            same = answer["step"] == own
-            compared, differ = compared + 1, differ + (not same)
-            print(f"{name:20} {workload:14} {'equal' if same else 'DIFFERENT'} {answer['seconds']:.2f} s "
-                  f"({seconds:.2f} s)", flush=True)  # fmt: skip
-    print(f"{compared} pairs, {differ} different")
-    return 1 if differ or not compared else 0
+    differ = 0
+    for name in arguments.engines or [one for one in NAMES if shutil.which(one)]:
+        with engine(name) as run:
+            for (platform, workload), (own, seconds) in known.items():
+                answer, took = run(given(platform, workload, WORKLOADS[workload]))
+                answer.pop("command", None)
+                found = differences(own, answer)
+                differ += bool(found)
+                print(f"{name:9} {platform:20} {workload:14} {'DIFFERENT' if found else 'equal'} {took:.2f} s "
+                      f"({seconds:.2f} s)", *found[:3], flush=True)  # fmt: skip
+    print(f"{len(known)} pairs, {differ} different")
+    return 1 if differ or not known else 0
 
 
 if __name__ == "__main__":
