@@ -19,7 +19,13 @@ uint64_t pair_of(uint32_t a, uint32_t b)
 {
   return mix(uint64_t{a} << 32 | b);
 }
-constexpr auto later = [](const auto& a, const auto& b) { return a.mark > b.mark; };
+/// Of flows that end at once, the first by number: heaps of different standard libraries disagree on equals.
+constexpr auto later = [](const auto& a, const auto& b) {
+  return a.mark > b.mark || (a.mark == b.mark && a.id > b.id);
+};
+constexpr auto higher = [](const auto& a, const auto& b) {
+  return a.level > b.level || (a.level == b.level && a.cell > b.cell);
+};
 } // namespace
 
 FlowNetwork::Link FlowNetwork::add_link(double capacity)
@@ -464,7 +470,6 @@ void FlowNetwork::set_level(Link id, double level)
   touch(id);
   for (const uint32_t cell : link.informed_cells)
     make_dirty(cells_[cell].link, links_[cells_[cell].link].level);
-  const auto higher = [](const Watch& a, const Watch& b) { return a.level > b.level; };
   while (!link.watches.empty() && link.watches.front().level < level) {
     const Watch watch = link.watches.front();
     std::pop_heap(link.watches.begin(), link.watches.end(), higher);
@@ -486,7 +491,6 @@ void FlowNetwork::watch(uint32_t id)
   LinkState& by    = links_[cell.by];
   if (by.is_rate)
     return; // its level never changes
-  const auto higher = [](const Watch& a, const Watch& b) { return a.level > b.level; };
   by.watches.push_back({cell.allowed, id, cell.version});
   std::push_heap(by.watches.begin(), by.watches.end(), higher);
   if (by.watches.size() > 64 && by.watches.size() > 4 * size_t{by.total}) {

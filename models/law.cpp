@@ -2,6 +2,7 @@
 #include "models/law.hpp"
 
 #include "input/error.hpp"
+#include "input/portable.hpp"
 #include "models/quantile_table.hpp"
 
 #include <algorithm>
@@ -40,14 +41,15 @@ private:
 class Exponential final : public Law {
 public:
   explicit Exponential(double mean)
-      : mean_(mean), table_([mean](double v, bool upper) { return -mean * (upper ? std::log(v) : std::log1p(-v)); })
+      : mean_(mean)
+      , table_([mean](double v, bool upper) { return -mean * (upper ? portable::log(v) : portable::log1p(-v)); })
   {
   }
   double at(double u) const override { return QuantileTable::covers(u) ? table_.at(u) : quantile(u); }
   double mean() const override { return mean_; }
   double variance() const override { return mean_ * mean_; }
   std::string kind() const override { return "exponential"; }
-  double quantile(double p) const override { return -mean_ * std::log1p(-p); }
+  double quantile(double p) const override { return -mean_ * portable::log1p(-p); }
 
 private:
   double mean_;
@@ -59,15 +61,15 @@ public:
   Lognormal(double mean, double sigma)
       : mean_(mean)
       , sigma_(sigma)
-      , mu_(std::log(mean) - sigma * sigma / 2)
-      , table_([this, next = normals().begin()](double, bool) mutable { return std::exp(mu_ + sigma_ * *next++); })
+      , mu_(portable::log(mean) - sigma * sigma / 2)
+      , table_([this, next = normals().begin()](double, bool) mutable { return portable::exp(mu_ + sigma_ * *next++); })
   {
   }
   double at(double u) const override { return QuantileTable::covers(u) ? table_.at(u) : quantile(u); }
   double mean() const override { return mean_; }
-  double variance() const override { return mean_ * mean_ * std::expm1(sigma_ * sigma_); }
+  double variance() const override { return mean_ * mean_ * portable::expm1(sigma_ * sigma_); }
   std::string kind() const override { return "lognormal"; }
-  double quantile(double p) const override { return std::exp(mu_ + sigma_ * normal_quantile(p)); }
+  double quantile(double p) const override { return portable::exp(mu_ + sigma_ * normal_quantile(p)); }
 
 private:
   /// Standard normal quantiles in the order in which a table asks; once, as there may be many lognormals.
@@ -96,7 +98,7 @@ public:
       : probabilities_(std::move(probabilities))
   {
     for (const double value : values)
-      logs_.push_back(std::log(std::max(value, 1e-12)));
+      logs_.push_back(portable::log(std::max(value, 1e-12)));
     size_t segment = 0;
     for (size_t cell = 0; cell < cells; ++cell) {
       while (probabilities_[segment + 1] <= static_cast<double>(cell) / cells && segment + 2 < probabilities_.size())
@@ -108,8 +110,8 @@ public:
     for (size_t i = 0; i + 1 < logs_.size(); ++i) {
       const double weight = probabilities_[i + 1] - probabilities_[i];
       auto moment         = [this, i](double power) {
-        const double a = std::exp(power * logs_[i]);
-        const double b = std::exp(power * logs_[i + 1]);
+        const double a = portable::exp(power * logs_[i]);
+        const double b = portable::exp(power * logs_[i + 1]);
         return std::abs(b - a) < 1e-9 * a ? (a + b) / 2 : (b - a) / (power * (logs_[i + 1] - logs_[i]));
       };
       mean_ += weight * moment(1);
@@ -124,7 +126,7 @@ public:
       ++i;
     const double width = probabilities_[i + 1] - probabilities_[i];
     const double t     = width > 0 ? (u - probabilities_[i]) / width : 1;
-    return std::exp(logs_[i] + t * (logs_[i + 1] - logs_[i]));
+    return portable::exp(logs_[i] + t * (logs_[i + 1] - logs_[i]));
   }
   double mean() const override { return mean_; }
   double variance() const override { return variance_; }

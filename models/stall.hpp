@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "input/portable.hpp"
 #include "models/law.hpp"
 #include "models/platform.hpp"
 #include "workload/random.hpp"
@@ -14,7 +15,7 @@ namespace iocast {
 /// How long an absence lasts: lognormal about its mean `length`; `sigma` is the standard deviation of its logarithm.
 inline double absence_length(double length, double sigma, const std::array<uint32_t, 4>& words)
 {
-  return sigma > 0 ? length * std::exp(sigma * normal_quantile(to_uniform(words[0])) - sigma * sigma / 2) : length;
+  return sigma > 0 ? length * portable::exp(sigma * normal_quantile(to_uniform(words[0])) - sigma * sigma / 2) : length;
 }
 
 /// When a stall's windows lie: one begins in every period, at the period's (randomly shifted) start, each with its own

@@ -82,7 +82,11 @@ private:
     double departs_at;
     JobId job;
   };
-  static bool later(const InService& a, const InService& b) { return a.departs_at > b.departs_at; }
+  /// Of equals the first by number: heaps of different standard libraries disagree on them.
+  static bool later(const InService& a, const InService& b)
+  {
+    return a.departs_at > b.departs_at || (a.departs_at == b.departs_at && a.job > b.job);
+  }
   void advance(double now, const Speeds& speeds)
   {
     if (!jobs_.empty())

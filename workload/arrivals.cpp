@@ -2,6 +2,7 @@
 #include "workload/arrivals.hpp"
 
 #include "input/error.hpp"
+#include "input/portable.hpp"
 #include "workload/random.hpp"
 
 #include <cmath>
@@ -29,7 +30,7 @@ double Arrivals::think_seconds(double response, uint64_t seed, uint32_t rank, ui
 {
   double seconds = waiting_factor * response;
   if (think_time > 0)
-    seconds += think == Law::fixed ? think_time : -std::log(draw(seed, rank, number)) * think_time;
+    seconds += think == Law::fixed ? think_time : -portable::log(draw(seed, rank, number)) * think_time;
   return seconds;
 }
 
@@ -37,7 +38,7 @@ int64_t Arrivals::gap_ns(uint64_t seed, uint32_t rank, uint64_t number, bool fir
 {
   double beats = 1;
   if (gap == Law::exponential)
-    beats = -std::log(draw(seed, rank, number));
+    beats = -portable::log(draw(seed, rank, number));
   else if (first)
     beats = draw(seed, rank, number);
   return std::llround(beats / rate * 1e9);

@@ -3,6 +3,7 @@
 
 #include "input/error.hpp"
 #include "input/normal.hpp"
+#include "input/portable.hpp"
 #include "input/units.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ SizeLaw SizeLaw::lognormal(double median, double sigma, double most)
   law.sigma_  = sigma;
   law.most_   = most;
   for (int i = 0; i <= cells; ++i)
-    law.logarithms_.push_back(std::log(median) +
+    law.logarithms_.push_back(portable::log(median) +
                               sigma * normal_quantile(std::clamp(static_cast<double>(i) / cells, 1e-12, 1 - 1e-12)));
   return law;
 }
@@ -48,12 +49,12 @@ SizeLaw SizeLaw::table(const std::string& text)
       throw InputError(fmt::format("The table of sizes can't be read: {}.", error.what()));
     }
     if (!law.probabilities_.empty() &&
-        (probability <= law.probabilities_.back() || std::log1p(size) < law.logarithms_.back()))
+        (probability <= law.probabilities_.back() || portable::log1p(size) < law.logarithms_.back()))
       throw InputError(fmt::format(
           "The table of sizes '{}' does not rise at '{}': its probabilities rise from 0 to 1, and its sizes with them.",
           text, item));
     law.probabilities_.push_back(probability);
-    law.logarithms_.push_back(std::log1p(size));
+    law.logarithms_.push_back(portable::log1p(size));
   }
   if (law.probabilities_.size() < 2 || law.probabilities_.front() != 0 || law.probabilities_.back() != 1)
     throw InputError(fmt::format(
@@ -65,22 +66,22 @@ uint64_t SizeLaw::at(double u) const
 {
   if (median_ > 0) {
     if (u < margin || u > 1 - margin)
-      return static_cast<uint64_t>(std::llround(std::min(median_ * std::exp(sigma_ * normal_quantile(u)), most_)));
+      return static_cast<uint64_t>(std::llround(std::min(median_ * portable::exp(sigma_ * normal_quantile(u)), most_)));
     const double place = u * cells;
     const auto cell    = static_cast<size_t>(place);
     const double log =
         logarithms_[cell] + (place - static_cast<double>(cell)) * (logarithms_[cell + 1] - logarithms_[cell]);
-    return static_cast<uint64_t>(std::llround(std::min(std::exp(log), most_)));
+    return static_cast<uint64_t>(std::llround(std::min(portable::exp(log), most_)));
   }
   const auto above = std::upper_bound(probabilities_.begin() + 1, probabilities_.end() - 1, u) - probabilities_.begin();
   const double share = (u - probabilities_[above - 1]) / (probabilities_[above] - probabilities_[above - 1]);
   return static_cast<uint64_t>(
-      std::llround(std::expm1(logarithms_[above - 1] + share * (logarithms_[above] - logarithms_[above - 1]))));
+      std::llround(portable::expm1(logarithms_[above - 1] + share * (logarithms_[above] - logarithms_[above - 1]))));
 }
 
 uint64_t SizeLaw::largest() const
 {
-  return static_cast<uint64_t>(std::llround(median_ > 0 ? most_ : std::expm1(logarithms_.back())));
+  return static_cast<uint64_t>(std::llround(median_ > 0 ? most_ : portable::expm1(logarithms_.back())));
 }
 
 } // namespace iocast

@@ -3,6 +3,7 @@
 
 #include "input/error.hpp"
 #include "input/normal.hpp"
+#include "input/portable.hpp"
 #include "workload/random.hpp"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ SourceFiles::SourceFiles(uint64_t files, uint64_t compiled, uint64_t headers, co
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const double u      = (static_cast<double>(i) + 0.5) / static_cast<double>(sizes_.size());
     const double normal = normal_quantile(u);
-    sizes_[i]           = static_cast<uint64_t>(std::llround(sizes.median * std::exp(sizes.sigma * normal)));
+    sizes_[i]           = static_cast<uint64_t>(std::llround(sizes.median * portable::exp(sizes.sigma * normal)));
   }
   if (files <= most_known && sizes_.back() <= UINT32_MAX)
     for (uint64_t file = 0; file < files; ++file)

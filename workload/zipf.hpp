@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "input/portable.hpp"
 #include <cmath>
 #include <cstdint>
 
@@ -19,7 +20,7 @@ public:
   {
     low_   = integral(1.5) - 1;
     range_ = integral(n_ + 0.5) - low_;
-    slack_ = 2 - inverse(integral(2.5) - std::pow(2.0, -s_));
+    slack_ = 2 - inverse(integral(2.5) - portable::pow(2.0, -s_));
   }
 
   /// @param uniform gives the i-th number of this draw, in (0, 1)
@@ -29,7 +30,7 @@ public:
       const double u = low_ + uniform(i) * range_;
       const double x = inverse(u);
       const double k = std::fmin(std::fmax(std::floor(x + 0.5), 1), n_);
-      if (k - x <= slack_ || u >= integral(k + 0.5) - std::pow(k, -s_))
+      if (k - x <= slack_ || u >= integral(k + 0.5) - portable::pow(k, -s_))
         return static_cast<uint64_t>(k) - 1;
     }
   }
@@ -38,14 +39,14 @@ private:
   /// Of x^-s, up to a constant; and its inverse.
   double integral(double x) const
   {
-    const double log = std::log(x);
+    const double log = portable::log(x);
     const double t   = (1 - s_) * log;
-    return std::abs(t) > 1e-8 ? log * std::expm1(t) / t : log * (1 + t / 2);
+    return std::abs(t) > 1e-8 ? log * portable::expm1(t) / t : log * (1 + t / 2);
   }
   double inverse(double y) const
   {
     const double t = std::fmax((1 - s_) * y, -1);
-    return std::exp(std::abs(t) > 1e-8 ? y * std::log1p(t) / t : y * (1 - t / 2));
+    return portable::exp(std::abs(t) > 1e-8 ? y * portable::log1p(t) / t : y * (1 - t / 2));
   }
 
   double n_;

@@ -3,6 +3,7 @@
 // The work of others: requests that come at random and visit one station.
 #include "input/error.hpp"
 #include "input/error_code.hpp"
+#include "input/portable.hpp"
 #include "models/system.hpp"
 
 #include <cmath>
@@ -34,7 +35,7 @@ void System::schedule_background(uint32_t which)
   if (rate <= 0)
     return;
   const auto words = random_words(options_.seed, Stream::background, which, 2 * background_count_[which]);
-  push(now_ - std::log(to_uniform(words[0])) / rate, EventKind::background, which);
+  push(now_ - portable::log(to_uniform(words[0])) / rate, EventKind::background, which);
 }
 
 void System::background_arrival(uint32_t which)

@@ -3,6 +3,7 @@
 // A system is made from a platform, a pattern and where its ranks are. What only one part of it needs is made in that
 // part's file.
 #include "input/error.hpp"
+#include "input/portable.hpp"
 #include "models/system.hpp"
 
 #include <algorithm>
@@ -98,8 +99,8 @@ void System::make_stations()
   if (platform_.speed_sigma > 0)
     for (uint32_t node = 0; node < placement_.nodes(); ++node)
       node_speed_.push_back(static_cast<float>(
-          std::exp(platform_.speed_sigma *
-                   normal_quantile(to_uniform(random_words(options_.seed, Stream::node_speed, node, 0)[0])))));
+          portable::exp(platform_.speed_sigma *
+                        normal_quantile(to_uniform(random_words(options_.seed, Stream::node_speed, node, 0)[0])))));
 }
 
 /// Stations of nodes that have a server for each who can come at the same time.

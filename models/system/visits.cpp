@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A visit to a station: the request arrives, waits for a server, is stalled, is served, and leaves.
+#include "input/portable.hpp"
 #include "models/system.hpp"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ void System::enter(JobId id, const Step& step)
   Job& job         = jobs_[id];
   if (station.spec.crowding > 0)
     job.work *= 1 + station.spec.crowding *
-                        std::log1p(static_cast<double>(station.waiting(job.instance)) / station.spec.servers);
+                        portable::log1p(static_cast<double>(station.waiting(job.instance)) / station.spec.servers);
   job.demand = job.work;
   job.since  = now_;
   switch (station.spec.discipline) {

@@ -11,6 +11,7 @@
 // numbers is what one of several walking processes visits. Random stat calls follow a random permutation of all files:
 // a file is called again only after all others, otherwise a cold pass would warm itself.
 #include "input/error.hpp"
+#include "input/portable.hpp"
 #include "workload/permutation.hpp"
 #include "workload/phased_pattern.hpp"
 #include "workload/random.hpp"
@@ -102,9 +103,9 @@ private:
   void grow(uint64_t depth)
   {
     if (depth > 0) // there are about branching^depth directories
-      branching_ =
-          std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(static_cast<double>(branching_) *
-                                                                   std::pow(scale_, 1 / static_cast<double>(depth)))));
+      branching_ = std::max<uint64_t>(
+          1, static_cast<uint64_t>(std::llround(static_cast<double>(branching_) *
+                                                portable::pow(scale_, 1 / static_cast<double>(depth)))));
     const size_t longest = 6 + depth * (2 + std::to_string(branching_ - 1).size());
     if (longest > 200)
       throw InputError(

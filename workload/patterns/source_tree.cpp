@@ -16,6 +16,7 @@
 //   "HPCS I/O scenarios", LUG 2012,
 //            page 17, found that as good as a restart)
 #include "input/error.hpp"
+#include "input/portable.hpp"
 #include "workload/pattern.hpp"
 #include "workload/permutation.hpp"
 #include "workload/phase_list.hpp"
@@ -263,7 +264,7 @@ private:
   uint64_t pause_ns(uint32_t rank, uint64_t visit, uint64_t number) const
   {
     const double u       = to_uniform(random_words(seed_, Stream::visitor, rank, visit << 16 | number)[1]);
-    const double seconds = pause_seconds_ * std::min(-std::log(u), 10.0);
+    const double seconds = pause_seconds_ * std::min(-portable::log(u), 10.0);
     return static_cast<uint64_t>(std::llround(seconds * 1e6)) * 1000;
   }
 

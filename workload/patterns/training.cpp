@@ -8,6 +8,7 @@
 //
 // A file has `ranges` columns of `samples_per_file` pieces each; a sample is one piece of each column.
 #include "input/error.hpp"
+#include "input/portable.hpp"
 #include "workload/permutation.hpp"
 #include "workload/phased_pattern.hpp"
 #include "workload/random.hpp"
@@ -158,7 +159,7 @@ private:
                                    "size of {:.0f} B.",
                                    deviation, mean));
     const double square = 1 + deviation * deviation / (mean * mean);
-    return SizeLaw::lognormal(mean / std::sqrt(square), std::sqrt(std::log(square)), 4 * mean);
+    return SizeLaw::lognormal(mean / std::sqrt(square), std::sqrt(portable::log(square)), 4 * mean);
   }
 
   /// As set; else as many as hold the samples of all steps. `step`: samples that a step takes.
