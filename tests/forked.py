@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import array
 import contextlib
+import gc
+import importlib
 import json
 import os
+import pkgutil
 import resource
 import signal
 import socket
@@ -29,29 +32,8 @@ used = [0.0, 0.0]
 started = [0.0, 0.0]
 """Processor seconds of servers that have ended, without their calls."""
 SERVER = "import sys; sys.path[:0] = {path!r}; from forked import serve; serve({socket})"
-MODULES = (
-    "scipy.optimize",
-    "scipy.stats",
-    "altair",
-    "jinja2",
-    "iocast.calibrate.fit",
-    "iocast.compare",
-    "iocast.drawing",
-    "iocast.export",
-    "iocast.importers",
-    "iocast.knee",
-    "iocast.listing",
-    "iocast.cli.manual_pages",
-    "iocast.observe",
-    "iocast.plan",
-    "iocast.forecasts.answer",
-    "iocast.report",
-    "iocast.selftest",
-    "iocast.slurm",
-    "iocast.study",
-    "iocast.text",
-    "iocast.validate",
-)
+LIBRARIES = ("scipy.optimize", "scipy.stats", "altair", "jinja2", "typer._adapters")
+"""What commands import when they run, beside the modules of iocast itself."""
 
 
 class Iocast:
@@ -138,8 +120,13 @@ def _text(file: IO[bytes]) -> str:
 
 def serve(number: int) -> None:
     """Forks a process for each call that comes through the socket of this number, until that is closed."""
-    for module in ("iocast.cli", *MODULES):
-        __import__(module)
+    import iocast
+
+    own = pkgutil.walk_packages(iocast.__path__, "iocast.")
+    for module in (*LIBRARIES, *(one.name for one in own if not one.name.endswith("__main__"))):
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # collections in a fork would copy all that it shares
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     with socket.socket(fileno=number) as calls:
         while True:
