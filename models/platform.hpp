@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -293,6 +294,21 @@ struct CacheSpec {
   bool of_nodes() const { return station < 0 && per == Per::node; }
 };
 
+/// Nodes that are slower than the others at their own stations, or at one of them.
+struct SlowNodes {
+  double share    = 0; ///< of the nodes, evenly spread among them
+  double factor   = 1;
+  int32_t station = -1; ///< -1: all of their own
+
+  /// By how much this node is slower at this station.
+  double at(uint32_t node, uint32_t where) const
+  {
+    if (share == 0 || (station >= 0 && static_cast<uint32_t>(station) != where))
+      return 1;
+    return std::floor((node + 1) * share) > std::floor(node * share) ? factor : 1;
+  }
+};
+
 /// A storage system as a queueing network; docs/platforms.md describes the file it is read from.
 struct Platform {
   std::string name;
@@ -304,6 +320,7 @@ struct Platform {
   double speed_sigma     = 0;
   double think_overshoot = 0;
   double wake_slowdown = 1; ///< factor on a thinking client's demands at stations of its node: cold caches, idle cores
+  SlowNodes slow;
   CollectiveSpec collective;
   std::vector<StationSpec> stations;
   std::vector<LimitSpec> limits;

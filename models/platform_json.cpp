@@ -11,6 +11,10 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
   nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
   json["clients"] = {
       {"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
+  if (slow.share > 0)
+    json["clients"]["slow_nodes"] = {{"share", slow.share}, {"factor", slow.factor}};
+  if (slow.share > 0 && slow.station >= 0)
+    json["clients"]["slow_nodes"]["station"] = stations[static_cast<size_t>(slow.station)].name;
   if (collective.aggregators > 0)
     json["clients"]["collective"] = {{"aggregators", collective.aggregators}, {"unit", collective.unit}};
   if (collective.servers > 0)

@@ -24,7 +24,18 @@ void PlatformReader::read()
   platform_.source      = yaml_.text_or("source", "");
   read_stations();
   if (const auto clients = yaml_.find("clients")) {
-    platform_.speed_sigma     = clients->quantity_or("speed_sigma", Unit::factor, 0, 0, 3);
+    platform_.speed_sigma = clients->quantity_or("speed_sigma", Unit::factor, 0, 0, 3);
+    if (const auto slow = clients->find("slow_nodes")) {
+      platform_.slow.share  = (*slow)["share"].quantity(Unit::factor, 0, 1);
+      platform_.slow.factor = (*slow)["factor"].quantity(Unit::factor, 0.001, 1e6);
+      if (const auto station = slow->find("station")) {
+        platform_.slow.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
+        if (platform_.stations[static_cast<size_t>(platform_.slow.station)].per != Per::node)
+          station->fail(fmt::format("'{}' is a station of the system; nodes are slower at stations of their own",
+                                    station->text()));
+      }
+      slow->finish();
+    }
     platform_.think_overshoot = clients->quantity_or("think_overshoot", Unit::seconds, 0, 0, longest_seconds);
     platform_.wake_slowdown   = clients->quantity_or("wake_slowdown", Unit::factor, 1, 0.1, 100);
     if (const auto collective = clients->find("collective"))

@@ -213,6 +213,8 @@ std::vector<PrimitiveEntry> mechanisms()
       {"clients",
        "the client nodes",
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},
+        {"slow_nodes", "share: of the nodes, evenly spread; factor: on their demands at their own stations, or at the "
+                       "one that station names. Default: none"},
         {"think_overshoot", "extra time that a sleep takes beyond the requested think time"},
         {"wake_slowdown", "factor on the demands at stations of the node when ranks think between operations (cold "
                           "caches)"},

@@ -27,6 +27,8 @@ def left_out(
     found = [*_uneven(platform, routes, used), *_nested_limits(routes, network), *_turns(platform, network)]
     if thinks and any(part["steps"] for part in platform["operations"].get("wake", [])):
         found.append("the route 'wake' of ranks that come from a think time")
+    if platform["clients"].get("slow_nodes") and any(served.per_node for served in network.served.values()):
+        found.append("nodes that are slower than others (slow_nodes)")
     if float(platform["clients"]["speed_sigma"]) > 0 and any(served.per_node for served in network.served.values()):
         found.append("nodes of unlike speed (speed_sigma), which count in its latencies only")
     if unlike_ranks:

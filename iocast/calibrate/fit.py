@@ -461,7 +461,8 @@ class _Search:
         as without limit."""
         more = []
         for fit in fits:
-            for choice in choices:
+            own = structures.servers_of(fit.options, self.seen)
+            for choice in choices if own is None else ():
                 if any(o.name == fit.structure[choice] and o.unlimited for o in self.choices[choice]):
                     for structure in ({**fit.structure, choice: name} for name in sorted(self.unseen.get(choice, ()))):
                         more.append(dataclasses.replace(fit, structure=structure, options=self._options(structure)))

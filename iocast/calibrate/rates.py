@@ -30,7 +30,7 @@ from iocast.files import sha256
 from iocast.phases import unit_entry
 from iocast.platform import Document, reference, set_path
 from iocast.question import Setting, meaning
-from iocast.run_directory import Point, is_table
+from iocast.run_directory import QUANTITIES, Point, is_table
 
 Array = NDArray[np.float64]
 Report = Callable[[str, int, int], None]
@@ -79,6 +79,18 @@ OPERATIONS, BYTES = "operations", "bytes"
 """Units of a rate, per second."""
 FAR = (1, 2, 8, 32)
 """Multiples of the largest measured number of nodes at which draws are distinguished."""
+
+
+def _latency(point: Point) -> Document:
+    """Quantiles by operation, in seconds; of ranks with think times of their own none, whose number inside operations
+    is not known."""
+    if point.think_time > 0:
+        return {}
+    known = {
+        op: {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
+        for op in point.first.operations
+    }
+    return {op: own for op, own in known.items() if own}
 
 
 @dataclass(frozen=True)
@@ -248,7 +260,7 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
                     "repeats": m.repeats,
                     "log_variance": m.variance,
                     "working_set": p.first.parameters.get("working_set"),
-                    "latency": {},
+                    "latency": _latency(p),
                 }
                 for p, m in zip(points, measured, strict=True)
             ],

@@ -11,7 +11,7 @@ import numpy as np
 from iocast import analytic, growth, limits_of
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.forecasts import one_system
+from iocast.forecasts import one_system, stretched
 from iocast.forecasts.request import Found, Request, resolved
 from iocast.operations import Shares
 from iocast.phases import unit_entry
@@ -48,14 +48,19 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
         "rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}
         | unit_entry(campaign.get("unit"))
     }
+    inside = nodes * ranks_per_node / (1 + factor)
+    quantities |= stretched.latencies(campaign["points"], inside, found, changes, level)
     unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
     if unmeasured:
-        quantities["rate"] |= {"low": None, "high": None}
+        for quantity in quantities.values():
+            quantity |= {"low": None, "high": None}
     workload = campaign["workload"] | {"parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
     shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {}), "distributions": {}, "model": model}
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
-    samples = {"value": {"rate": math.exp(value)}, "ensemble": {"rate": [math.exp(value)]}, "quantities": quantities}
+    values = {name: quantity["value"] for name, quantity in quantities.items()}
+    ensemble = {name: [one] for name, one in values.items()}
+    samples = {"value": values, "ensemble": ensemble, "quantities": quantities}
     return {platform.phase: (samples, shown)}
 
 

@@ -19,7 +19,8 @@ double System::work_of(JobId id, const Step& step)
     if (step.bandwidth > 0)
       work += static_cast<double>(op_of(id).bytes()) / step.stripes / step.bandwidth;
     if (stations_[step.target].spec.per == Per::node)
-      work *= (node_speed_.empty() ? 1 : node_speed_[jobs_[id].owner]) * (is_client(id) ? wake_slowdown_ : 1);
+      work *= platform_.slow.at(jobs_[id].owner, static_cast<uint32_t>(step.target)) *
+              (node_speed_.empty() ? 1 : node_speed_[jobs_[id].owner]) * (is_client(id) ? wake_slowdown_ : 1);
   }
   return work;
 }

@@ -70,3 +70,20 @@ def test_what_it_can_not_be(simulator: Path, tmp_path: Path, arguments: tuple[st
     command = [str(simulator), "--platform", "lustre", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2 and why in done.stderr
+
+
+def test_slow_nodes_take_longer_at_their_own_stations(simulate: Run, tmp_path: Path) -> None:
+    """Every second node, and no other; at one station, only what is done there."""
+    file = tmp_path / "nodes.yaml"
+    times = {}
+    for name, station in (("all", ""), ("one", ", station: mine")):
+        file.write_text(
+            "schema_version: 1\nextends: local\nstations: {mine: {per: node, servers: 1}}\ndemands: {mine: 1us}\n"
+            "operations: {stat: [{station: mine, demand: mine}]}\n"
+            f"clients: {{slow_nodes: {{share: 0.5, factor: 3{station}}}}}\n"
+        )
+        run = simulate(file, *SMALL, "--nodes", "4", "--set", "phases=precreate")
+        times[name] = run["phases"][0]["rank_seconds"]
+    for a, b, ratio in ((0, 1, 3), (0, 2, 1), (2, 3, 3)):
+        assert times["all"][b] / times["all"][a] == pytest.approx(ratio, rel=0.1)
+        assert times["one"][b] / times["one"][a] == pytest.approx(1, rel=0.1)

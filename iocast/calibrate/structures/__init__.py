@@ -6,8 +6,9 @@ others, where all else leaves a misfit, those are fitted that come nearest to th
 from __future__ import annotations
 
 from iocast.calibrate.recipe import PLAIN, Option
-from iocast.calibrate.structures import elsewhere, in_turn, last, several, slow_answers
+from iocast.calibrate.structures import elsewhere, in_turn, last, several, slow_answers, slow_nodes
 from iocast.calibrate.structures.seen import Seen
+from iocast.platform import get_path
 
 CHOICE = "mechanism"
 NONE = Option(PLAIN, edit={})
@@ -16,9 +17,23 @@ NONE = Option(PLAIN, edit={})
 def shown(found: Seen | None) -> list[Option]:
     """Structures that the measurements show, the surest first. Operations of several requests wait for longer without
     being served later."""
-    return [] if found is None else [*(in_turn.options(found) or last.options(found)), *slow_answers.options(found)]
+    if found is None:
+        return []
+    of_nodes = slow_nodes.shown(found)
+    return [*of_nodes, *(in_turn.options(found) or last.options(found)), *slow_answers.options(found)]
+
+
+def servers_of(options: list[Option], found: Seen | None) -> int | None:
+    """Of the server, where one of these structures is chosen and says how many it has; None where it doesn't."""
+    if found is None:
+        return None
+    own = {option.name: option.edit for option in [*several.options(found), *elsewhere.options(found)]}
+    stated = (
+        get_path(own[option.name], f"stations.{found.station}.servers") for option in options if option.name in own
+    )
+    return next((int(servers) for servers in stated if servers is not None), None)
 
 
 def unseen(found: Seen | None) -> list[Option]:
     """All others."""
-    return [] if found is None else [*several.options(found), *elsewhere.options(found)]
+    return [] if found is None else [*several.options(found), *elsewhere.options(found), *slow_nodes.unseen(found)]

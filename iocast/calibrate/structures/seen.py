@@ -23,7 +23,8 @@ class Seen:
     """station: the one that most operations visit. laws: of its demands, what a lone rank took, `empirical`. routes: by
     demand, the path of the route that visits it. alone, grown: by demand, mean seconds of a lone rank, and of one of
     `ranks`, the most without think times. busy: servers that would be busy there all the time, were all of a lone
-    rank's time service. single: the lone rank's point."""
+    rank's time service. single: the lone rank's point; closed: those of more ranks without think times, the fewest
+    first."""
 
     station: str
     laws: Document
@@ -34,6 +35,7 @@ class Seen:
     busy: float
     family: Document
     single: Point
+    closed: list[Point]
 
     @property
     def waits(self) -> dict[str, float]:
@@ -56,13 +58,13 @@ def look(
     """None where no plain station is visited by two of the measured demands, or only one scale was measured.
 
     @param laws of the lone rank, by demand"""
-    closed = [point for point in points if point.waiting_factor == 0 and point.ranks > 1]
+    closed = sorted((p for p in points if p.waiting_factor == 0 and p.ranks > 1), key=lambda point: point.ranks)
     station = parts.main_station(single, recipe.laws, family)
     spec = (family.get("stations") or {}).get(station) or {}
     plain = spec.keys() <= PLAIN and spec.get("discipline", "fcfs") == "fcfs" and spec.get("count", 1) == 1
     if not closed or not station or not plain or spec.get("spread") == "stripe":
         return None
-    most = max(closed, key=lambda point: point.ranks)
+    most = closed[-1]
     alone, grown, routes = {}, {}, {}
     for demand, tag in recipe.laws.items():
         op = tag.partition(".")[0]
@@ -85,7 +87,7 @@ def look(
     total = sum(most.first.count(op) for op in most.first.operations)
     busy = most.value("rate") * seconds / total if total else 0.0
     known = {demand: laws[demand] for demand in alone}
-    return Seen(station, known, routes, alone, grown, most.ranks, busy, family, single)
+    return Seen(station, known, routes, alone, grown, most.ranks, busy, family, single, closed)
 
 
 def rewrite_visits(

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Latencies without a lone rank: stretched by Little's law from the nearest measured scale."""
+
+import math
+from typing import Any
+
+import pytest
+
+from iocast import growth
+from iocast.forecasts import stretched
+
+
+def _point(ranks: int, rate: float, q50: float, waiting_factor: float = 0.0) -> dict[str, Any]:
+    known = {"mean": 1.2 * q50, "q50": q50, "q75": 1.5 * q50, "q95": 3 * q50, "q99": 5 * q50}
+    return {"ranks": ranks, "rate": rate, "waiting_factor": waiting_factor, "latency": {"create": known}}
+
+
+def _grown(points: list[dict[str, Any]], ranks: int) -> growth.Forecast:
+    measured = [growth.Measured(p["ranks"], 1, math.log(p["rate"])) for p in points]
+    return growth.forecast(measured, growth.Placement(ranks, 1))
+
+
+SATURATED = [_point(8, 1000.0, 0.008), _point(16, 1000.0, 0.016), _point(32, 1000.0, 0.032)]
+
+
+def test_latencies_keep_littles_law_beside_the_forecast_rate() -> None:
+    found = _grown(SATURATED, 128)
+    for which, quantile in (("q50", 0.032), ("q99", 0.160)):
+        own = stretched.latencies(SATURATED, 128, found, [0.0], 0.9)[f"create.{which}"]
+        assert own["value"] == pytest.approx(quantile * 4 * 1000 / math.exp(found.value))
+        assert own["low"] < own["value"] < own["high"]
+
+
+def test_think_times_count_as_ranks_outside() -> None:
+    """Half of the ranks think: the question is that of half as many."""
+    thinking = [_point(2 * p["ranks"], p["rate"], p["latency"]["create"]["q50"], 1.0) for p in SATURATED]
+    found = _grown(SATURATED, 128)
+    here = stretched.latencies(SATURATED, 128, found, [0.0], 0.9)
+    there = stretched.latencies(thinking, 128, found, [0.0], 0.9)
+    assert here["create.q75"] == pytest.approx(there["create.q75"])
+
+
+def test_an_edit_that_doubles_the_rate_halves_latencies() -> None:
+    found = _grown(SATURATED, 128)
+    plain, edited = (stretched.latencies(SATURATED, 128, found, [c], 0.9)["create.q95"] for c in (0.0, math.log(2)))
+    for key in ("value", "low", "high"):
+        assert edited[key] == pytest.approx(plain[key] / 2)
+
+
+def test_intervals_widen_with_what_measured_scales_missed_of_each_other() -> None:
+    found = _grown(SATURATED, 128)
+    odd = [_point(p["ranks"], p["rate"], q50) for p, q50 in zip(SATURATED, (0.002, 0.03, 0.032))]
+    steady, spread = (stretched.latencies(points, 128, found, [0.0], 0.9)["create.q50"] for points in (SATURATED, odd))
+    assert spread["value"] == pytest.approx(steady["value"])
+    assert spread["high"] / spread["low"] > 1.3 * steady["high"] / steady["low"]
+
+
+def test_rates_without_latencies_have_none() -> None:
+    bare = [{**p, "latency": {}} for p in SATURATED]
+    assert stretched.latencies(bare, 128, _grown(bare, 128), [0.0], 0.9) == {}
