@@ -232,7 +232,7 @@ def of_family(
         simulations,
         documents,
         workload,
-        settings | only(phase, workload, any(remembers(d) for d in documents)),
+        settings | only(phase, workload, any(remembers(d, workload, phase) for d in documents)),
         phase,
         noise,
         seed=seed,

@@ -22,10 +22,12 @@ struct CacheSums {
   double rate          = 1; ///< smallest share of the keys that an instance keeps track of
   uint64_t guessed     = 0; ///< lookups of keys that are not kept track of
   uint64_t fetched     = 0; ///< bytes, ahead of readers
+  uint64_t requests    = 0; ///< that began to fetch them
   uint64_t waited      = 0; ///< lookups that waited for such
   uint64_t unused      = 0; ///< bytes of them that went before anybody read them
   uint64_t interrupted = 0; ///< readers who read on and had been forgotten
   uint64_t taken       = 0; ///< pages or objects that one node had and another one took out
+  uint64_t expired     = 0; ///< lookups of entries that were there and no longer valid
 };
 
 /// Share of the last accesses of one kind that did something, such as hit.
@@ -112,6 +114,8 @@ public:
     std::fill(index_.begin(), index_.end(), none);
   }
 
+  /// The entry used last; `none` when nothing is in.
+  uint32_t newest() const { return first_; }
   double rate() const { return static_cast<double>(threshold_) * 0x1p-24; }
   /// Bytes or objects that are in; an estimate when only some keys are known.
   uint64_t held() const { return static_cast<uint64_t>(static_cast<double>(held_) / rate()); }
@@ -273,6 +277,14 @@ struct Caches {
   uint64_t fetches = 0;     ///< that ever were
   bool evicted     = false; ///< by a touch since this was last set
   uint64_t in_vain = 0;     ///< bytes that were fetched, and wanted no longer when they came
+  bool idle        = false; ///< no object is ever looked up twice, so that none is kept
+
+  /// Until when an entry may be used, and for how long since it was valid last.
+  struct Validity {
+    double until  = 0;
+    double length = 0;
+  };
+  std::vector<std::vector<Validity>> validity; ///< by instance and entry; empty: all are valid without end
 
   Caches(const CacheSpec& cache, uint32_t count) : spec(&cache)
   {
@@ -282,11 +294,15 @@ struct Caches {
         ahead.emplace_back(cache);
     if (cache.forgotten_by_others)
       holders.emplace(cache.page > 0);
+    if (cache.valid > 0)
+      validity.resize(count);
   }
 
   /// Uses what an instance knows by this key, as Cache::touch() does; `object` is what it is of. What of it was on its
   /// way need not come any more.
   bool touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t weight, bool comes_ahead = false);
+  /// Of the entry that was touched last: false when it was `held` for longer than it is valid. It is valid anew.
+  bool renew(uint32_t instance, bool held, double now);
   /// False when the instance hadn't it, and it wasn't on its way.
   bool forget(uint32_t instance, uint64_t key);
   /// Out of all instances but `spared`.

@@ -287,6 +287,9 @@ struct CacheSpec {
   uint64_t ahead           = 0;      ///< most bytes that are fetched beyond a reader who reads on; 0: none are
   uint64_t unit            = 0;      ///< bytes of a fetched piece, a multiple of pages
   uint32_t at_once         = 1;      ///< pieces that an instance fetches at a time
+  bool strides             = false;  ///< who reads pieces of one size at equal distances is read ahead for as well
+  double valid             = 0;      ///< seconds for which an entry may be used since it came in; 0: without end
+  double valid_at_most     = 0;      ///< up to which these double whenever they are over and the entry is used again
   bool forgotten_by_others = false;  ///< some route takes out what other nodes have
   std::vector<Step> fetch;           ///< ends with Kind::drained; empty: nothing is fetched ahead
   nlohmann::ordered_json fetch_json; ///< as read, with laws resolved

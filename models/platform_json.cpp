@@ -129,9 +129,13 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     entry[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
     if (cache.page > 0)
       entry["page"] = cache.page;
+    if (cache.valid > 0)
+      entry.update({{"valid", cache.valid}, {"valid_at_most", cache.valid_at_most}});
     if (cache.ahead > 0)
       entry.update(
           {{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
+    if (cache.strides)
+      entry["follows"] = "strides";
   }
   json["buffers"] = nlohmann::ordered_json::object();
   for (const auto& buffer : buffers) {

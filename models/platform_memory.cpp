@@ -32,16 +32,34 @@ void PlatformReader::read_caches()
                                       yaml["page"].text(), capacity->text()));
     }
     read_fetch(yaml, cache);
+    read_validity(yaml, cache);
     yaml.finish();
     platform_.caches.push_back(cache);
   }
+}
+
+void PlatformReader::read_validity(const YamlNode& yaml, CacheSpec& cache)
+{
+  const auto valid = yaml.find("valid");
+  const auto most  = yaml.find("valid_at_most");
+  if (most && !valid)
+    most->fail(fmt::format("the entries of the cache '{}' are valid without end; say how long at first with 'valid'",
+                           cache.name));
+  if (!valid)
+    return;
+  if (cache.page > 0)
+    valid->fail(fmt::format("the cache '{}' holds pages; only entries of objects are valid for a time", cache.name));
+  cache.valid         = valid->quantity(Unit::seconds, 1e-9, longest_seconds);
+  cache.valid_at_most = yaml.quantity_or("valid_at_most", Unit::seconds, cache.valid, 1e-9, longest_seconds);
+  if (cache.valid_at_most < cache.valid)
+    most->fail(fmt::format("an entry is valid for {} at first, which is longer", valid->text()));
 }
 
 void PlatformReader::read_fetch(const YamlNode& yaml, CacheSpec& cache)
 {
   const auto ahead = yaml.find("ahead");
   if (!ahead) {
-    for (const char* key : {"fetch", "unit", "at_once"})
+    for (const char* key : {"fetch", "unit", "at_once", "follows"})
       if (const auto given = yaml.find(key))
         given->fail(fmt::format("the cache '{}' has no read-ahead; say how many bytes with 'ahead'", cache.name));
     return;
@@ -68,7 +86,14 @@ void PlatformReader::read_fetch(const YamlNode& yaml, CacheSpec& cache)
     ahead->fail(fmt::format("an instance of '{}' has only stripes of an object and can't tell who reads on; let a "
                             "cache of nodes, or of a station that is spread otherwise, fetch ahead",
                             yaml["station"].text()));
-  cache.at_once    = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+  cache.at_once = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
+  if (const auto follows = yaml.find("follows")) {
+    static const std::vector<std::string> known{"sequential", "strides"};
+    if (std::find(known.begin(), known.end(), follows->text()) == known.end())
+      follows->fail(
+          fmt::format("no reader is followed by '{}'. {}", follows->text(), allowed_sentence(follows->text(), known)));
+    cache.strides = follows->text() == "strides";
+  }
   const auto steps = yaml["fetch"];
   fetched_         = &cache;
   cache.fetch_json = read_steps(steps, cache.fetch, {});

@@ -137,6 +137,7 @@ private:
 
   void read_caches();
   /// The read-ahead of a cache of pages.
+  static void read_validity(const YamlNode& yaml, CacheSpec& cache);
   void read_fetch(const YamlNode& yaml, CacheSpec& cache);
   void check_fetch_step(const YamlNode& item, const Step& step) const;
   void read_buffers();

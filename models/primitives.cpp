@@ -160,9 +160,15 @@ std::vector<PrimitiveEntry> mechanisms()
          "ended. The window is as long as the bytes read in sequence"},
         {"unit", "with ahead: bytes of a fetched piece, whole pages, default one page"},
         {"at_once", "with ahead: pieces fetched at a time, default 1"},
+        {"follows", "with ahead: sequential (default) readers alone, or strides: also those of one size at equal "
+                    "distances, from the third on"},
         {"fetch", "with ahead: steps of a piece: delays, visits, transfers, limits, and caches that are written above "
                   "this one"},
         {"objects", "in place of capacity and page: number of objects and datasets, whatever their size"},
+        {"valid", "of objects: time for which an entry may be used before a look-up is a miss again, default without "
+                  "end"},
+        {"valid_at_most", "with valid: that time doubles up to this one whenever it was over, default: "
+                          "it stays"},
         {"hit", "steps of a hit, default none"},
         {"miss", "steps of a miss, default none"},
         {"evict", "steps that follow when the operation brought something in that had something else removed, such as "

@@ -28,19 +28,24 @@ ReadAhead::Stream* ReadAhead::read(uint64_t object, uint32_t reader, uint64_t be
       streams_.pop_back();
     }
   }
-  Stream& stream     = streams_.front();
-  const bool goes_on = stream.length > 0 && stream.end == begin;
+  Stream& stream      = streams_.front();
+  const bool is_alike = stream.length > 0 && begin > stream.begin && end - begin == stream.end - stream.begin;
+  const uint64_t step = is_alike ? begin - stream.begin : 0;
+  const bool strides  = spec_->strides && step > end - begin && step == stream.step;
+  const bool goes_on  = strides || (stream.length > 0 && stream.end == begin);
   if (!goes_on)
     stream = {key};
-  stream.end = end;
+  stream.begin = begin;
+  stream.end   = end;
+  stream.step  = step;
   stream.length += end - begin;
   stream.looked = std::max(stream.looked, end);
   return goes_on || begin == 0 ? &stream : nullptr;
 }
 
-uint64_t ReadAhead::window_end(const Stream& stream) const
+uint64_t ReadAhead::window(const Stream& stream) const
 {
-  return stream.end + std::min(spec_->ahead, std::max(spec_->unit, stream.length));
+  return std::min(spec_->ahead, std::max(spec_->unit, stream.length));
 }
 
 bool ReadAhead::plan(const Op& bytes, const std::vector<uint64_t>& pages)

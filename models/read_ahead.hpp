@@ -22,12 +22,16 @@ public:
   static constexpr size_t fewest_streams    = 1024;
   static constexpr size_t streams_of_reader = 64;
 
-  /// A reader's reads of an object, each beginning where the one before ended.
+  /// A reader's reads of an object, each beginning where the one before ended, or all of one size and as far apart.
   struct Stream {
     uint64_t key    = 0;
-    uint64_t end    = 0; ///< of the last one
+    uint64_t begin  = 0; ///< of the last one
+    uint64_t end    = 0;
+    uint64_t step   = 0; ///< from the beginning of the one before it, where both have one size
     uint64_t length = 0; ///< of all of them, bytes
     uint64_t looked = 0; ///< up to here it was seen to
+
+    bool strides() const { return step > end - begin; }
   };
   struct Fetch {
     Op bytes; ///< as a pread
@@ -38,10 +42,11 @@ public:
   explicit ReadAhead(const CacheSpec& spec) : spec_(&spec) {}
 
   /// The reader reads the bytes from `begin` to `end` of the object. The stream that they go on with, or that they
-  /// begin as they are the object's first ones; nullptr when neither: it may become one.
+  /// begin as they are the object's first ones; nullptr when neither: it may become one. Strides are those of three
+  /// reads, as Lustre's client has it (stride_io_mode).
   Stream* read(uint64_t object, uint32_t reader, uint64_t begin, uint64_t end);
-  /// Up to where what follows the stream is wanted: as much again as was read in turn, a piece at least.
-  uint64_t window_end(const Stream& stream) const;
+  /// Bytes that are wanted behind the stream: as many again as were read in turn, a piece at least.
+  uint64_t window(const Stream& stream) const;
 
   /// Pages by their keys, as much of the object as they are; false when there is no room for what is on its way already
   /// and these.

@@ -370,6 +370,7 @@ private:
 
   // caches.cpp
   void make_caches();
+  bool never_hits(const CacheSpec& spec) const;
   uint32_t cache_instance(JobId id, const Caches& caches, uint64_t offset) const;
   [[gnu::noinline]] bool look_up(JobId id, const Step& step);
   void forget(JobId id, Caches& caches);
@@ -380,6 +381,7 @@ private:
   void make_read_ahead(bool reads);
   bool await_pages(JobId id, Caches& caches);
   void read_ahead(JobId id, Caches& caches);
+  bool plan_piece(Caches& caches, uint32_t instance, const Op& op, uint64_t page, uint64_t end);
   void fetch(Caches& caches, uint32_t instance);
   void fetched(const Piece& piece);
   void lose_cache(Caches& caches, uint32_t instance);

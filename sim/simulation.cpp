@@ -85,8 +85,11 @@ nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<C
                    {"known", after[i].rate}};
     if (platform.caches[i].ahead > 0)
       entry.update({{"fetched", after[i].fetched - before[i].fetched},
+                    {"requests", after[i].requests - before[i].requests},
                     {"waited", after[i].waited - before[i].waited},
                     {"unused", after[i].unused - before[i].unused}});
+    if (platform.caches[i].valid > 0)
+      entry["expired"] = after[i].expired - before[i].expired;
     if (platform.caches[i].forgotten_by_others)
       entry["taken"] = after[i].taken - before[i].taken;
     if (const uint64_t interrupted = after[i].interrupted - before[i].interrupted; interrupted > 0)

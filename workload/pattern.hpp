@@ -145,6 +145,8 @@ public:
   /// numbers are 0, 1, ...; by default all ranks are in one group.
   virtual uint32_t group_of(uint32_t /*rank*/) const { return 0; }
   virtual Footprint footprint() const = 0;
+  /// Whether any object may see this kind of operation twice while it exists: what was seen once is then worth keeping.
+  virtual bool repeats(OpKind /*kind*/) const { return true; }
   /// Those that phase `phase` works for; none where it is no work for accelerators.
   virtual std::optional<Accelerators> accelerators(size_t /*phase*/) const { return {}; }
   /// Finished sentences on what is legal but probably not meant.

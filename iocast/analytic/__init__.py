@@ -10,7 +10,7 @@ sizes of one operation. What else it leaves out it says with the answer (left_ou
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,10 @@ from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow,
 from iocast.errors import InputError, RunError
 
 __all__ = ["Bounds", "Solution", "solve"]
+
+
+ROUNDING = 1e-3
+"""Relative, of numbers of operations and objects where not all ranks were counted."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ def solve(
     objects: float = math.inf,
     think_time: float = 0.0,
     unlike_ranks: bool = False,
+    before: Collection[str] = (),
     points: int = response.POINTS,
 ) -> Solution:
     """Forecast a closed-loop workload on a platform.
@@ -76,7 +81,8 @@ def solve(
     a readdir), for all or by operation. blocks: of one access, by operation; by default one. datasets, objects: that
     all ranks use together, for locks that belong to a dataset and for stations that are spread; by default a dataset
     for each rank, and objects without number. think_time: seconds of thinking after each operation beside T.
-    unlike_ranks: whether ranks do unlike work, which is left out. points: of the response time distributions, a power
+    unlike_ranks: whether ranks do unlike work, which is left out. before: operations of earlier phases, which may have
+    left something in caches. points: of the response time distributions, a power
     of 2; fewer are faster
     and rougher in the tail. Raises InputError for an operation without a route and for values out of range.
     """
@@ -93,7 +99,11 @@ def solve(
         )
     thinks = waiting_factor > 0 or think_time > 0
     slowdown = float(platform["clients"].get("wake_slowdown", 1)) if thinks else 1.0
-    routes = read_routes(platform, mix, size, slowdown, blocks or {})
+    whole = sum(mix.values())
+    each = operations_total / whole if whole > 0 else 0.0
+    there = objects - each * mix.get("create", 0.0)
+    once = [kind for kind, count in mix.items() if each * count <= (1 + ROUNDING) * there]
+    routes = read_routes(platform, mix, size, slowdown, blocks or {}, once)
     used = Used(nodes * ranks_per_node if datasets is None else datasets, objects)
     network = assembly.build(platform, routes, nodes, ranks_per_node, used)
     kinds = sum(r.count for r in routes)
@@ -143,7 +153,7 @@ def solve(
         mean_in_operation=network.ranks - flow.cycles * flow.think,
         waiting=1 - min(1.0, flow.cycles * alone / (network.ranks - flow.cycles * flow.think)),
         limits=[held.name for held in network.limits],
-        left_out=left_out(platform, routes, network, used, thinks, unlike_ranks),
+        left_out=left_out(platform, routes, network, used, thinks, unlike_ranks, before),
     )
 
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from iocast.analytic.network import Network, Used
-from iocast.analytic.routes import Route
+from iocast.analytic.routes import Route, looked_at
 
 EVEN = 0.25
 """Excess of the busiest instance over the mean below which a load counts as evenly spread, by hand."""
@@ -21,10 +21,18 @@ def excess(instances: int, items: float) -> float:
 
 
 def left_out(
-    platform: Mapping[str, Any], routes: Sequence[Route], network: Network, used: Used, thinks: bool, unlike_ranks: bool
+    platform: Mapping[str, Any],
+    routes: Sequence[Route],
+    network: Network,
+    used: Used,
+    thinks: bool,
+    unlike_ranks: bool,
+    before: Collection[str] = (),
 ) -> list[str]:
-    """A sentence each. thinks: whether ranks pause between operations; unlike_ranks: whether they do unlike work."""
+    """A sentence each. thinks: whether ranks pause between operations; unlike_ranks: whether they do unlike work;
+    before: operations of earlier phases."""
     found = [*_uneven(platform, routes, used), *_nested_limits(routes, network), *_turns(platform, network)]
+    found += _warm(platform, routes, before)
     if thinks and any(part["steps"] for part in platform["operations"].get("wake", [])):
         found.append("the route 'wake' of ranks that come from a think time")
     if platform["clients"].get("slow_nodes") and any(served.per_node for served in network.served.values()):
@@ -53,6 +61,21 @@ def _uneven(platform: Mapping[str, Any], routes: Sequence[Route], used: Used) ->
             f"which of the {spec['count']} instances of '{name}' hold the {number:.0f} {what}: it takes "
             f"{working} of them as evenly used"
         )
+    return found
+
+
+def _warm(platform: Mapping[str, Any], routes: Sequence[Route], before: Collection[str]) -> list[str]:
+    """Caches that may have been filled by other operations, or in earlier phases, than those that look there now."""
+    found = []
+    for route in routes:
+        others = {other.operation for other in routes} - {route.operation} | set(before)
+        for name in sorted(route.missed):
+            filled_by = sorted(op for op in others if name in looked_at(platform, op))
+            if filled_by:
+                found.append(
+                    f"what {', '.join(filled_by)} may have brought into the cache '{name}': each {route.operation} "
+                    "looks there in vain"
+                )
     return found
 
 

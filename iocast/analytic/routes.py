@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -62,6 +62,8 @@ class Route:
     operation: str
     count: float
     steps: list[Visit | Delay | Flow] = field(default_factory=list)
+    once: bool = False  # no object sees it twice
+    missed: set[str] = field(default_factory=set)  # caches whose look-ups are taken as misses
 
     @property
     def visits(self) -> list[Visit]:
@@ -86,12 +88,14 @@ def read_routes(
     size: float | Mapping[str, float],
     slowdown: float = 1.0,
     blocks: Mapping[str, float] = MappingProxyType({}),
+    once: Collection[str] = (),
 ) -> list[Route]:
     """The route of each operation of `mix` that occurs.
 
     `size` is the bytes of one read or write; by operation, or one for all. Only by operation can it say how many
     entries are listed (of `readdir`). `blocks`: of a strided access, by operation; one where it has none. `slowdown` is
-    a factor on demands at stations of a node.
+    a factor on demands at stations of a node. `once`: operations that no object sees twice, whose look-ups in caches of
+    objects are misses.
 
     Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks
     that some share and some don't, and for a mix with nothing in it.
@@ -112,7 +116,7 @@ def read_routes(
                 f"The platform {platform.get('name', '')} has no route for {operation}; "
                 f"it has {', '.join(sorted(known))}.{hint}"
             )
-        route = Route(operation, float(count))
+        route = Route(operation, float(count), once=operation in once)
         for part in known[name]:
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
             number = blocks.get(operation, 1.0)
@@ -126,6 +130,19 @@ def read_routes(
     if not routes:
         raise InputError("The mix has no operations: give at least one with a count above zero.")
     return routes
+
+
+def looked_at(platform: Mapping[str, Any], operation: str) -> set[str]:
+    """Caches that the operation's route looks into."""
+
+    def of(steps: list[Mapping[str, Any]]) -> Iterator[str]:
+        for step in steps:
+            if "cache" in step:
+                yield str(step["cache"])
+            for inner in ("steps", "hit", "miss", "recall", "evict"):
+                yield from of(step.get(inner, []))
+
+    return {name for part in platform["operations"].get(operation, []) for name in of(part["steps"])}
 
 
 def _drop_shared_locks(routes: list[Route]) -> None:
@@ -188,6 +205,11 @@ def _read_steps(
             )
             if "forget" in step or (not {"hit", "miss", "evict"} & set(step) and not waits):
                 continue  # it takes no time
+            if route.once and "objects" in platform["caches"][step["cache"]] and "evict" not in step:
+                route.missed.add(step["cache"])
+                missed = step.get("miss", [])
+                _read_steps(platform, missed, size, blocks, limits, transfers, route, knows_entries)
+                continue
             raise InputError(
                 f"The route of {route.operation} looks into the cache '{step['cache']}'; how often it hits hangs on "
                 "what was used before, which the analytic solver can't know; use the simulator."

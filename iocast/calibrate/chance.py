@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from iocast.calibrate.search import Simulations, Target, cost_of, remembers, summaries, whole_settings
+from iocast.calibrate.search import Simulations, Target, cost_of, summaries, whole_settings
 from iocast.platform import Document
 
 DRAWS = 19
@@ -40,7 +40,7 @@ def largest_misfit(
     for draw in range(draws):
         for number, target in enumerate(beyond):
             run = target.point.first
-            settings = whole_settings(run, remembers(document))
+            settings = whole_settings(run, document)
             pattern = run.record.workload.pattern
             for repeat in range(len(target.point.runs)):
                 own = seed + 1 + (draw * len(beyond) + number) * 100 + repeat

@@ -30,16 +30,7 @@ from iocast.calibrate.recipe import (
     simplest,
     without_limit,
 )
-from iocast.calibrate.search import (
-    OVERLOADED,
-    Fit,
-    Simulations,
-    Target,
-    cost_of,
-    fit_structure,
-    remembers,
-    whole_settings,
-)
+from iocast.calibrate.search import OVERLOADED, Fit, Simulations, Target, cost_of, fit_structure, whole_settings
 from iocast.calibrate.structures.seen import look
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
@@ -564,7 +555,7 @@ class _Search:
         standard deviation of the logarithm. None where work of others piles up without end."""
         try:
             forecast = calibrated_values(
-                simulations, platform, whole_settings(point.first, remembers(platform.best())),
+                simulations, platform, whole_settings(point.first, platform.best()),
                 *point.first.placement, self.seed,
             )  # fmt: skip
         except RunError as error:
@@ -629,7 +620,7 @@ class _Search:
             (
                 platform,
                 p.first.record.workload.pattern,
-                whole_settings(p.first, remembers(document)),
+                whole_settings(p.first, document),
                 *p.first.placement,
                 self.seed + 1,
             )

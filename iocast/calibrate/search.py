@@ -22,7 +22,9 @@ from iocast.calibrate.reading import seconds_of
 from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
-from iocast.platform import Document, dump
+from iocast.operations import phase_operations
+from iocast.platform import Document, dump, merge
+from iocast.platform_names import steps_of
 from iocast.run_directory import Point, Run
 from iocast.scratch import scratch_directory
 from iocast.settings import parameters_of, settings_of, units_of
@@ -77,16 +79,71 @@ def only(phases: str | list[str], pattern: str, remembering: bool = False) -> di
     return {"phases": ",".join(part for part in parts[: last + 1] if remembering or part in wanted)}
 
 
-def remembers(document: Document) -> bool:
-    """Whether it has memory that what was done before a phase leaves full or empty."""
-    return any(document.get(kind) for kind in MEMORY) or (
-        "extends" in document and _family_remembers(str(document["extends"]))
+def remembers(document: Document, pattern: str, phases: str | list[str]) -> bool:
+    """Whether it has memory that what was done before these phases of a workload leaves full or empty, so that it
+    matters in them. A cache of objects of a node does where operations look there for what those before have left."""
+    if not any(document.get(section) for section in (*MEMORY, "operations")):
+        looked_at = _family_looks(str(document["extends"])) if "extends" in document else {}
+    else:
+        looked_at = _looks(document)
+    if looked_at is None:
+        return True
+    if not looked_at:
+        return False
+    try:
+        known = _operations_by_phase(pattern)
+    except InputError:
+        return True
+    wanted = [phases] if isinstance(phases, str) else phases
+    names = list(known)
+    if not wanted or any(phase not in known for phase in wanted):
+        return True
+    before = {op for name in names[: max(map(names.index, wanted))] for op in known[name]}
+    now = {op for name in wanted for op in known[name]}
+    return any(asking & now and touching & before for asking, touching in looked_at.values())
+
+
+Looks = dict[str, tuple[set[str], set[str]]]
+"""By cache: operations whose time hangs on what is there, and those that leave something there."""
+
+
+def _looks(document: Document) -> Looks | None:
+    """The platform's caches of objects of nodes; None where it has other memory."""
+    family = _family(str(document["extends"])) if "extends" in document else {}
+    sections = (*MEMORY, "operations")
+    whole = merge(
+        {key: family[key] for key in sections if key in family}, {k: document[k] for k in sections if k in document}
     )
+    if whole.get("buffers") or whole.get("pools"):
+        return None
+    found: Looks = {}
+    for operation, route in whole.get("operations", {}).items():
+        for step in steps_of(route):
+            if "cache" not in step:
+                continue
+            cache = (whole.get("caches") or {}).get(step["cache"]) or {}
+            if "objects" not in cache or "station" in cache or cache.get("per", "node") != "node" or "evict" in step:
+                return None
+            asking, touching = found.setdefault(step["cache"], (set(), set()))
+            touching.add(operation)
+            if "hit" in step or "miss" in step:
+                asking.add(operation)
+    return {name: looks for name, looks in found.items() if looks[0]}
 
 
 @lru_cache(maxsize=None)
-def _family_remembers(platform: str) -> bool:
-    return any(family_document(platform).get(kind) for kind in MEMORY)
+def _family(platform: str) -> Document:
+    return family_document(platform)
+
+
+@lru_cache(maxsize=None)
+def _family_looks(platform: str) -> Looks | None:
+    return _looks(_family(platform))
+
+
+@lru_cache(maxsize=None)
+def _operations_by_phase(pattern: str) -> dict[str, dict[str, float]]:
+    return phase_operations(pattern, {}, 2, 1)
 
 
 def hardly_anything_left(document: Document) -> bool:
@@ -106,10 +163,12 @@ def hardly_anything_left(document: Document) -> bool:
     return False
 
 
-def whole_settings(run: Run, remembering: bool = False) -> dict[str, str]:
-    """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform that
-    remembers of the phases before it as well, and of all phases when the pattern has no choice of them."""
+def whole_settings(run: Run, document: Document | None = None) -> dict[str, str]:
+    """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform
+    (`document`) that remembers of the phases before it as well, and of all phases when the pattern has no choice of
+    them."""
     pattern = run.json["workload"]["pattern"]
+    remembering = document is not None and remembers(document, pattern, run.phase)
     return (
         settings_of(run.json["workload"] | {"parameters": run.parameters})
         | ({"start_index": "0"} if "start_index" in units_of(pattern) else {})
@@ -160,10 +219,11 @@ class Target:
                 sigmas.append(math.hypot(floor, noise.get(which, noise["q50"] if which == "q25" else noise["q95"])))
         return cls(point, names, np.array(logs), np.array(sigmas), settings)
 
-    def simulation(self, remembering: bool = False) -> tuple[str, dict[str, str], int, int]:
+    def simulation(self, document: Document) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""
-        pattern = self.point.first.record.workload.pattern
-        return pattern, self.settings | only(self.point.first.phase, pattern, remembering), *self.point.first.placement
+        pattern, phase = self.point.first.record.workload.pattern, self.point.first.phase
+        phases = only(phase, pattern, remembers(document, pattern, phase))
+        return pattern, self.settings | phases, *self.point.first.placement
 
 
 def summaries(simulated: Any, target: Target, otherwise: np.ndarray) -> np.ndarray:
@@ -280,7 +340,7 @@ class Simulations:
         platforms = [self.write(document) for document, _ in requests]
         found = self._outcomes(
             [
-                (platform, *t.simulation(remembers(document)), seed)
+                (platform, *t.simulation(document), seed)
                 for platform, (document, targets) in zip(platforms, requests, strict=True)
                 for t in targets
             ]
@@ -340,9 +400,7 @@ def fit_structure(
         """Of all of them at once, so that no core waits for another's simulation."""
         documents = [build(options, values(x)) for x in points]
         keys = [
-            kept.keys(
-                document, [(*t.simulation(remembers(document)), t.point.first.phase, t.names) for t in targets], seed
-            )
+            kept.keys(document, [(*t.simulation(document), t.point.first.phase, t.names) for t in targets], seed)
             for document in documents
         ]
         lacking: list[list[Target]] = []

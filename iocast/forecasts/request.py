@@ -81,7 +81,7 @@ def workload_of(
             str(phase or default), names, pattern, lambda: phase_operations(pattern, full, nodes, ranks_per_node)
         )
     phases = [str(phase or default)] if phase or default else main_phases(names)
-    remembering = any(remembers(document) for document in (platform.best(), *platform.draws()))
+    remembering = any(remembers(document, pattern, phases) for document in (platform.best(), *platform.draws()))
     return Request(pattern, only(phases, pattern, remembering) | full, phases, phase)
 
 

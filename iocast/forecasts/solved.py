@@ -45,8 +45,13 @@ class Solver:
             resolved(document), iteration(of["operations"]), nodes, ranks_per_node,
             float(self.given.get("waiting_factor", 0)), round(sum(of["operations"].values())),
             size=of["bytes"], blocks=of["blocks"], datasets=of["datasets"], objects=of["objects"],
-            think_time=float(self.given.get("think_time", 0)), unlike_ranks=of["unlike"],
+            think_time=float(self.given.get("think_time", 0)), unlike_ranks=of["unlike"], before=self.before(phase),
         )  # fmt: skip
+
+    def before(self, phase: str) -> set[str]:
+        """Operations of the phases before it."""
+        names = list(self.known)
+        return {op for name in names[: names.index(phase)] for op in self.known[name]["operations"]}
 
     def quantities(self, phase: str, solution: Any) -> dict[str, float]:
         return {"rate": solution.rate} | {

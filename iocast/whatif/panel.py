@@ -109,7 +109,7 @@ def setting_of(name_or_file: str, workload: str, settings: dict[str, str], nodes
         document=document,
         resolved=binaries.resolve_platform(path),
         workload=workload,
-        settings=only(main_phases(names), workload, remembers(document)) | settings,
+        settings=only(main_phases(names), workload, remembers(document, workload, main_phases(names))) | settings,
         nodes=nodes,
         ranks_per_node=ranks_per_node,
     )

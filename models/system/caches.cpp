@@ -31,6 +31,23 @@ bool Caches::touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t we
   return held;
 }
 
+bool Caches::renew(uint32_t instance, bool held, double now)
+{
+  const uint32_t entry = instances[instance].newest();
+  if (entry == Cache::none)
+    return held;
+  auto& entries = validity[instance];
+  if (entry >= entries.size())
+    entries.resize(entry + 1);
+  Validity& valid = entries[entry];
+  if (held && now < valid.until)
+    return true;
+  sums.expired += held;
+  valid.length = held ? std::min(2 * valid.length, spec->valid_at_most) : spec->valid;
+  valid.until  = now + valid.length;
+  return false;
+}
+
 bool Caches::forget(uint32_t instance, uint64_t key)
 {
   const bool coming = !ahead.empty() && ahead[instance].forget(key);
@@ -77,10 +94,41 @@ const CacheSums& Caches::checked()
 void System::make_caches()
 {
   cache_sums_.resize(platform_.caches.size());
-  for (const auto& spec : platform_.caches)
+  for (const auto& spec : platform_.caches) {
     caches_.emplace_back(spec, spec.of_nodes()    ? placement_.nodes()
                                : spec.station < 0 ? 1
                                                   : platform_.stations[static_cast<size_t>(spec.station)].count);
+    caches_.back().idle = never_hits(spec);
+  }
+}
+
+/// Whether a single kind of operation looks there, which meets no object twice, so that keeping them would cost time
+/// and memory for nothing.
+bool System::never_hits(const CacheSpec& spec) const
+{
+  if (spec.ahead > 0)
+    return false;
+  const auto which = static_cast<uint32_t>(&spec - platform_.caches.data());
+  const auto looks = [which](const std::vector<Step>& steps) {
+    return std::any_of(steps.begin(), steps.end(), [which](const Step& step) {
+      return step.kind == Step::Kind::look && !step.forgets && step.target == which;
+    });
+  };
+  for (const auto& cache : platform_.caches)
+    if (looks(cache.fetch))
+      return false;
+  OpKind only = OpKind::phase;
+  for (const auto& [kind, count] : pattern_.footprint().operations) {
+    const auto& steps = platform_.routes[static_cast<size_t>(kind)].steps;
+    if (count == 0 || kind == only || !looks(steps))
+      continue;
+    if (only != OpKind::phase || std::any_of(steps.begin(), steps.end(), [which](const Step& step) {
+          return step.kind == Step::Kind::look && step.evicts && step.target == which;
+        }))
+      return false;
+    only = kind;
+  }
+  return only != OpKind::phase && !pattern_.repeats(only);
 }
 
 /// The number of the instance that has this page of the operation's object.
@@ -102,6 +150,11 @@ bool System::look_up(JobId id, const Step& step)
 {
   Caches& caches = caches_[step.target];
   const Op& op   = op_of(id);
+  if (caches.idle) {
+    caches.sums.lookups += !step.forgets;
+    jobs_[id].at = static_cast<uint16_t>(jobs_[id].at + (step.forgets ? 1 : step.jump));
+    return true;
+  }
   if (step.forgets) {
     if (step.flush == Flush::all)
       forget(id, caches);
@@ -121,8 +174,11 @@ bool System::look_up(JobId id, const Step& step)
     cache = &caches.instances[instance];
     if (!cache->knows(key))
       return;
-    known = true;
-    hit   = caches.touch(instance, key, object, weight) && hit;
+    known     = true;
+    bool held = caches.touch(instance, key, object, weight);
+    if (!caches.validity.empty() && cache->knows(key))
+      held = caches.renew(instance, held, now_);
+    hit = held && hit;
   };
   const uint64_t page_size = caches.spec->page;
   if (page_size == 0)

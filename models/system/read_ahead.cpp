@@ -49,30 +49,60 @@ void System::read_ahead(JobId id, Caches& caches)
   ReadAhead::Stream* const stream = ahead.read(object_key(op), reader, op.offset, op.offset + op.bytes());
   if (stream == nullptr)
     return;
-  const uint64_t page_size = caches.spec->page;
-  const uint64_t length    = sizes_ ? sizes_->of(op) : UINT64_MAX;
-  const uint64_t end       = std::min(ahead.window_end(*stream), length);
-  while (stream->looked < end) {
-    const uint64_t piece_end = std::min((stream->looked / caches.spec->unit + 1) * caches.spec->unit, length);
-    std::vector<uint64_t> missing;
-    uint64_t first = 0;
-    uint64_t last  = 0;
-    for (uint64_t page = (stream->looked + page_size - 1) / page_size; page * page_size < piece_end; ++page)
-      if (const uint64_t key = page_key(op, page); !caches.instances[instance].holds(key) && !ahead.is_coming(key)) {
-        first = missing.empty() ? page : first;
-        last  = page;
-        missing.push_back(key);
-      }
-    const Op piece(OpKind::pread, op.dataset, op.object,
-                   std::min((last + 1) * page_size, piece_end) - first * page_size, first * page_size);
-    if (!missing.empty() && !ahead.plan(piece, missing))
-      break;
-    if (caches.holders)
-      for (const uint64_t key : missing)
-        caches.holders->add(key, object_key(op), instance);
-    stream->looked = piece_end;
+  const uint64_t unit   = caches.spec->unit;
+  const uint64_t length = sizes_ ? sizes_->of(op) : UINT64_MAX;
+  if (stream->strides()) {
+    const uint64_t size  = stream->end - stream->begin;
+    const uint64_t most  = std::max<uint64_t>(1, ahead.window(*stream) / size);
+    const uint64_t first = (stream->looked - stream->begin - 1) / stream->step + 1;
+    for (uint64_t k = first; k <= most && stream->begin + k * stream->step < length; ++k) {
+      const uint64_t begin = stream->begin + k * stream->step;
+      const uint64_t end   = std::min(begin + size, length);
+      bool has_room        = true;
+      for (uint64_t at = begin; at < end && has_room; at = (at / unit + 1) * unit)
+        has_room = plan_piece(caches, instance, op, at / caches.spec->page, std::min((at / unit + 1) * unit, end));
+      if (!has_room)
+        break;
+      stream->looked = begin + 1;
+    }
+  } else {
+    const uint64_t page = caches.spec->page;
+    const uint64_t end  = std::min(stream->end + ahead.window(*stream), length);
+    while (stream->looked < end) {
+      const uint64_t piece_end = std::min((stream->looked / unit + 1) * unit, length);
+      if (!plan_piece(caches, instance, op, (stream->looked + page - 1) / page, piece_end))
+        break;
+      stream->looked = piece_end;
+    }
   }
   fetch(caches, instance);
+}
+
+/// Of the pages from this one to the byte `end` of the operation's object, those that are neither there nor on their
+/// way are fetched together. False when there is no room for them.
+bool System::plan_piece(Caches& caches, uint32_t instance, const Op& op, uint64_t page, uint64_t end)
+{
+  const uint64_t page_size = caches.spec->page;
+  ReadAhead& ahead         = caches.ahead[instance];
+  std::vector<uint64_t> missing;
+  uint64_t first = 0;
+  uint64_t last  = 0;
+  for (; page * page_size < end; ++page)
+    if (const uint64_t key = page_key(op, page); !caches.instances[instance].holds(key) && !ahead.is_coming(key)) {
+      first = missing.empty() ? page : first;
+      last  = page;
+      missing.push_back(key);
+    }
+  if (missing.empty())
+    return true;
+  const Op piece(OpKind::pread, op.dataset, op.object, std::min((last + 1) * page_size, end) - first * page_size,
+                 first * page_size);
+  if (!ahead.plan(piece, missing))
+    return false;
+  if (caches.holders)
+    for (const uint64_t key : missing)
+      caches.holders->add(key, object_key(op), instance);
+  return true;
 }
 
 /// All pieces begin that can.
@@ -80,9 +110,11 @@ void System::fetch(Caches& caches, uint32_t instance)
 {
   const auto number = static_cast<uint32_t>(buffers_.size() + pools_.size()) +
                       static_cast<uint32_t>(caches.spec - platform_.caches.data());
-  while (const auto fetch = caches.ahead[instance].next())
+  while (const auto fetch = caches.ahead[instance].next()) {
+    ++caches.sums.requests;
     begin_piece({fetch->bytes, fetch->serial, fetch->epoch, number, instance, caches.fetches++},
                 caches.spec->of_nodes() ? instance : nobody);
+  }
 }
 
 /// The pages that the piece was fetched for are there, those excepted that nobody wants any more.

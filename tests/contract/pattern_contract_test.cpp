@@ -12,7 +12,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 namespace iocast {
 namespace {
@@ -79,6 +81,26 @@ TEST_P(PatternContract, TouchesOnlyWhatExistsAndLeavesNothing)
     // It may serve the ranks in any order, and again.
     EXPECT_EQ(run, whole_run(*pattern, ranks, false)) << "the streams depend on the order in which ranks ask";
     EXPECT_EQ(run, whole_run(*make(ranks), ranks, true)) << "the streams are not the same each time";
+  }
+}
+
+TEST_P(PatternContract, WhatIsSeenOnceIsNotSeenAgain)
+{
+  for (const uint32_t ranks : rank_counts) {
+    const auto pattern = make(ranks);
+    std::map<std::tuple<OpKind, uint64_t, uint64_t, bool>, int> seen;
+    for (const auto& phase : whole_run(*pattern, ranks, true))
+      for (const auto& ops : phase)
+        for (const auto& op : ops) {
+          if (op.kind == OpKind::create || op.kind == OpKind::unlink)
+            for (size_t kind = 1; kind < op_count; ++kind)
+              seen.erase({static_cast<OpKind>(kind), op.dataset, op.object, false});
+          if (op.kind == OpKind::think || pattern->repeats(op.kind))
+            continue;
+          const bool is_dataset = (op.flags & whole) != 0;
+          ASSERT_EQ((++seen[{op.kind, op.dataset, op.object, is_dataset}]), 1)
+              << GetParam().workload << " with " << ranks << " ranks: " << line(*pattern, op);
+        }
   }
 }
 

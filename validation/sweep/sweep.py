@@ -11,8 +11,8 @@
   that lie unevenly are a reason, a bound of the program is none.
 - `sizes`: ior-easy with transfers of 1 MiB and of 16 KiB, and of one byte more and less: bytes a second that differ by
   more than 2 %, again beyond chance.
-- `caches`: cold and warm caches that differ by less than 10 % in HPCS scenarios 10 to 12, where a cache of the platform
-  is looked at by the route and holds the whole set.
+- `caches`: cold and warm caches that differ by less than 10 % in HPCS scenarios 10 to 12, and platforms whose route of
+  stat looks into no cache of objects, or into one that doesn't hold the whole set.
 
 Every line of the result is one such cell. Exit status 4 when there is one of `cells`. Few operations of a rank, so that
 all of it takes minutes; `--jobs` processes at a time. In the suite: `tests/python/test_sweep.py`.
@@ -281,20 +281,21 @@ def check_sizes(question: Question) -> list[str]:
         return [f"sizes: refused: {error}"]
 
 
-def holds_all(platform: dict[str, Any], objects: int) -> bool:
-    """Whether the route of a stat looks at a cache of objects that has room for them."""
-    return any(
-        platform["caches"][step["cache"]].get("objects", 0) >= objects
-        for step in route_of(platform, "stat")
-        if "cache" in step
-    )
+def lacks(platform: dict[str, Any], objects: int) -> str:
+    """Why a warm pass can't find this number of objects in a cache; empty where the route of stat looks into one that
+    has room for them."""
+    rooms = [platform["caches"][step["cache"]] for step in route_of(platform, "stat") if "cache" in step]
+    room = max((cache.get("objects", 0) for cache in rooms), default=0)
+    if room == 0:
+        return "stat looks into no cache of objects"
+    return "" if room >= objects else f"the cache of stat has room for {room} of {objects} objects"
 
 
 def check_caches(question: Question) -> list[str]:
     depth, branching, files = 2, 10, 10
     directories = sum(branching**level for level in range(depth + 1))
-    if not holds_all(resolved(question.platform), directories * (files + 1)):
-        return []
+    if why := lacks(resolved(question.platform), directories * (files + 1)):
+        return [why]
     try:
         run = question.answer()
     except Late:

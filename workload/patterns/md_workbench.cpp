@@ -126,6 +126,9 @@ public:
     return result;
   }
 
+  /// An object is looked at once and removed, unless nothing is.
+  bool repeats(OpKind kind) const override { return read_only_ || (kind != OpKind::stat && kind != OpKind::read); }
+
   std::vector<std::string> warnings() const override
   {
     std::vector<std::string> result;

@@ -155,6 +155,9 @@ public:
     return result;
   }
 
+  /// Each iteration has items of its own, and a phase for each kind of operation.
+  bool repeats(OpKind kind) const override { return shared_files_ || (kind != OpKind::stat && kind != OpKind::read); }
+
   std::vector<std::string> warnings() const override
   {
     std::vector<std::string> result;
