@@ -26,7 +26,7 @@ WORKLOADS = "/iocast/workload/catalogue"
 
 @dataclass(frozen=True)
 class Module:
-    """A built module. `glue`: the script that emscripten makes; `wasm`: the program, gzipped, in base64."""
+    """A built module: the script that emscripten makes, and the program; both gzipped, in base64."""
 
     glue: str
     wasm: str
@@ -51,8 +51,11 @@ def load() -> Module | None:
 def _read(place: Path, changed: tuple[int, ...]) -> Module:
     """`changed`: when the files were, so that a new build is read again."""
     script, program = (place / name for name in NAMES)
-    packed = gzip.compress(program.read_bytes(), 9, mtime=0)
-    return Module(script.read_text(encoding="utf-8"), base64.b64encode(packed).decode())
+    return Module(_packed(script), _packed(program))
+
+
+def _packed(file: Path) -> str:
+    return base64.b64encode(gzip.compress(file.read_bytes(), 9, mtime=0)).decode()
 
 
 @cache

@@ -130,20 +130,21 @@
 
   // --- the module, in a worker
 
-  let program = null, worker = null, waiting = null, number = 0;
+  let program = null, glue = null, worker = null, starting = null, waiting = null, number = 0;
   const answers = new Map();
 
-  async function unpacked() {
-    const packed =
-        Uint8Array.from(atob(document.getElementById("whatif-module").textContent.trim()), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+  /** What a script element holds gzipped, in base64. */
+  function unpacked(id) {
+    const packed = Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (c) => c.charCodeAt(0));
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
   }
-  async function ready() {
-    program ??= await unpacked();
-    if (worker) return;
-    const texts = ["whatif-glue", "whatif-worker"].map((id) => JSON.parse(document.getElementById(id).textContent));
-    const address = URL.createObjectURL(new Blob(texts, {type: "text/javascript"}));
+  /** Starts the worker; once, whoever waits for it. */
+  const ready = () => (starting ??= start());
+  async function start() {
+    program ??= await WebAssembly.compile(await unpacked("whatif-module").arrayBuffer());
+    glue ??= await unpacked("whatif-glue").text();
+    const own = JSON.parse(document.getElementById("whatif-worker").textContent);
+    const address = URL.createObjectURL(new Blob([glue, own], {type: "text/javascript"}));
     worker = new Worker(address);
     await new Promise((done, failed) => {
       worker.onmessage = done;
@@ -156,14 +157,16 @@
   function stop() {
     if (waiting === null) return;
     worker.terminate();
-    worker = null;
+    worker = starting = null;
     waiting.failed(new Error("stopped"));
     waiting = null;
   }
   async function simulated(wanted, progress) {
     const key = JSON.stringify(wanted);
     if (answers.has(key)) return answers.get(key);
+    const mine = question;
     await ready();
+    if (mine !== question) throw new Error("stopped");
     const id = ++number;
     const answer = await new Promise((done, failed) => {
       waiting = {failed};

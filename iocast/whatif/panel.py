@@ -146,7 +146,7 @@ def panel(setting: Setting, beside: Beside) -> Panel | None:
     }
     return Panel(
         data=in_script(data),
-        glue=in_script(built.glue),
+        glue=Markup(built.glue),
         worker=in_script((HERE / "worker.js").read_text(encoding="utf-8")),
         module=Markup(built.wasm),
         script=Markup("\n".join((HERE / name).read_text(encoding="utf-8") for name in ("amounts.js", "panel.js"))),

@@ -183,6 +183,13 @@ def test_every_control_is_reached_by_keyboard_and_shows_it(browser: Browser, pag
     assert browser.evaluate("window.hidden") == [], "who looks sees where the focus is"
 
 
+def test_the_first_screen_of_a_report_is_half_as_long_as_it_was(browser: Browser, pages: Path) -> None:
+    """The quick start's page had 4,310 words in sight."""
+    for name in ("report", "study"):
+        browser.open(pages / f"{name}.html", WIDE, READY)
+        assert 50 < browser.evaluate("document.body.innerText.split(/\\s+/).length") < 4310 / 2
+
+
 def test_paper_says_what_was_changed(browser: Browser, pages: Path) -> None:
     """Controls are not printed: what was turned by them is."""
     browser.open(pages / "study.html", WIDE, READY)

@@ -4,7 +4,8 @@
 
 ENGINE is chromium, firefox or node; without one chromium. Prints a line for each workload and number of clients on the
 platform lustre, with the bar that it should stay below, and exits with 1 where one is missed. As the page does, it
-simulates a long workload for so few iterations that it has at most 200,000 operations, but for one at least."""
+simulates a long workload for so few iterations that it has at most 200,000 operations, but for one at least. Each
+workload has run before: a browser compiles anew what runs often, beside it, and its user time counts that."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def main() -> int:
     name = sys.argv[1] if len(sys.argv) > 1 else "chromium"
     missed = 0
     with engine(name) as run:
-        run(given(PLATFORM, "md-workbench", ["iterations=1"]))  # the browser has compiled the module then
+        for workload, settings, clients, _ in CASES[::2]:
+            run(given(PLATFORM, workload, settings, clients // RANKS_PER_NODE, RANKS_PER_NODE))
         for workload, settings, clients, most in CASES:
             place = (clients // RANKS_PER_NODE, RANKS_PER_NODE)
             answer, seconds = run(given(PLATFORM, workload, settings, *place))
