@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 
 from iocast import binaries
 from iocast.errors import InputError
+from iocast.files import SCHEMA_VERSION
 from iocast.fitted import Fitted
 from iocast.published.errors import refuse_beyond
 from iocast.scratch import scratch_directory
@@ -18,6 +20,11 @@ from iocast.text import quantity, table
 
 PER_NODE = 8
 """Accelerators of a node, unless requested otherwise: what most nodes with accelerators have."""
+
+MANY = 1000
+"""Accelerators from which on a simulation's time is estimated before it begins."""
+SOON = 90.0
+"""Seconds below which nobody needs to know how long a simulation takes."""
 
 NOTE = (
     "Nothing tells how far these values are off, since no training was measured on the platform: they are an order of "
@@ -30,12 +37,20 @@ KEPT = ("utilisation", "utilisation_after_first_step", "samples_per_second", "by
 def numbers_of(text: str) -> list[int]:
     """Numbers of accelerators, ascending: "8,64,512". @raises InputError"""
     try:
-        numbers = sorted({int(part) for part in text.split(",")})
+        numbers = sorted({int(part) if "e" not in part.lower() else _whole(part) for part in text.split(",")})
     except ValueError:
         numbers = []
     if not numbers or numbers[0] < 1:
         raise InputError(f"--accelerators {text} is no list of whole numbers from 1 on, such as 8,64,512.")
     return numbers
+
+
+def _whole(text: str) -> int:
+    """1e6 as a number. @raises ValueError for a fraction, or one that is too large"""
+    value = float(text)
+    if not value.is_integer() or value > 1e9:
+        raise ValueError(text)
+    return int(value)
 
 
 def fed(
@@ -48,9 +63,9 @@ def fed(
     seed: int = 0,
     beyond: bool = False,
     report: Callable[[str, int, int], None] = lambda *_: None,
-) -> list[dict[str, Any]]:
-    """A row for each number: `{accelerators, nodes, readers, utilisation, utilisation_after_first_step,
-    samples_per_second, bytes_per_second, busiest: [{name, busy}]}`, of the last epoch.
+) -> dict[str, Any]:
+    """The document `fed`, with a row for each number: `{accelerators, nodes, readers, utilisation,
+    utilisation_after_first_step, samples_per_second, bytes_per_second, busiest: [{name, busy}]}`, of the last epoch.
 
     @raises InputError for a workload that isn't training, for numbers that fill no whole nodes, and without `beyond`
     for those far beyond the published numbers of a platform"""
@@ -72,22 +87,68 @@ def fed(
     rows = []
     with scratch_directory("accelerators") as scratch:
         (file := scratch / "platform.yaml").write_text(yaml.safe_dump(platform.best()))
-        for place, number in enumerate(numbers):
-            report(f"simulating {number} accelerators", place, len(numbers))
+        lengths: dict[int, float] = {}
+
+        def simulated(number: int) -> Any:
+            begun = time.monotonic()
             nodes = max(1, number // per_node)
             only = {**settings, "phases": "train"}
             run = binaries.simulate(file, workload, only, nodes, number // nodes * readers, seed)
-            phase = [one for one in run["phases"] if one["name"] == "train"][-1]
-            row = {key: phase["accelerators"][key] for key in KEPT if key in phase["accelerators"]}
+            lengths[number] = time.monotonic() - begun
+            return run
+
+        for place, number in enumerate(numbers):
+            if number >= MANY and not lengths:
+                simulated(per_node)
+            report(f"simulating {number} accelerators{at_least(number, lengths)}", place, len(numbers))
+            nodes = max(1, number // per_node)
+            phase = [one for one in simulated(number)["phases"] if one["name"] == "train"][-1]
             links = phase.get("network", {}).get("busiest", [])
-            busiest = [{"name": link["name"], "busy": link["busy"]} for link in links]
             rows.append(
-                {"accelerators": number, "nodes": nodes, "readers": number * readers, **row, "busiest": busiest}
+                row_of(number, phase["accelerators"], [{"name": link["name"], "busy": link["busy"]} for link in links])
+                | {"nodes": nodes, "readers": number * readers}
             )
-    return rows
+    about = {"name": platform.file.stem, "file": str(platform.file), "content_hash": platform.content_hash()}
+    return document("simulated", workload, settings, rows) | {"platform": about, "seed": seed, "notes": [NOTE]}
 
 
-def fed_text(platform: str, workload: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def at_least(number: int, lengths: Mapping[int, float]) -> str:
+    """How long a simulation takes at least, from the longest of smaller ones: its time grows with the accelerators, and
+    faster where they wait for each other. "" where that is soon over, or nothing is known."""
+    smaller = max((n for n in lengths if n < number), default=None)
+    seconds = lengths[smaller] * number / smaller if smaller else 0.0
+    if seconds < SOON:
+        return ""
+    words = f"{seconds / 3600:.1f} hours" if seconds >= 5400 else f"{seconds / 60:.0f} minutes"
+    return f", at least {words} by the time of {smaller}"
+
+
+def document(
+    source: str, workload: str, settings: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """kind `fed`: what numbers of accelerators do, measured or simulated."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "fed",
+        "source": source,
+        "workload": workload,
+        "settings": dict(settings),
+        "rows": list(rows),
+    }
+
+
+def row_of(number: int, of: Mapping[str, Any], busiest: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """A row of the document, without where its ranks were."""
+    return {"accelerators": number, **{key: of[key] for key in KEPT if key in of}, "busiest": list(busiest)}
+
+
+def fed_text(platform: str, answer: Mapping[str, Any]) -> str:
+    """A simulated answer for a terminal. `platform`: as its user calls it."""
+    title = f"{answer['workload']} on {platform}: simulated from hardware data"
+    return "\n".join([title, fed_rows_text(answer["rows"]), *answer["notes"]])
+
+
+def fed_rows_text(rows: Sequence[Mapping[str, Any]]) -> str:
     """A table with a row for each number of accelerators."""
     header = ["accelerators", "nodes", "utilisation", "after the first step", "samples/s", "bandwidth", "busiest link"]
     body = [
@@ -102,4 +163,5 @@ def fed_text(platform: str, workload: str, rows: Sequence[Mapping[str, Any]]) ->
         ]
         for row in rows
     ]
-    return f"{workload} on {platform}: simulated from hardware data\n{table(header, body)}\n{NOTE}"
+    linked = any(row["busiest"] for row in rows)
+    return table(header if linked else header[:-1], body if linked else [line[:-1] for line in body])

@@ -77,7 +77,7 @@ def forecast(
             "--only",
             metavar="NAME=VALUE",
             help="Only results whose workload has this setting, such as transfer_size=1MiB, of phases that state it; "
-            "may be repeated, also for further values.",
+            "may be repeated, also for further values; several at once as NAME=VALUE,NAME=VALUE.",
             rich_help_panel=MEASUREMENTS,
         ),
     ] = None,

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
@@ -37,6 +39,10 @@ from iocast.errors import InputError, RunError
 from iocast.files import duration
 from iocast.progress import Steps
 
+if TYPE_CHECKING:
+    from iocast.campaign.bench import SharedUse
+    from iocast.knee.probes import KneeSearch
+
 QUESTION = "Question"
 TO_PREDICT = (
     "It measures storage. The load that a platform keeps is found by forecasts at several loads: iocast predict "
@@ -47,7 +53,8 @@ TO_PREDICT = (
 @verb(
     epilog="Examples: iocast knee /scratch/me --slo 'p99(create) < 50 ms' --ppn 8 --budget 10min "
     "--out knees/scratch\n\n"
-    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power",
+    "iocast knee /scratch/me --over waiting_factor --ppn 8 --out knees/power\n\n"
+    "iocast knee /scratch/me --over accelerators --workload unet3d --slo 'au >= 90 %' --ppn 32 --out knees/fed",
     moved={"--platform": TO_PREDICT, "--platforms": TO_PREDICT},
 )
 def knee(
@@ -66,8 +73,8 @@ def knee(
     over: Annotated[
         str,
         typer.Option(
-            help="What the load is: rate (open loop, response times from the intended start) "
-            "or waiting_factor (closed loop).",
+            help="What the load is: rate (open loop, response times from the intended start), "
+            "waiting_factor (closed loop), or accelerators (of training; --ppn counts their readers).",
             rich_help_panel=QUESTION,
         ),
     ] = "rate",
@@ -158,9 +165,12 @@ def knee(
     )
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     limit = deadline()
+    use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
+    if over == "accelerators":
+        _over_accelerators(question, slo or [], seconds, precision, use, sweep=sweep, json_=json_)
+        return
     left = LeftOver()
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=left.interrupted) as steps:
-        use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
         probes = Probes(question, {"levels": [level.text for level in levels]}, ending, use=use)
         left.work = probes
         with left.named(*((Ended,) if sweep else (InputError, RunError))), probes:
@@ -179,4 +189,34 @@ def knee(
     text = f"{knee_text(answer)}\nWritten to {out}/knee.json; iocast report {out} makes a page of it."
     print(json.dumps(answer) if json_ else text)
     if answer["reason"] == "never met":
+        raise typer.Exit(FELL_SHORT)
+
+
+def _over_accelerators(
+    question: KneeSearch, slo: Sequence[str], seconds: float, precision: float, use: SharedUse, *, sweep: bool,
+    json_: bool,
+) -> None:  # fmt: skip
+    """Measures training with more and more accelerators until a level is missed."""
+    from iocast.campaign.launchers import Ending
+    from iocast.files import write_json
+    from iocast.knee.feeding import TRAIN, feeding_text, levels_of, measured
+    from iocast.knee.probes import Probes
+    from iocast.slurm import MARGIN, deadline
+
+    if sweep:
+        raise InputError(
+            "A search over accelerators has a directory for each number of them below --out; remove what one left with "
+            "iocast-bench --sweep."
+        )
+    levels = levels_of(slo, question.workload)
+    limit = deadline()
+    with Ending(None if limit is None else limit - MARGIN) as ending, Steps() as steps:
+        answer = measured(
+            replace(question, phase=TRAIN), levels,
+            lambda own: Probes(own, {"levels": [level.text for level in levels]}, ending, use=use),
+            budget=seconds, precision=precision, report=steps,
+        )  # fmt: skip
+    write_json(question.out / "fed.json", answer)
+    print(json.dumps(answer) if json_ else f"{feeding_text(answer)}\nWritten to {question.out}/fed.json.")
+    if answer["answer"] is None:
         raise typer.Exit(FELL_SHORT)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -240,11 +241,11 @@ def settings_of(sets: list[str] | None, option: str = "--set") -> dict[str, str]
 
 
 def choices_of(sets: list[str] | None, option: str) -> dict[str, list[str]]:
-    """All values of each name of an option NAME=VALUE.
+    """All values of each name of an option NAME=VALUE, or NAME=VALUE,NAME=VALUE.
 
     @raises InputError for one without `=`"""
     found: dict[str, list[str]] = {}
-    for one in sets or []:
+    for one in (part for text in sets or [] for part in re.split(r",(?=[\w.-]+=)", text)):
         name, equals, value = one.partition("=")
         if not equals:
             raise InputError(f"'{one}' is no setting; write {option} name=value.")

@@ -91,13 +91,13 @@ def simulate(
                 "out --nodes, --ppn, --phase and --at."
             )
         with Steps(after=PATIENCE) as steps:
-            rows = fed(
+            counted = fed(
                 platform_of(platform, edits), workload, settings_of(sets), numbers, accelerators_per_node or PER_NODE,
                 seed=seed, beyond=beyond, report=steps,
             )  # fmt: skip
         if out is not None:
-            write_json(out, rows)
-        print(json.dumps(rows) if json_ else fed_text(platform, workload, rows))
+            write_json(out, counted)
+        print(json.dumps(counted) if json_ else fed_text(platform, counted))
         return
     with Steps(after=PATIENCE) as steps, local_workers(workers) as crew:
         answer = simulated(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,8 +13,9 @@ from typing import Any
 
 from iocast.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, Most, feeding, growth, largest, most_fed
 from iocast.errors import InputError
-from iocast.files import write_json
+from iocast.files import read_json, write_json
 from iocast.forecast import runs_of, with_settings
+from iocast.importers.series import series_notes
 from iocast.records.run import Accelerators
 from iocast.run_directory import Run, run_directories
 from iocast.scratch import whole_directory
@@ -55,18 +57,24 @@ def runs_with_accelerators(paths: Sequence[Path], only: Mapping[str, Sequence[st
     return runs
 
 
+def left_out(paths: Sequence[Path], series: Path) -> list[str]:
+    """What the sources hold beside trainings, as sentences: runs without accelerators, and files that are no result of
+    a training, by the series that was imported."""
+    found = []
+    for path, _, _ in run_directories(list(paths)):
+        _, record = Run.read(path)
+        if all(one.accelerators is None for one in record.phases):
+            found.append(f"left out: '{path.name}' is a result of {record.workload.name}, without accelerators.")
+    if series.is_file():
+        found += series_notes(read_json(series, "series"))
+    return found
+
+
 def measured_of(runs: Sequence[Run]) -> list[Fed]:
     """Each count of accelerators once, repeats as their mean.
 
     @raises InputError for runs of several systems, workloads or accelerators, and for those without utilisation"""
-    others = {name for run in runs for name, value in run.parameters.items() if not _is_number(value)}
-    for name in [*IDENTITY, *sorted(others.difference(IDENTITY, NO_QUESTION))]:
-        values = sorted({str(run.parameters[name]) for run in runs if name in run.parameters})
-        if len(values) > 1:
-            raise InputError(
-                f"These results are of several values of {name}: {', '.join(values)}. A forecast is of one; choose it "
-                f"with --only {name}={values[0]}."
-            )
+    _require_one_question(runs)
     every = [one for run in runs for one in trained(run)]
     in_samples = [one.samples_per_second is not None for one in every]
     if any(in_samples) and not all(in_samples) and not all(one.bytes_per_second is not None for one in every):
@@ -83,6 +91,25 @@ def measured_of(runs: Sequence[Run]) -> list[Fed]:
         by_count[count].append(_fed(count, hosts, repeats, samples=all(in_samples)))
     # Of one count on several numbers of hosts the one with most: the others are the hosts' limit.
     return [max(same, key=lambda one: one.hosts or 0) for _, same in sorted(by_count.items())]
+
+
+def _require_one_question(runs: Sequence[Run]) -> None:
+    """@raises InputError for runs of several systems, workloads or accelerators, with all that differs"""
+    others = {name for run in runs for name, value in run.parameters.items() if not _is_number(value)}
+    differs = {
+        name: values
+        for name in [*IDENTITY, *sorted(others.difference(IDENTITY, NO_QUESTION))]
+        if len(values := sorted({str(run.parameters[name]) for run in runs if name in run.parameters})) > 1
+    }
+    if differs:
+        of = " and ".join(f"{name}: {', '.join(values)}" for name, values in differs.items())
+        found = [{name: str(run.parameters[name]) for name in differs if name in run.parameters} for run in runs]
+        one = min(found, key=lambda values: (-len(values), list(values.values())))
+        chosen = ",".join(f"{name}={value}" for name, value in one.items())
+        raise InputError(
+            f"These results are of several values of {of}. A forecast is of one; choose it with --only "
+            f"{shlex.quote(chosen)}."
+        )
 
 
 def _is_number(value: object) -> bool:
@@ -125,8 +152,10 @@ def forecast_training(
     @param limit utilisation that counts as fed; that of the benchmark for the workload unless given
     @raises InputError when nothing can be read or forecast; OUT is not left behind then"""
     with whole_directory(out) as made:
-        runs = runs_with_accelerators(runs_of(sources, made, stated or {}), only or {})
+        paths = runs_of(sources, made, stated or {})
+        runs = runs_with_accelerators(paths, only or {})
         answer = answer_of(runs, counts, hosts=hosts, limit=limit, level=level)
+        answer["notes"] += left_out(paths, made / "runs" / "series.json")
         write_json(made / "accelerators.json", answer)
     return answer
 

@@ -238,6 +238,9 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], re
         source = Source(path)
         found = matching(source, importers)
         if not found:
+            if nearly := "".join(importer.nearly(source) for importer in importers.values()):
+                series.left_out.append(f"{shown}:1: {nearly}")
+                continue
             series.no_results += 1
             series.named += [shown] if path in paths else []
             series.logs += path.is_file() and darshan_log.recognises(path)

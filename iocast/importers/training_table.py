@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from iocast.importers import Importer
 from iocast.importers.dlio import accelerators_of
@@ -29,6 +30,23 @@ def _columns(line: str) -> list[str]:
 def recognises(source: Source) -> bool:
     names = set(_columns(source.head.split("\n", 1)[0].rstrip("\r")))
     return "accelerators" in names and bool(names & set(SHARES)) and bool(names & set(RATES))
+
+
+def nearly(source: Source) -> str:
+    """Which column a table lacks that has at least two of a table of trainings, as a sentence with the nearest name in
+    it; "" where it has fewer."""
+    names = _columns(source.head.split("\n", 1)[0].rstrip("\r"))
+    groups = [*((name,) for name in NEEDED), tuple(SHARES), tuple(RATES)]
+    lacking = [group for group in groups if not set(group) & set(names)]
+    known = {*NEEDED, *SHARES, *RATES}
+    if recognises(source) or not lacking or len(known & set(names)) < 2 or "workload" not in names:
+        return ""
+    sentences = []
+    for group in lacking:
+        near = [one for name in group for one in get_close_matches(name, set(names) - known, n=1, cutoff=0.75)]
+        wanted = f"'{group[0]}'" + "".join(f" or '{name}'" for name in group[1:])
+        sentences.append(f"no column {wanted}" + (f" ('{near[0]}' is near it)" if near else ""))
+    return f"this is nearly a table of trainings: it has {' and '.join(sentences)}."
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
@@ -105,4 +123,5 @@ IMPORTER = Importer(
     "the file",
     recognises,
     read,
+    nearly=nearly,
 )

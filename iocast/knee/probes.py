@@ -41,6 +41,7 @@ from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
 from iocast.operations import phase_operations
 from iocast.phases import phase_sentences
 from iocast.progress import stderr
+from iocast.strict_yaml import allowed_sentence
 from iocast.text import quantity
 
 SIZES = {
@@ -49,6 +50,8 @@ SIZES = {
     "postmark": ("transactions", None),
 }
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
+OVER = ("rate", "waiting_factor", "accelerators")
+"""What the load of a search is."""
 MAX_REPEATS = 10
 """Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had
 piled up is gone."""
@@ -70,7 +73,7 @@ GUARD = (4.0, 20.0)
 
 @dataclass
 class KneeSearch:
-    """What a search is about. directory: None for a backend without one. over: "rate" or "waiting_factor"."""
+    """What a search is about. directory: None for a backend without one. over: one of OVER."""
 
     directory: Path | None
     out: Path
@@ -92,15 +95,15 @@ class KneeSearch:
 
     def check(self) -> None:
         """@raises InputError for settings of the load that is searched, and of another kind of load"""
-        if self.over not in ("rate", "waiting_factor"):
-            raise InputError(f"A knee search can't be over '{self.over}'. Allowed: rate, waiting_factor.")
+        if self.over not in OVER:
+            raise InputError(f"A knee search can't be over '{self.over}'. {allowed_sentence(self.over, OVER)}")
         if self.ranks_per_node % self.threads_per_rank:
             raise InputError(
                 f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; "
                 "take a multiple."
             )
-        forbidden = ("rate", "waiting_factor", "think_time") if self.over == "rate" else ("rate", "waiting_factor")
-        for name in forbidden:
+        forbidden = {"rate": ("rate", "waiting_factor", "think_time"), "waiting_factor": ("rate", "waiting_factor")}
+        for name in forbidden.get(self.over, ()):
             if number(self.settings, name) > 0:
                 raise InputError(f"A search over {self.over} sets the load itself; leave --set {name} out.")
 

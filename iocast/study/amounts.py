@@ -8,9 +8,12 @@ from typing import Any
 
 from iocast import text
 from iocast.records.quantities import ACCELERATORS
+from iocast.study.levels import SHARES_OF_TIME
 from iocast.study.risk import PLAUSIBLE
 
 Json = dict[str, Any]
+NO_WAIT = 1e-3
+"""Time that steps wait, over that they compute, which counts as none."""
 
 
 def amount(quantity: str, value: float | None) -> str:
@@ -82,11 +85,22 @@ def margin(row: Json) -> str:
     if value is None:
         return "does not serve"
     kept = is_kept(row)
+    if row["quantity"] in SHARES_OF_TIME:
+        return waiting(value, limit, row["quantity"] == "au")
     times = max(row["margin"], 1 / row["margin"]) if row["margin"] else math.inf
     if times >= 2:
         return f"{times:.2g} times {'better than needed' if kept else 'worse than needed'}"
     size = percent_off(value, limit)
     return f"{size} to spare" if kept else f"missed by {size}"
+
+
+def waiting(value: float, limit: float, of_work: bool) -> str:
+    """The time that steps wait beside what a limit allows: "3.9 times less waiting than allowed"."""
+    waits, allowed = (1 / share - 1 if of_work else share / (1 - share) for share in (value, limit))
+    if waits < NO_WAIT:
+        return "no waiting"
+    times = max(waits / allowed, allowed / waits)
+    return f"{times:.2g} times {'less' if waits <= allowed else 'more'} waiting than allowed"
 
 
 def is_kept(row: Json) -> bool:

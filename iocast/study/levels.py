@@ -96,7 +96,12 @@ class Level:
         return kind_of(self.quantity)
 
     def margin(self, value: float) -> float:
-        """How far the value is on the good side, as the logarithm of a factor; negative when the level is missed."""
+        """How far the value is on the good side, as the logarithm of a factor; negative when the level is missed. Of
+        shares of time the factor is of the time that steps wait over the time that they compute: a utilisation ends at
+        100 %, so that a model's error can't be a factor of it."""
+        if self.quantity in SHARES_OF_TIME and 0 < self.limit < 1:
+            kept = _odds(value) - _odds(self.limit)
+            return max(-MOST, min(MOST, -kept if self.upper else kept))
         if value <= 0:
             return -MOST if not self.upper else MOST
         margin = math.log(self.limit / value) if self.upper else math.log(value / self.limit)
@@ -105,6 +110,14 @@ class Level:
 
 MOST = 7.0
 """A margin of a factor 1000 either way; nothing hangs on more."""
+
+
+SHARES_OF_TIME = tuple(name for name, kind in ACCELERATORS.items() if kind == "share")
+
+
+def _odds(share: float) -> float:
+    """Logarithm of a share over the rest."""
+    return MOST * (1 if share >= 1 else -1) * 2 if not 0 < share < 1 else math.log(share / (1 - share))
 
 
 def kind_of(quantity: str) -> str:

@@ -2,6 +2,7 @@
 """Forecasts of accelerators: bounds of a closed network, and what is refused."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from programs import REPOSITORY
 import iocast.accelerators as law
 from iocast.accelerators import Fed, bounds, feeding, most_fed, probability_fed
 from iocast.api.forecast import forecast_accelerators
+from iocast.cli.options import choices_of
 from iocast.errors import InputError
 from iocast.study.amounts import amount
 from iocast.study.evaluate import accelerators_in
@@ -210,3 +212,32 @@ def test_a_summary_with_checkpoints_too_is_forecast_by_its_training_and_impossib
     (tmp_path / "wrong.json").write_text(json.dumps(whole, indent=1))
     with pytest.raises(InputError, match="utilisation of an epoch is 191.5 %"):
         forecast_accelerators(tmp_path / "wrong.json", 16, out=tmp_path / "out")
+
+
+def test_a_table_that_lacks_a_column_is_named_with_the_nearest(tmp_path: Path) -> None:
+    header = "workload,accelerator,acelerators,utilisation_percent,MB_per_second"
+    file = tmp_path / "table.csv"
+    file.write_text(f"{header}\nunet3d,h100,2,99.0,5940\n")
+    sentence = r"table.csv:1: this is nearly .* no column 'accelerators' \('acelerators' is near it\)\.$"
+    with pytest.raises(InputError, match=sentence):
+        forecast_accelerators([file], 64, out=tmp_path / "out")
+    file.write_text(header.replace("acelerators", "accelerators").replace(",MB_per_second", "") + "\n")
+    with pytest.raises(InputError, match="no column 'samples_per_second' or 'bytes_per_second' or 'MB_per_second'"):
+        forecast_accelerators([file], 64, out=tmp_path / "out")
+
+
+def test_what_differs_is_chosen_at_once_and_what_is_left_out_is_named(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    rows = ["a,unet3d,h100,1,2,5940,99.0", "a,unet3d,h100,1,8,23300,97.4", "b,resnet50,a100,1,8,900,97.4"]
+    header = "system,workload,accelerator,hosts,accelerators,MB_per_second,utilisation_percent"
+    (tmp_path / "results" / "good.csv").write_text("\n".join([header, *rows]) + "\n")
+    (tmp_path / "results" / "bad.csv").write_text(f"{header.replace('accelerators', 'acelerators')}\n{rows[0]}\n")
+    shutil.copy(REPOSITORY / "tests" / "samples" / "fs_mark" / "verbose.txt", tmp_path / "results")
+    with pytest.raises(InputError, match="system: a, b and workload: resnet50, unet3d .* --only system=") as refused:
+        forecast_accelerators([tmp_path / "results"], 64, out=tmp_path / "out")
+    assert "accelerator=" in str(refused.value)
+    only = choices_of(["system=a,workload=unet3d"], "--only")
+    assert only == {"system": ["a"], "workload": ["unet3d"]} and choices_of(["x=1,2"], "--only") == {"x": ["1,2"]}
+    notes = forecast_accelerators([tmp_path / "results"], 64, out=tmp_path / "out", only=only).document()["notes"]
+    assert any("bad.csv:1" in note and "acelerators" in note for note in notes)
+    assert any("is a result of fs_mark, without accelerators" in note for note in notes)

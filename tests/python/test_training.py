@@ -124,7 +124,9 @@ def test_models_have_the_sizes_of_the_benchmarks_rules(
 
 
 def test_accelerators_fill_nodes() -> None:
-    rows = fed(Fitted.open("lustre"), "cosmoflow", {"steps": "10"}, numbers_of("16,2"))
+    answer = fed(Fitted.open("lustre"), "cosmoflow", {"steps": "10"}, numbers_of("16,2"))
+    rows = answer["rows"]
+    assert (answer["kind"], answer["source"], answer["workload"]) == ("fed", "simulated", "cosmoflow")
     assert [(row["accelerators"], row["nodes"], row["readers"]) for row in rows] == [(2, 1, 8), (16, 2, 64)]
     for text in ("0", "8,x", ""):
         with pytest.raises(InputError, match="no list of whole numbers"):
