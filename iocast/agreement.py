@@ -8,11 +8,12 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import moment
+from iocast.records.forecast import PhaseDocument
 from iocast.records.run import Counted, Phase, Run
 from iocast.total import total
 
@@ -58,7 +59,7 @@ def check_agreement(run: Run, path: Path) -> None:
                 )
 
 
-def check_forecast(forecast: dict[str, Any], name: str) -> None:
+def check_forecast(forecast: Mapping[str, Any], name: str) -> None:
     """Whether the numbers of a forecast agree with each other: a value lies inside its interval, quantiles rise, and
     what the question repeats is the same. What is null is not known.
 
@@ -72,7 +73,7 @@ def check_forecast(forecast: dict[str, Any], name: str) -> None:
                 "again with iocast predict."
             ) from error
     further = [one for one in forecast.get("further_phases") or [] if isinstance(one, dict)]
-    for phase in (forecast, *(forecast | one for one in further)):
+    for phase in (forecast, *({**forecast, **one} for one in further)):
         where = f"in its phase {phase.get('phase')}"
         try:
             rising, pairs = list(_rows_that_rise(phase)), list(_forecast_pairs(phase))
@@ -106,7 +107,7 @@ def check_forecast(forecast: dict[str, Any], name: str) -> None:
                 )
 
 
-def _rows_that_rise(phase: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+def _rows_that_rise(phase: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """Numbers of a forecast of which none is below the one before, with what they are."""
     for key in ("quantities", "parts", "operations", "seconds", "baselines", "balance"):
         for way, one in _intervals(phase.get(key), key):
@@ -131,7 +132,7 @@ def _rows_that_rise(phase: dict[str, Any]) -> Iterator[tuple[str, list[Any]]]:
                     yield f"{end} of the quantiles of {of}", known  # without an interval they may cross
 
 
-def _forecast_pairs(phase: dict[str, Any]) -> Iterator[tuple[str, float, str, float]]:
+def _forecast_pairs(phase: Mapping[str, Any]) -> Iterator[tuple[str, float, str, float]]:
     """Of a forecast a number's name and value, and the name and value that it must equal."""
     rate, operations = (phase.get("quantities") or {}).get("rate") or {}, phase.get("operations") or {}
     if course := [one for one in phase.get("course") or [] if one["phase"] == phase["phase"]]:
@@ -151,9 +152,9 @@ def _forecast_pairs(phase: dict[str, Any]) -> Iterator[tuple[str, float, str, fl
             yield f"seconds.{other} x rate.{end}", seconds[other] * rate[end], "seconds x rate", count
 
 
-def _total_pairs(forecast: dict[str, Any], further: list[dict[str, Any]]) -> Iterator[tuple[str, float, str, float]]:
+def _total_pairs(forecast: Mapping[str, Any], further: list[dict[str, Any]]) -> Iterator[tuple[str, float, str, float]]:
     """Numbers of all phases together, and the sums that they must equal."""
-    found, known = forecast.get("total"), total([forecast, *further])
+    found, known = forecast.get("total"), total(cast(list[PhaseDocument], [forecast, *further]))
     if not found or known is None:
         return
     for way, own in known.items():
@@ -163,7 +164,7 @@ def _total_pairs(forecast: dict[str, Any], further: list[dict[str, Any]]) -> Ite
                 yield f"total.{way}{'.' * bool(end)}{end}", float(printed), "the sum over its phases", float(value)
 
 
-def _repeated_question(phase: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _repeated_question(phase: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """What stands in a forecast and in its question: what it is, and both."""
     question = phase.get("question")
     if not isinstance(question, dict):

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iocast.errors import InputError
+from iocast.records.comparison import ChangedRow
 from iocast.records.quantities import ACCELERATORS, MORE_IS_BETTER
 from iocast.records.run import Phase
 from iocast.run_directory import Run
@@ -35,7 +36,7 @@ class Side:
     def simulated(self) -> bool:
         return all(run.record.source == "simulated" for run in self.runs)
 
-    def values(self, quantity: str) -> np.ndarray | None:
+    def values(self, quantity: str) -> NDArray[np.float64] | None:
         """The quantity in every run: the geometric mean over its repeats that tell it; None when a run has none."""
         found = []
         for run in self.runs:
@@ -57,7 +58,7 @@ class Side:
         return len(self.runs) == 1 and len(work) >= LEAST_REPEATS and all(one == work[0] for one in work)
 
 
-def logs(phases: list[Phase], quantity: str) -> np.ndarray:
+def logs(phases: list[Phase], quantity: str) -> NDArray[np.float64]:
     """Logarithms of the quantity in those of the phases that tell it."""
     return np.log([v for phase in phases if (v := _value_of(phase, quantity)) is not None and v > 0])
 
@@ -135,7 +136,7 @@ class Change:
             low, high = (max(low, 1.0), high) if self.ratio > 1 else (low, min(high, 1.0))
         self.low, self.high = low, high
 
-    def as_json(self, alpha: float, threshold: Threshold | None) -> dict[str, Any]:
+    def as_json(self, alpha: float, threshold: Threshold | None) -> ChangedRow:
         return {
             "quantity": self.quantity,
             "a": self.a,

@@ -24,7 +24,8 @@ from typing import Any
 from iocast.changes import Side, Threshold
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json
-from iocast.phases import first_phase, operations_by_phase, unit_entry
+from iocast.phases import first_phase, operations_by_phase
+from iocast.records.comparison import ComparedPoint, ComparisonDocument
 from iocast.run_directory import LENGTHS, Run, UNTOLD, runs_in
 from iocast.significance import choose, quantities
 from iocast.strict_yaml import allowed_sentence
@@ -32,21 +33,21 @@ from iocast.strict_yaml import allowed_sentence
 
 def compare(
     a: Path, b: Path, *, phase: str | None = None, alpha: float = 0.05, seed: int = 0, fail_on: Sequence[Threshold] = ()
-) -> dict[str, Any]:
+) -> ComparisonDocument:
     """@return the comparison (docs/compare.md, `kind: comparison`)
     @raises InputError when the two can't be compared"""
     if not 0 < alpha < 1:
         raise InputError(f"The false-alarm rate {alpha:g} is no probability between 0 and 1.")
     any_length = _sized(a) and _sized(b)
     pairs, warnings = _pairs(_read(a, phase), _read(b, phase), a, b, any_length=any_length)
-    points = []
+    points: list[ComparedPoint] = []
     for left, right, notes in pairs:
         thresholds = _thresholds(quantities(left, right), fail_on)
         method = choose(left, right, alpha, seed, thresholds)
         rows = [change.as_json(alpha, thresholds.get(change.quantity)) for change in method.changes]
         for row in rows:
-            if row["quantity"] == "rate":
-                row |= unit_entry(left.phases[0].rate_unit)
+            if row["quantity"] == "rate" and (unit := left.phases[0].rate_unit):
+                row["unit"] = unit
         first = left.runs[0]
         points.append(
             {

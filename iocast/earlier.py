@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from iocast.agreement import check_forecast
 from iocast.errors import InputError
 from iocast.files import moment, read_json, sha256
 from iocast.question import Question
+from iocast.records.forecast import ForecastDocument
+from iocast.records.validation import Made
 from iocast.run_directory import Point
 from iocast.settings import whole_workload
 
@@ -22,7 +25,7 @@ from iocast.settings import whole_workload
 class Earlier:
     """A forecast's content, its file ("" where it is in memory only) and the hash of that."""
 
-    document: dict[str, Any]
+    document: ForecastDocument
     file: str
     sha256: str
 
@@ -32,13 +35,13 @@ class Earlier:
         return cls._checked(read_json(path, "forecast"), str(path), sha256(path))
 
     @classmethod
-    def of_document(cls, document: dict[str, Any]) -> Earlier:
+    def of_document(cls, document: Mapping[str, Any]) -> Earlier:
         """A forecast in memory; the hash is of its JSON with sorted keys."""
         return cls._checked(document, "", hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest())
 
     @classmethod
-    def _checked(cls, document: dict[str, Any], file: str, digest: str) -> Earlier:
-        found = cls(document, file, digest)
+    def _checked(cls, document: Mapping[str, Any], file: str, digest: str) -> Earlier:
+        found = cls(cast(ForecastDocument, document), file, digest)
         if (
             "question" not in document
             or "content_hash" not in document.get("platform", {})
@@ -80,15 +83,15 @@ class Earlier:
                 f"{self.document['level']:g}."
             )
 
-    def phases(self) -> list[tuple[Question, dict[str, Any]]]:
+    def phases(self) -> list[tuple[Question, ForecastDocument]]:
         """Each phase's question, and the forecast as if it were of that phase alone."""
         further = self.document.get("further_phases", [])
         return [
             (self.question, self.document),
-            *((Question.read(one["question"]), self.document | one) for one in further),
+            *((Question.read(one["question"]), cast(ForecastDocument, {**self.document, **one})) for one in further),
         ]
 
-    def of(self, points: list[Point]) -> list[tuple[Point, dict[str, Any]]]:
+    def of(self, points: list[Point]) -> list[tuple[Point, ForecastDocument]]:
         """The measured points that it is the forecast of, each with the forecast of its phase.
 
         @raises InputError that names the differences from the nearest point when there is none"""
@@ -107,7 +110,7 @@ class Earlier:
             )
         return found
 
-    def made(self, point: Point) -> dict[str, Any]:
+    def made(self, point: Point) -> Made:
         """Where it comes from, and whether it was made before the point's measurements began: None where these don't
         say when that was."""
         starts = [run.record.started for run in point.runs]

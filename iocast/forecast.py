@@ -30,6 +30,7 @@ from iocast.forecasts.answer import predict
 from iocast.forecasts.cautions import each_once
 from iocast.forecasts.request import ranks_per_node_of
 from iocast.question import Placement, meaning
+from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
 from iocast.strict_yaml import allowed_sentence
 from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.scratch import whole_directory
@@ -54,7 +55,7 @@ class PhaseForecast:
     fitted: Path | None = None
     holdout: dict[str, Any] = field(default_factory=dict)
     largest: Point | None = None
-    forecasts: list[dict[str, Any]] = field(default_factory=list)
+    forecasts: list[ForecastDocument] = field(default_factory=list)
     refusal: str = ""
     left_out: list[Path] = field(default_factory=list)
     """Runs of the phase that don't say on how many nodes they ran, where others do."""
@@ -83,7 +84,7 @@ class Answer:
             )
         return found
 
-    def totals(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    def totals(self) -> list[tuple[PlaceDocument, Total]]:
         """For each target whose phases all have a length: the placement, and what they take together."""
         groups = of_one_workload([made for one in self.phases for made in one.forecasts])
         found = [(group[0]["placement"], total(group)) for group in groups]

@@ -14,10 +14,11 @@ from typing import Any
 from iocast import baselines, blend
 from iocast.measured import measured
 from iocast.question import Question
+from iocast.records.forecast import ENDS, Ends, scaled
 from iocast.run_directory import QUANTITIES
 from iocast.text import quantity, roughly
 
-Quantities = dict[str, dict[str, Any]]
+Quantities = dict[str, Ends]
 """By name {value, low, high}; without an interval the ends are None."""
 
 
@@ -57,30 +58,36 @@ class Rules:
             largest = max(point.concurrency for point in blend.on_line(self.points, self.requested))
             candidates = blend.candidates(self.points, self.requested, self.own_storage)
             mixed = blend.blended(self.weights, quantities, candidates, self.requested, largest, self.noise, level)
-            quantities = rising(
-                {
-                    name: one
-                    | {"value": mixed[name].value, "low": mixed[name].low, "high": mixed[name].high}
-                    | {"calibrated": one["value"]}
-                    for name, one in quantities.items()
+            blended: Quantities = {
+                name: {
+                    **one,
+                    "value": mixed[name].value,
+                    "low": mixed[name].low,
+                    "high": mixed[name].high,
+                    "calibrated": one["value"],
                 }
-            )
+                for name, one in quantities.items()
+            }
+            quantities = rising(blended)
         rate, most = quantities["rate"], self.ceiling
-        kept = {end: None if rate[end] is None else min(rate[end], most) for end in ("value", "low", "high")}
+        low, high = (None if end is None else min(end, most) for end in (rate["low"], rate["high"]))
+        kept: Ends = {**rate, "value": min(rate["value"], most), "low": low, "high": high}
         if rate["value"] <= most:
-            return quantities | {"rate": rate | kept}, None
+            return {**quantities, "rate": kept}, None
         if rate["low"] is not None:  # how far below the value it may lie is not known any better than before
             kept["low"] = rate["low"] * most / rate["value"]
         longer = blend.mean_response(self.requested, most) / blend.mean_response(self.requested, rate["value"])
-        below = {name: {"calibrated": one["value"]} | one | times(one, longer) for name, one in quantities.items()}
+        below: Quantities = {
+            name: {"calibrated": one["value"], **one, **scaled(one, longer)} for name, one in quantities.items()
+        }
         sentence = (
             "The rate is that of the straight continuation of the two largest measured scales, "
-            f"{roughly(quantity('rate', most), rate | kept)}; the calibrated platform alone says "
+            f"{roughly(quantity('rate', most), kept)}; the calibrated platform alone says "
             f"{quantity('rate', rate['value'])}, more than a closed system's concave growth allows. Latencies are "
             f"{100 * (longer - 1):.0f} % longer than the "
             "platform's, as Little's law has them at that rate."
         )
-        return below | {"rate": {"calibrated": rate["value"]} | rate | kept}, sentence
+        return {**below, "rate": {"calibrated": rate["value"], **kept}}, sentence
 
 
 def has_own_storage(family: str) -> bool:
@@ -98,24 +105,21 @@ def changed(quantities: Quantities, changes: Mapping[str, float]) -> Quantities:
     """The quantities of an edited system. Each has a factor of its own, which may not turn quantiles around."""
     return rising(
         {
-            name: one | (times(one, changes[name]) | {"calibrated": one["value"]} if name in changes else {})
+            name: {**one, **scaled(one, changes[name]), "calibrated": one["value"]} if name in changes else one
             for name, one in quantities.items()
         }
     )
 
 
-def times(one: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    return {end: None if one[end] is None else factor * one[end] for end in ("value", "low", "high")}
-
-
-def rising(quantities: dict[str, Any]) -> dict[str, Any]:
+def rising(quantities: dict[str, Ends]) -> dict[str, Ends]:
     """The same without quantiles that cross, as they may when each is shifted by itself."""
     for op in {name.rpartition(".")[0] for name in quantities} - {""}:
         steps = [quantities[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(steps):
-            for end in ("value", "low", "high"):
-                if lower[end] is not None and higher[end] is not None:
-                    higher[end] = max(higher[end], lower[end])
+            for end in ENDS:
+                least, own = lower[end], higher[end]
+                if least is not None and own is not None:
+                    higher[end] = max(own, least)
     return quantities
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from iocast.calibrate.reading import UNREPEATED
@@ -189,7 +190,7 @@ def _by_repeats(a: Side, b: Side, known: list[str], families: list[list[int]], a
     return Method("repeats", sentence, changes, BETWEEN_RUNS if between else None)
 
 
-def _arrangements(n: int, m: int, seed: int) -> tuple[np.ndarray, bool]:
+def _arrangements(n: int, m: int, seed: int) -> tuple[NDArray[np.intp], bool]:
     """Rows of indices whose first n are side a; the observed one first. All of them, or a sample."""
     total = math.comb(n + m, n)
     if total <= MAX_ARRANGEMENTS:
@@ -202,7 +203,7 @@ def _arrangements(n: int, m: int, seed: int) -> tuple[np.ndarray, bool]:
     return np.array([np.arange(n + m), *(generator.permutation(n + m) for _ in range(MAX_ARRANGEMENTS - 1))]), True
 
 
-def _welch(logs: np.ndarray, arrangements: np.ndarray, n: int) -> np.ndarray:
+def _welch(logs: NDArray[np.float64], arrangements: NDArray[np.intp], n: int) -> NDArray[np.float64]:
     """Welch's t of every row of `logs` in every arrangement, whose first n are side a."""
     result = np.empty((len(logs), len(arrangements)))
     for i, row in enumerate(logs):
@@ -214,7 +215,7 @@ def _welch(logs: np.ndarray, arrangements: np.ndarray, n: int) -> np.ndarray:
     return result
 
 
-def _step_down(statistics: np.ndarray) -> np.ndarray:
+def _step_down(statistics: NDArray[np.float64]) -> NDArray[np.float64]:
     """Westfall-Young adjusted p-values: the share of arrangements whose largest statistic, among quantities that are
     not clearer, is at least as large as observed."""
     order = np.argsort(-statistics[:, 0], kind="stable")
@@ -225,7 +226,7 @@ def _step_down(statistics: np.ndarray) -> np.ndarray:
     return result
 
 
-def _welch_spread(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+def _welch_spread(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
     """Standard deviation of the difference of means, with the histogram's resolution as a floor, and its degrees of
     freedom."""
     vx, vy = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
@@ -322,7 +323,7 @@ class _Series:
             np.sum([self.counts[op] for op in self.operations], axis=0)[self.drawn].sum(axis=1)
             / self.widths[self.drawn].sum(axis=1)
         )
-        self.histograms: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        self.histograms: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
 
     def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None] | None:
         """Logarithm of the quantity and its standard deviation, which is None when too few operations carry it; None
@@ -344,7 +345,7 @@ class _Series:
         effective = min(total, variance / deviation**2) if deviation > 0 else total
         return _log_quantile(values, weights, float(f"0.{which[1:]}"), effective)
 
-    def _histogram(self, op: str, side: Side) -> tuple[np.ndarray, np.ndarray]:
+    def _histogram(self, op: str, side: Side) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if op not in self.histograms:
             pooled: dict[float, int] = {}
             for run in side.runs:
@@ -363,7 +364,7 @@ def _at(phase: Phase, op: str, key: str, i: int) -> float:
     return (series[i] or 0.0) if i < len(series) else 0.0
 
 
-def _block_length(series: np.ndarray) -> int:
+def _block_length(series: NDArray[np.float64]) -> int:
     """Long enough that neighbouring blocks are nearly independent: twice the lag at which the autocorrelation has died
     away, at least the cube root of the length; and at most a tenth, so that there are ten blocks."""
     n = len(series)
@@ -377,7 +378,7 @@ def _block_length(series: np.ndarray) -> int:
 
 
 def _log_quantile(
-    values: np.ndarray, weights: np.ndarray, probability: float, effective: float
+    values: NDArray[np.float64], weights: NDArray[np.float64], probability: float, effective: float
 ) -> tuple[float, float | None]:
     """The quantile's logarithm, and its deviation from the quantiles one binomial standard deviation below and
     above."""

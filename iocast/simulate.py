@@ -6,7 +6,6 @@ The simulated answer of every phase, the analytic solver's rate, and models of m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from iocast import binaries
 from iocast.errors import InputError, RunError
@@ -16,8 +15,9 @@ from iocast.forecasts.answer import predict
 from iocast.forecasts.simulated import LONG, SEEDS
 from iocast.published.errors import Errors, refuse_beyond
 from iocast.question import Setting
+from iocast.records.forecast import AnalyticRates, CourseRow, ForecastDocument, PhaseDocument
 from iocast.text import interval, quantity, table
-from iocast.wording.forecast import ranks_text, seconds_range, total_text
+from iocast.wording.forecast import label_of_family, ranks_text, seconds_range, total_text
 from iocast.total import bytes_per_second, moves_bulk
 from iocast.workers import Workers
 
@@ -36,7 +36,7 @@ def simulate(
     beyond: bool = False,
     report: Report,
     workers: Workers | None = None,
-) -> dict[str, Any]:
+) -> ForecastDocument:
     """A forecast (docs/answers.md, `kind: forecast`) with the key `analytic`: `{rates, refusal, left_out}`: its rate by
     phase, or why it has none, and the mechanisms that it lacks.
 
@@ -58,7 +58,7 @@ def simulate(
         platform, workload, settings, nodes, ranks_per_node, phase=phase, solver="simulate", seed=seed, beyond=True,
         workers=workers,
     )  # fmt: skip
-    return answer | {"analytic": analytic}
+    return {**answer, "analytic": analytic}
 
 
 def _size(ranks: int, operations: float | None, systems: int) -> str:
@@ -78,7 +78,7 @@ def _analytic(
     phase: str | None,
     seed: int,
     workers: Workers | None,
-) -> tuple[dict[str, Any], float | None]:
+) -> tuple[AnalyticRates, float | None]:
     """Rates of the analytic solver by phase, or why it has none; and the operations of all phases, where known."""
     try:
         solved = predict(
@@ -96,7 +96,7 @@ def _analytic(
     except (InputError, RunError) as error:
         return {"rates": {}, "refusal": str(error), "left_out": []}, None
     phases = [solved, *solved["further_phases"]]
-    answer = {
+    answer: AnalyticRates = {
         "rates": {one["phase"]: one["quantities"]["rate"]["value"] for one in phases},
         "refusal": "",
         "left_out": list(dict.fromkeys(text for one in phases for text in one["left_out"])),
@@ -104,7 +104,7 @@ def _analytic(
     return answer, solved["total_operations"]
 
 
-def simulation_text(answer: dict[str, Any]) -> str:
+def simulation_text(answer: ForecastDocument) -> str:
     """The phase of the moment `at`, where the answer has one, and all phases together; time, rate and range of each
     phase; rate, bytes a second and latencies of each operation; measured systems; the course of repeated phases."""
     where = answer["placement"]
@@ -112,10 +112,10 @@ def simulation_text(answer: dict[str, Any]) -> str:
         f"{answer['workload']['name']} on {answer['platform']['name']}, {ranks_text(where['ranks'])} "
         f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data"
     ]
-    if at := answer.get("at"):
+    if (at := answer.get("at")) and "moment" in at:
         lines.append(_moment_text(at, at["moment"]))
     if answer["total"]:
-        lines.append(total_text(answer["total"], (answer.get("family") or {}).get("label", "")))
+        lines.append(total_text(answer["total"], label_of_family(answer)))
     for one in (answer, *answer["further_phases"]):
         lines += _phase_lines(one, answer["analytic"]["rates"].get(one["phase"]), answer["level"])
     lines += _course_lines(answer["course"])
@@ -137,7 +137,7 @@ def moment_of(text: str) -> float:
     return found.number
 
 
-def phase_at(course: list[dict[str, Any]], at: float) -> dict[str, Any]:
+def phase_at(course: list[CourseRow], at: float) -> CourseRow:
     """The row of the course in which a moment lies, or the next one. @raises InputError after the last phase"""
     row = next((one for one in course if at <= one["start"] + one["seconds"]), None)
     if row is None:
@@ -149,7 +149,7 @@ def phase_at(course: list[dict[str, Any]], at: float) -> dict[str, Any]:
     return row
 
 
-def _moment_text(row: dict[str, Any], at: float) -> str:
+def _moment_text(row: CourseRow, at: float) -> str:
     moved = f", {quantity('bandwidth', row['bytes_per_second'])}" if row["bytes_per_second"] else ""
     ends = f"{quantity('', row['start'])} to {quantity('', row['start'] + row['seconds'])}"
     rate = quantity("rate", row["rate"])
@@ -157,7 +157,7 @@ def _moment_text(row: dict[str, Any], at: float) -> str:
     return f"At {quantity('', at)}: {when}phase {row['phase']}, repeat {row['repeat']} ({ends}), {rate}{moved}."
 
 
-def _course_lines(course: list[dict[str, Any]]) -> list[str]:
+def _course_lines(course: list[CourseRow]) -> list[str]:
     if len(course) < 2 or len(course) == len({row["phase"] for row in course}):
         return []
     rows = [
@@ -176,19 +176,19 @@ def _course_lines(course: list[dict[str, Any]]) -> list[str]:
     return lines + ([f"... and {more} more; all are under 'course' in the file of --out."] if more else [])
 
 
-def _phase_lines(one: dict[str, Any], analytic: float | None, level: float) -> list[str]:
-    family, rate = one.get("family") or {"range": {}, "systems": []}, one["quantities"]["rate"]["value"]
+def _phase_lines(one: PhaseDocument, analytic: float | None, level: float) -> list[str]:
+    family, rate = one.get("family"), one["quantities"]["rate"]["value"]
     facts = [f"rate {quantity('rate', rate)}"]
     moved = bytes_per_second(one)
     facts += [f"{quantity('bandwidth', moved)}"] if moved else []
     times = f", {one['repeats']} times" if one["repeats"] > 1 else ""
-    facts += [f"{quantity('', one['seconds']['value'])} long{times}"] if one.get("seconds") else []
+    facts += [f"{quantity('', seconds['value'])} long{times}"] if (seconds := one.get("seconds")) else []
     if moves_bulk(one):  # then time and bytes a second are the question
         facts.reverse()
     answered = one["quantities"]["rate"]
     if answered["low"] is not None:
         facts.append(f"{100 * level:.0f} % interval {interval('rate', answered)[1]}")
-    if (ends := family["range"].get("rate")) is not None:
+    if family and (ends := family["range"].get("rate")) is not None:
         each = moved / rate if rate else 0.0
         low, high = quantity("rate", ends["low"]), quantity("rate", ends["high"])
         text = f"{family['label']}: {low} .. {high}"
@@ -200,12 +200,15 @@ def _phase_lines(one: dict[str, Any], analytic: float | None, level: float) -> l
         text += f", {length} long" if (length := seconds_range(one)) else ""
         facts.append("the measured systems do the same" if low == high else text)
     facts += [f"analytic solver {quantity('rate', analytic)}"] if analytic is not None else []
-    systems = family["systems"]
+    systems = family["systems"] if family else []
     is_open = any(name.endswith(".response.q99") for name in one["quantities"])
     quantiles = ["q50", "q99", *(["response.q99"] if is_open else [])]
     rows = []
     for name, row in one["operations"].items():
-        latencies = [one["quantities"].get(f"{name}.{quantile}", {}).get("value") for quantile in quantiles]
+        latencies = [
+            one["quantities"][known]["value"] if (known := f"{name}.{quantile}") in one["quantities"] else None
+            for quantile in quantiles
+        ]
         measured = [system["quantities"].get("rate") for system in systems]
         rows.append(
             [
@@ -222,6 +225,6 @@ def _phase_lines(one: dict[str, Any], analytic: float | None, level: float) -> l
     return [
         "",
         f"Phase {one['phase']}: {'; '.join(facts)}.",
-        " ".join(filter(None, (one["bottleneck"], one["links"]))),
+        " ".join(filter(None, (one["bottleneck"], one.get("links")))),
         table(header, rows),
     ]

@@ -12,6 +12,7 @@ from typing import Any
 
 from iocast.errors import printable
 from iocast.phases import BYTES
+from iocast.records.forecast import Ends
 from iocast.records.quantities import ACCELERATORS
 
 SCALES = {
@@ -129,7 +130,7 @@ def _aligned(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
-def interval(kind: str, answer: dict[str, Any]) -> list[str]:
+def interval(kind: str, answer: Ends) -> list[str]:
     """Value and interval in words. Of an interval wider than a factor TOO_WIDE the middle is only "about"."""
     value, low, high = answer["value"], answer["low"], answer["high"]
     if low is None:

@@ -14,13 +14,25 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
+from iocast.records.run import Phase, Run, read_run
+from iocast.records.utilisation import (
+    Bound,
+    Clock,
+    ObservationHeader,
+    ObservedSample,
+    PhaseUse,
+    ResourceUse,
+    Series,
+    UtilisationDocument,
+)
 
 FILE = "utilisation.json"
 LEAST_SAMPLES = 3
@@ -73,9 +85,11 @@ class Observation:
             or "host" not in documents[0]
         ):
             raise InputError(f"{path}:1: this is no observation; write one with iocast observe.")
-        self.header: dict[str, Any] = documents[0]
-        require_version(self.header, path)
-        self.samples: list[dict[str, Any]] = [d for d in documents[1:] if isinstance(d, dict) and "monotonic" in d]
+        require_version(documents[0], path)
+        self.header = cast(ObservationHeader, documents[0])
+        self.samples = cast(
+            list[ObservedSample], [d for d in documents[1:] if isinstance(d, dict) and "monotonic" in d]
+        )
         if len(self.samples) < 2:
             raise InputError(
                 f"{path}:{len(lines)}: there are fewer than two samples in it; observe for longer, or more often with "
@@ -84,7 +98,7 @@ class Observation:
         self.host = str(self.header["host"])
 
     @property
-    def times(self) -> np.ndarray:
+    def times(self) -> NDArray[np.float64]:
         """Wall-clock seconds of the samples, by the monotonic clock from the first one on."""
         first = self.samples[0]
         return np.array([first["wall"] + s["monotonic"] - first["monotonic"] for s in self.samples])
@@ -134,22 +148,19 @@ def _steady(values: Sequence[float | None]) -> list[float]:
     return result
 
 
-def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
+def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
     """Writes `utilisation.json` into the run directory, with these observations (of several hosts, perhaps), in place
     of an earlier one.
 
     @return its content
     @raises InputError when an observation and the run don't overlap"""
-    document = read_json(run / "run.json", "run")
-    if not document["phases"]:
+    record = read_run(read_json(run / "run.json", "run"))
+    if not record.phases:
         raise InputError(f"The run '{run}' has no finished phase that an observation could be joined to.")
-    clock = run_clock(run, document)
+    clock = run_clock(run, record)
     read = [Observation(path) for path in observations]
-    phases = document["phases"]
-    begin, end = (
-        clock["start"] + min(p["start_seconds"] for p in phases),
-        clock["start"] + max(p["start_seconds"] + p["seconds"] for p in phases),
-    )
+    spans = [_span(phase) for phase in record.phases]
+    begin, end = clock["start"] + min(start for start, _ in spans), clock["start"] + max(end for _, end in spans)
     slack = clock["uncertainty_seconds"] if clock["how"] == Start.STATED.value else 0.0
     notes = []
     for observation in read:
@@ -171,7 +182,7 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
         notes.append(
             f"The start of the run is known to {clock['uncertainty_seconds']:.1f} s only, so short phases may be off."
         )
-    content = {
+    content: UtilisationDocument = {
         "schema_version": SCHEMA_VERSION,
         "kind": "utilisation",
         "observations": [
@@ -186,26 +197,32 @@ def join(run: Path, observations: Sequence[Path]) -> dict[str, Any]:
         ],
         "clock": clock,
         "notes": notes,
-        "phases": [_phase(phase, clock["start"], read) for phase in phases],
+        "phases": [_phase(phase, clock["start"], read) for phase in record.phases],
         "timeline": _timeline(read, clock["start"], begin, end),
     }
     write_json(run / FILE, content)
     return content
 
 
-def read_utilisation(run: Path) -> dict[str, Any] | None:
+def read_utilisation(run: Path) -> UtilisationDocument | None:
     """What was joined to a run; None when nothing was."""
-    return read_json(run / FILE, "utilisation") if (run / FILE).is_file() else None
+    return cast(UtilisationDocument, read_json(run / FILE, "utilisation")) if (run / FILE).is_file() else None
 
 
-def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
+def _span(phase: Phase) -> tuple[float, float]:
+    """Begin and end in seconds since the start of the run; of an import without them all is at the start."""
+    start = phase.start_seconds or 0.0
+    return start, start + (phase.seconds or 0.0)
+
+
+def run_clock(path: Path, run: Run) -> Clock:
     """When the run's second zero was, as seconds since 1970, and by how much it can be off.
 
     run.json says when the program started; to the millisecond when it is of iocast-bench, while what other programs
     wrote may be to the second only. The log was last written right after the last phase ended, which says it closer
     then, unless the directory was copied since."""
     try:
-        started = datetime.fromisoformat(str(run.get("started")).replace("Z", "+00:00"))
+        started = datetime.fromisoformat(str(run.started).replace("Z", "+00:00"))
     except ValueError:
         raise InputError(
             f"The run '{path}' does not say when it started (started), so nothing can be joined to it."
@@ -213,10 +230,10 @@ def run_clock(path: Path, run: dict[str, Any]) -> dict[str, Any]:
     if started.tzinfo is None:
         started = started.astimezone()  # of an imported run: this machine's zone is the best guess
     low = started.astimezone(timezone.utc).timestamp()
-    if "." in str(run["started"]):
+    if "." in str(run.started):
         return {"start": low, "uncertainty_seconds": 0.001, "how": Start.STATED.value}
     high = low + 1.0
-    last = max(p["start_seconds"] + p["seconds"] for p in run["phases"])
+    last = max(end for _, end in map(_span, run.phases))
     written = (path / "latency.hlog").stat().st_mtime - last if (path / "latency.hlog").is_file() else high
     if low <= written < high:
         return {"start": written, "uncertainty_seconds": written - low, "how": Start.WRITTEN.value}
@@ -227,9 +244,9 @@ def _clock_text(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observation]) -> dict[str, Any]:
-    begin = start + phase["start_seconds"]
-    end = begin + phase["seconds"]
+def _phase(phase: Phase, start: float, observations: Sequence[Observation]) -> PhaseUse:
+    begin, end = (start + moment for moment in _span(phase))
+    seconds, operations = phase.seconds or 0.0, phase.operations or 0
     resources = {}
     for observation in observations:
         times = observation.times
@@ -237,7 +254,7 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
         # Beyond the observation's ends a counter is not known.
         covered = times[0] <= begin + 1e-9 and times[-1] >= end - 1e-9
         for resource in observation.resources():
-            entry: dict[str, Any] = {
+            entry: ResourceUse = {
                 "kind": resource.kind,
                 "servers": resource.servers,
                 "unit": resource.unit,
@@ -245,31 +262,31 @@ def _phase(phase: dict[str, Any], start: float, observations: Sequence[Observati
                 "busy": None,
                 "demand": None,
             }
-            if inside >= LEAST_SAMPLES and covered and phase["seconds"] > 0:
+            if inside >= LEAST_SAMPLES and covered and seconds > 0:
                 busy = max(
                     0.0, float(np.interp(end, times, resource.counter) - np.interp(begin, times, resource.counter))
                 )
                 entry["busy"] = busy
                 if resource.servers is not None:
-                    entry["utilisation"] = busy / phase["seconds"] / resource.servers
-                if phase["operations"]:
-                    entry["demand"] = busy / phase["operations"]
+                    entry["utilisation"] = busy / seconds / resource.servers
+                if operations:
+                    entry["demand"] = busy / operations
             resources[resource.name] = entry
-    entry = {
-        "name": phase["name"],
-        "repeat": phase["repeat"],
-        "seconds": phase["seconds"],
-        "operations": phase["operations"],
+    found: PhaseUse = {
+        "name": phase.name,
+        "repeat": phase.repeat,
+        "seconds": seconds,
+        "operations": operations,
         "resources": resources,
     }
     if waits := {name: shares for observation in observations for name, shares in _waits(observation, begin, end)}:
-        entry["waits"] = waits
+        found["waits"] = waits
     if all(r["busy"] is None for r in resources.values()):
-        entry["note"] = (
+        found["note"] = (
             f"Fewer than {LEAST_SAMPLES} samples lie in this phase, or it was not observed whole; observe more often "
             "with --every."
         )
-    return entry
+    return found
 
 
 def _waits(observation: Observation, begin: float, end: float) -> Iterator[tuple[str, dict[str, float]]]:
@@ -294,8 +311,8 @@ def _waits(observation: Observation, begin: float, end: float) -> Iterator[tuple
 def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]:
     """By name of processes: the shares of their time in a phase, all repeats together, that they slept, by where in the
     kernel; nothing where nobody looked."""
-    content = read_utilisation(run) or {"phases": []}
-    repeats = [p for p in content["phases"] if p["name"] == phase and "waits" in p]
+    content = read_utilisation(run)
+    repeats = [p for p in content["phases"] if p["name"] == phase and "waits" in p] if content else []
     seconds = sum(p["seconds"] for p in repeats)
     found: dict[str, Counter[str]] = {}
     for repeat in repeats:
@@ -306,10 +323,10 @@ def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]
     return {name: dict(shares.most_common()) for name, shares in found.items()}
 
 
-def _timeline(observations: Sequence[Observation], start: float, begin: float, end: float) -> dict[str, Any]:
+def _timeline(observations: Sequence[Observation], start: float, begin: float, end: float) -> dict[str, Series]:
     """Utilisation between neighbouring samples, by the middle of the time between them, in seconds since the start of
     the run."""
-    found: dict[str, Any] = {}
+    found: dict[str, Series] = {}
     for observation in observations:
         times = observation.times
         kept = np.flatnonzero(
@@ -331,22 +348,22 @@ def _timeline(observations: Sequence[Observation], start: float, begin: float, e
     return found
 
 
-def bounds(run: Path, phase: str = "benchmark") -> dict[str, dict[str, Any]]:
+def bounds(run: Path, phase: str = "benchmark") -> dict[str, Bound]:
     """By resource: utilisation, demand and what rate it allows at most, over all repeats of a phase; only resources
     that were observed whole."""
     content = read_utilisation(run)
     if content is None:
         return {}
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Bound] = {}
     repeats = [p for p in content["phases"] if p["name"] == phase and p["operations"]]
     for name in repeats[0]["resources"] if repeats else {}:
         entries = [(p, p["resources"][name]) for p in repeats if p["resources"][name]["busy"] is not None]
-        if not entries or entries[0][1]["servers"] is None or entries[0][1]["kind"] == "core":
+        servers = entries[0][1]["servers"] if entries else None
+        if servers is None or entries[0][1]["kind"] == "core":
             continue
-        busy, operations = sum(e["busy"] for _, e in entries), sum(p["operations"] for p, _ in entries)
+        busy, operations = sum(e["busy"] or 0.0 for _, e in entries), sum(p["operations"] for p, _ in entries)
         if busy <= 0:
             continue
-        servers = entries[0][1]["servers"]
         found[name] = {
             "kind": entries[0][1]["kind"],
             "servers": servers,

@@ -13,7 +13,17 @@ from scipy.special import ndtr, ndtri
 
 from iocast import blend
 from iocast import noise as noises
-from iocast.records.validation import Verdict
+from iocast.records.forecast import Distribution, Ends, ForecastDocument
+from iocast.records.validation import (
+    Beaten,
+    Made,
+    MedianErrors,
+    ScoredPoint,
+    ScoredRow,
+    ValidationDocument,
+    ValidationSummary,
+    Verdict,
+)
 from iocast.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
 from iocast.agreement import ASSUMED
 from iocast.calibrate.reading import noise_basis_of
@@ -22,7 +32,6 @@ from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, sha256
 from iocast.fitted import Fitted
-from iocast.phases import unit_entry
 from iocast.forecasts.answer import predict
 from iocast.residuals import kind_of
 from iocast.run_directory import Point, Run
@@ -49,7 +58,7 @@ def validate(
     least_coverage: float = LEAST_COVERAGE,
     forecasts: list[Earlier] | None = None,
     workers: Workers | None = None,
-) -> dict[str, Any]:
+) -> ValidationDocument:
     """Forecasts every measured point and scores it; with `forecasts` scores these, each beside the point that it is the
     forecast of, and no other point.
 
@@ -67,43 +76,44 @@ def validate(
     for run in (run for point in points for run in point.runs):
         run.require_no_max_rate("Forecasts are of runs without that limit; validate with such runs.")
     points = _by_what_was_fitted(points, fitted_to)
-    scored = []
+    scored: list[ScoredPoint] = []
     if forecasts:
         digest = platform.content_hash()
         for earlier in forecasts:
             earlier.check(digest, level)
-            scored += [
-                _score(point, document) | {"made": earlier.made(point)} for point, document in earlier.of(points)
-            ]
+            scored += [_score(point, document, earlier.made(point)) for point, document in earlier.of(points)]
     else:
         for point in points:
-            scored.append(
-                _score(point, forecast_for(platform, point, level=level, seed=seed, workers=workers))
-                | {"made": {"when": "now"}}
-            )
-    answer: dict[str, Any] = {"schema_version": SCHEMA_VERSION, "kind": "validation"}
-    answer["platform"] = {"name": platform.file.stem, "file": str(platform.file)}
-    answer["level"] = level
-    answer["points"] = scored
+            forecast = forecast_for(platform, point, level=level, seed=seed, workers=workers)
+            scored.append(_score(point, forecast, {"when": "now"}))
     judged = [p for p in scored if p["role"] == "check"]
-    answer["error"] = ERROR
-    answer["summary"] = summary = _summary(judged, platform.fitted)
-    answer["criterion"] = (
+    summary = _summary(judged, platform.fitted)
+    criterion = (
         f"median error of the throughput at most {100 * most_rate_error:g} %, and at least {100 * least_coverage:g} % "
         f"of the measured values inside their {100 * level:g} % intervals, and no simple rule better by more than noise"
     )
     close = (
-        bool(judged)
+        summary["rate_error_median"] is not None
         and summary["rate_error_median"] <= most_rate_error
         and (summary["coverage"] or 0.0) >= least_coverage
     )
-    answer["passed"] = close and not summary["beaten_by"]
-    verdict = Verdict.PASSED if answer["passed"] else Verdict.FELL_SHORT
-    answer["verdict"] = (verdict if judged else Verdict.NOTHING_HELD_OUT).value
-    return answer
+    passed = close and not summary["beaten_by"]
+    verdict = Verdict.PASSED if passed else Verdict.FELL_SHORT
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "validation",
+        "platform": {"name": platform.file.stem, "file": str(platform.file)},
+        "level": level,
+        "points": scored,
+        "error": ERROR,
+        "summary": summary,
+        "criterion": criterion,
+        "passed": passed,
+        "verdict": (verdict if judged else Verdict.NOTHING_HELD_OUT).value,
+    }
 
 
-def errors(validation: dict[str, Any], kind: str, model: str | None = None) -> list[float]:
+def errors(validation: ValidationDocument, kind: str, model: str | None = None) -> list[float]:
     """exp(|log(forecast / measured)|) - 1 of all rows of this kind; of those that a baseline has, its own. The
     scoreboard's factors, which weigh half of a value as twice of it: not `ERROR`."""
     rows = [row for point in validation["points"] for row in point["rows"] if kind_of(row["quantity"]) in KINDS[kind]]
@@ -117,7 +127,7 @@ def errors(validation: dict[str, Any], kind: str, model: str | None = None) -> l
 
 def forecast_for(
     platform: Fitted, point: Point, *, level: float, seed: int, workers: Workers | None = None
-) -> dict[str, Any]:
+) -> ForecastDocument:
     """The forecast that answers this measurement: same workload, settings and placement."""
     run = point.first
     nodes, ranks_per_node = run.placement
@@ -155,7 +165,7 @@ def _by_what_was_fitted(points: list[Point], fitted_to: set[str]) -> list[Point]
     return found
 
 
-def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
+def _score(point: Point, forecast: ForecastDocument, made: Made) -> ScoredPoint:
     nodes, ranks_per_node = point.first.placement
     rows = []
     for quantity, printed in forecast["quantities"].items():
@@ -163,24 +173,28 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
             continue
         seen = point.observations(quantity)
         measured = point.value(quantity)
-        row: dict[str, Any] = {
+        low, high = printed["low"], printed["high"]
+        known = low is not None and high is not None  # where no interval is known, none can be judged
+        row: ScoredRow = {
             "quantity": quantity,
             "measured": measured,
             "measured_low": min(seen),
             "measured_high": max(seen),
+            "forecast": printed["value"],
+            "low": low,
+            "high": high,
+            "error": error_of(printed["value"], measured),
+            "inside": low <= measured <= high if low is not None and high is not None else None,
+            "crps": log_crps(printed, measured, forecast["level"]) if known else None,
+            "baselines": {
+                model: {"value": value, "error": error_of(value, measured)}
+                for model, answers in forecast["baselines"].items()
+                if isinstance(value := answers.get(quantity), int | float)
+                and value > 0  # a line can fall below zero: it says nothing
+            },
         }
-        row |= {"forecast": printed["value"], "low": printed["low"], "high": printed["high"]}
-        row |= unit_entry(printed.get("unit"))
-        row["error"] = error_of(printed["value"], measured)
-        known = printed["low"] is not None  # where no interval is known, none can be judged
-        row["inside"] = printed["low"] <= measured <= printed["high"] if known else None
-        row["crps"] = log_crps(printed, measured, forecast["level"]) if known else None
-        row["baselines"] = {
-            model: {"value": answers[quantity], "error": error_of(answers[quantity], measured)}
-            for model, answers in forecast["baselines"].items()
-            if isinstance(answers.get(quantity), int | float)
-            and answers[quantity] > 0  # a line can fall below zero: it says nothing
-        }
+        if unit := printed.get("unit"):
+            row["unit"] = unit
         rows.append(row)
     return {
         "name": point.name,
@@ -196,20 +210,22 @@ def _score(point: Point, forecast: dict[str, Any]) -> dict[str, Any]:
             for op, reported in forecast["distributions"].items()
             if (distance := _wasserstein(point, op, reported)) is not None
         },
+        "made": made,
     }
 
 
-def log_crps(answer: dict[str, float], measured: float, level: float) -> float:
+def log_crps(answer: Ends, measured: float, level: float) -> float:
     """Continuous ranked probability score of the logarithm, for a forecast taken as lognormal about its value and as
     wide as its interval: what a point forecast's absolute error is, but for a whole distribution; less is better
     (Gneiting & Raftery 2007, "Strictly proper scoring rules, prediction, and estimation", JASA 102, eq. 21)."""
+    assert answer["low"] is not None and answer["high"] is not None
     sd = max(math.log(answer["high"] / answer["low"]) / (2 * float(ndtri((1 + level) / 2))), 1e-9)
     z = math.log(measured / answer["value"]) / sd
     density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return sd * (z * (2 * float(ndtr(z)) - 1) + 2 * density - 1 / math.sqrt(math.pi))
 
 
-def _wasserstein(point: Point, op: str, answer: dict[str, list[float]]) -> float | None:
+def _wasserstein(point: Point, op: str, answer: Distribution) -> float | None:
     """Mean distance between forecast and measured quantiles of an operation's latency, over the measured mean: the
     relative Wasserstein distance. None where a run's whole distribution is not known."""
     if any(op not in run.tags() for run in point.runs):
@@ -222,14 +238,14 @@ def _wasserstein(point: Point, op: str, answer: dict[str, list[float]]) -> float
 _KINDS = {"rate": is_rate, "quantiles": is_quantile}
 
 
-def _medians(errors: list[tuple[str, float]]) -> dict[str, float | None]:
+def _medians(errors: list[tuple[str, float]]) -> MedianErrors:
     return {
         "rate_error_median": median_error(errors, is_rate),
         "quantile_error_median": median_error(errors, is_quantile),
     }
 
 
-def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, Any]:
+def _summary(points: list[ScoredPoint], fitted: dict[str, Any]) -> ValidationSummary:
     rows = [row for point in points for row in point["rows"]]
     by_model = {}
     for model in sorted({model for row in rows for model in row["baselines"]}):
@@ -263,15 +279,15 @@ def _summary(points: list[dict[str, Any]], fitted: dict[str, Any]) -> dict[str, 
 
 
 def beaten_by(
-    points: list[dict[str, Any]], noise: dict[str, float], together: Mapping[str, float] | None = None
-) -> list[dict[str, Any]]:
+    points: list[ScoredPoint], noise: dict[str, float], together: Mapping[str, float] | None = None
+) -> list[Beaten]:
     """Simple rules that are better than the forecasts by more than noise, in throughput or in quantiles: `what`,
     `rule`, and the median errors of both (`ERROR`). A rule that has no value for some of the rows is not
     compared. Each row counts once; the noise is that of the median over all rows, by which both errors move alike.
 
     @param noise standard deviation of the logarithm of one measurement, by kind of quantity
     @param together the same by group of the mean of its quantities (iocast/noise.py)"""
-    found = []
+    found: list[Beaten] = []
     for (what, which), group in zip(_KINDS.items(), blend.GROUPS, strict=True):
         of_points = [(point, [row for row in point["rows"] if which(row["quantity"])]) for point in points]
         rows = [row for _, own in of_points for row in own]

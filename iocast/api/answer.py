@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from iocast.errors import RunError
 from iocast.fitted import Fitted
@@ -67,14 +67,22 @@ def _cell(value: Cell) -> str:
     return f"<td>{'' if value is None else escape(str(value))}</td>"
 
 
-class Found(Answer):
+Document = TypeVar("Document", bound=Mapping[str, Any])
+
+
+class Found(Answer, Generic[Document]):
     """An answer that is read from its document."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: Document) -> None:
         self._document = document
 
     def document(self) -> dict[str, Any]:
-        return self._document
+        return dict(self._document)
+
+
+def cells(row: Mapping[str, object]) -> list[tuple[str, Cell]]:
+    """The plain values of a document's row, by key."""
+    return [(key, value) for key, value in row.items() if value is None or isinstance(value, str | float | int)]
 
 
 def as_texts(settings: Mapping[str, object]) -> dict[str, str]:

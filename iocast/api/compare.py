@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from iocast.api.answer import Found, Place, Row
+from iocast.api.answer import Found, Place, Row, cells
 from iocast.changes import Threshold
 from iocast.compare import compare as compared
+from iocast.records.comparison import ComparisonDocument
 from iocast.wording.checked import comparison_text
 
 
-class Comparison(Found):
+class Comparison(Found[ComparisonDocument]):
     """What changed between two measurements, beyond noise."""
 
     @property
@@ -26,7 +27,7 @@ class Comparison(Found):
     def rows(self) -> list[Row]:
         keys = ("quantity", "a", "b", "ratio", "low", "high", "verdict")
         return [
-            {"point": point["name"], "phase": point["phase"]} | {key: row.get(key) for key in keys}
+            {"point": point["name"], "phase": point["phase"], **{key: cell for key, cell in cells(row) if key in keys}}
             for point in self._document["points"]
             for row in point["rows"]
         ]

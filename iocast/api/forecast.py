@@ -75,7 +75,7 @@ def forecast(
     )  # fmt: skip
 
 
-class Accelerators(Found):
+class Accelerators(Found[dict[str, Any]]):
     """Utilisation and throughput of more accelerators, and how many keep a utilisation."""
 
     def text(self) -> str:

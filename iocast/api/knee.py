@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from iocast.api.answer import Found, Place, Progress, Row, as_texts, quietly
 from iocast.campaign.launchers import Ending
@@ -15,7 +16,7 @@ from iocast.knee.words import knee_text
 from iocast.study.levels import parse_level
 
 
-class Knee(Found):
+class Knee(Found[dict[str, Any]]):
     """The highest load that keeps service levels, and every load that was tried."""
 
     def text(self) -> str:

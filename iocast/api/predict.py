@@ -4,21 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from iocast.api.answer import Found, Place, Row, as_texts, platform_of, quantity_rows
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict as forecast_of
 from iocast.records.declared import record_of
-from iocast.records.forecast import PhaseForecast
+from iocast.records.forecast import ForecastDocument, PhaseForecast
 from iocast.wording.forecast import forecast_text
 from iocast.workers import Workers
 
 
-class Forecast(Found):
+class Forecast(Found[ForecastDocument]):
     """A forecast of one placement. `phases`: by name, the one that stands for the workload first."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
+    def __init__(self, document: ForecastDocument) -> None:
         super().__init__(document)
         rows = [document, *document["further_phases"]]
         self.phases = {str(one["phase"]): record_of(one, PhaseForecast) for one in rows}

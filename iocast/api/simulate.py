@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from iocast.api.answer import Place, Progress, as_texts, platform_of, quietly
 from iocast.api.predict import Forecast
+from iocast.records.forecast import CourseRow
 from iocast.simulate import moment_of, phase_at, simulation_text
 from iocast.simulate import simulate as simulated
 from iocast.workers import Workers
@@ -22,8 +22,8 @@ class Simulation(Forecast):
     def at(self, moment: str) -> Simulation:
         """With the phase of a moment, such as "30min" after the first phase began."""
         seconds = moment_of(moment)
-        found: dict[str, Any] = {"moment": seconds} | phase_at(self._document["course"], seconds)
-        return Simulation(self._document | {"at": found})
+        found: CourseRow = {"moment": seconds, **phase_at(self._document["course"], seconds)}
+        return Simulation({**self._document, "at": found})
 
 
 def simulate(

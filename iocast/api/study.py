@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from iocast.api.answer import Found, Place, Progress, Row, quietly
 from iocast.study import run_study
@@ -12,7 +13,7 @@ from iocast.wording.study import as_text
 from iocast.workers import Workers
 
 
-class Study(Found):
+class Study(Found[dict[str, Any]]):
     """The cheapest design that keeps service levels, and how sure that is."""
 
     @property

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from iocast.api.answer import Found, Place, Progress, Row, platform_of, quietly
+from iocast.api.answer import Found, Place, Progress, Row, cells, platform_of, quietly
 from iocast.api.runs import Runs, sources_of
 from iocast.earlier import Earlier
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.records.validation import ValidationDocument
 from iocast.run_directory import Point, find_runs, group
 from iocast.strict_yaml import allowed_sentence
 from iocast.validate import LEAST_COVERAGE, MAX_RATE_ERROR
@@ -19,7 +20,7 @@ from iocast.wording.checked import validation_text
 from iocast.workers import Workers
 
 
-class Validation(Found):
+class Validation(Found[ValidationDocument]):
     """Forecasts beside measurements and simple rules."""
 
     @property
@@ -32,7 +33,7 @@ class Validation(Found):
     def rows(self) -> list[Row]:
         keys = ("quantity", "measured", "forecast", "low", "high", "error", "inside")
         return [
-            {"point": point["name"], "role": point["role"]} | {key: row[key] for key in keys}
+            {"point": point["name"], "role": point["role"], **{key: cell for key, cell in cells(row) if key in keys}}
             for point in self._document["points"]
             for row in point["rows"]
         ]

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 from iocast import arrivals, rules, unmeasured
 from iocast.calibrate.search import Simulations
@@ -50,7 +50,7 @@ from iocast.platform_names import check_edits, check_file, speed_sentences
 from iocast.proposed import Place, telling
 from iocast.published.errors import Errors, refuse_beyond
 from iocast.question import Question
-from iocast.records.forecast import Numbers
+from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
 from iocast.records.quantities import Quantity
 from iocast.total import total
 from iocast.workers import Workers
@@ -90,7 +90,7 @@ def predict(
     beyond: bool = False,
     label: str = "",
     workers: Workers | None = None,
-) -> dict[str, Any]:
+) -> ForecastDocument:
     """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None, and the
     ranks a node are those of the largest measurement. Without `phase` it is of the phases that were fitted, or of
     another workload's phases but set-up and clean-up: the one that stands for the workload, and the others under
@@ -233,7 +233,7 @@ def predict(
     if beside is not None:
         for one in (answer, *answer["further_phases"]):
             one["family"] = beside.document(one["phase"], one["quantities"])
-    answer["total"] = total([answer, *answer["further_phases"]])
+    answer["total"] = total(cast(list[PhaseDocument], [answer, *answer["further_phases"]]))
     answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]}
@@ -286,7 +286,7 @@ def predict(
             answer["warnings"] += measured_there(platform, answer, questions[main])
         answer["warnings"] += far_off_where_checked(about(platform.fitted, questions[main]), answer["rule"])
         answer["warnings"] += beyond_observed(platform, answer["quantities"]["rate"], nodes)
-    return answer
+    return cast(ForecastDocument, answer)
 
 
 def _numbers_of(platform: Fitted, errors: Errors | None) -> tuple[Numbers, list[str]]:
@@ -328,15 +328,18 @@ OF_A_PHASE = (
 """Keys of a forecast that are of its phase."""
 
 
-def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
+SENTENCES: tuple[Literal["warnings", "basis"], ...] = ("warnings", "basis")
+
+
+def _joined(answers: list[ForecastDocument]) -> ForecastDocument:
     """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of
     the basis that not all of them have name their phase."""
-    joined = answers[0] | {
-        "further_phases": [{key: one[key] for key in OF_A_PHASE if key in one} for one in answers[1:]],
+    joined: dict[str, Any] = answers[0] | {
+        "further_phases": [{key: value for key, value in one.items() if key in OF_A_PHASE} for one in answers[1:]],
         "total": total(answers),
     }
     own = {text for one in answers for text in outside_bounds([one])}
-    for key in ("warnings", "basis"):
+    for key in SENTENCES:
         having: dict[str, list[str]] = {}
         for one in answers:
             for text in one[key]:
@@ -347,7 +350,7 @@ def _joined(answers: list[dict[str, Any]]) -> dict[str, Any]:
             if text not in own
         ]
     joined["warnings"] += outside_bounds(answers)
-    return joined
+    return cast(ForecastDocument, joined)
 
 
 def predict_planned(
@@ -359,7 +362,7 @@ def predict_planned(
     solver: str | None = None,
     level: float = 0.9,
     seed: int = 0,
-) -> Iterator[tuple[Path, dict[str, Any]]]:
+) -> Iterator[tuple[Path, ForecastDocument]]:
     """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can
     measure it.
 

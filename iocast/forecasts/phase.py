@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -17,30 +17,28 @@ from iocast.intervals import interval
 from iocast.measured import speaks_of
 from iocast.operations import Shares
 from iocast.question import Question
+from iocast.records.forecast import ENDS, BestRule, Distribution, Ends, OperationForecast, Range, scaled
 from iocast.residuals import Residuals, kind_of
 
 
-def by_operation(shares: Shares, rate: dict[str, Any]) -> dict[str, Any]:
+def by_operation(shares: Shares, rate: Ends) -> dict[str, OperationForecast]:
     """Of each operation its share, rate, and where it moves data bytes of one and bytes a second; intervals are the
     whole rate's, times its share."""
 
-    def scaled(factor: float) -> dict[str, Any]:
-        return {end: None if rate[end] is None else factor * rate[end] for end in ("value", "low", "high")}
-
-    answer: dict[str, Any] = {}
+    answer: dict[str, OperationForecast] = {}
     for op, share in shares.share.items():
-        answer[op] = {"share": share, "rate": scaled(share)}
+        answer[op] = {"share": share, "rate": scaled(rate, share)}
         if each := shares.bytes_each.get(op):
-            answer[op] |= {"bytes_each": each, "bytes_per_second": scaled(share * each)}
+            answer[op]["bytes_each"], answer[op]["bytes_per_second"] = each, scaled(rate, share * each)
     return answer
 
 
-def phase_seconds(shares: Shares, rate: dict[str, Any]) -> dict[str, Any] | None:
+def phase_seconds(shares: Shares, rate: Ends) -> Ends | None:
     """How long the phase lasts at this rate; None where its number of operations isn't known."""
     if not shares.share:
         return None
-    ends = {"value": "value", "low": "high", "high": "low"}
-    return {end: shares.operations / rate[other] if rate[other] else None for end, other in ends.items()}
+    value, low, high = (shares.operations / one if (one := rate[end]) else None for end in ENDS)
+    return cast(Ends, {"value": value, "low": high, "high": low})  # at a rate of 0 no value
 
 
 Rows = list[dict[str, Any]]
@@ -73,15 +71,13 @@ def doubt_of(platform: Fitted, question: Question, names: Iterable[str], rows: R
     return {name: residuals.largest(name, kind_of(name)) for name in names}
 
 
-def shifted_distribution(
-    distribution: dict[str, list[float]], quantities: Mapping[str, Any], op: str
-) -> dict[str, list[float]]:
+def shifted_distribution(distribution: Distribution, quantities: Mapping[str, Ends], op: str) -> Distribution:
     """A distribution through the printed quantiles, shifted between them by straight lines over the normal scores."""
     at = dict(zip(distribution["probability"], distribution["seconds"], strict=True))
     known = {
         p: math.log(quantities[f"{op}.{name}"]["value"] / at[p])
         for name, p in QUANTILES.items()
-        if at.get(p, 0.0) > 0 and quantities.get(f"{op}.{name}", {"value": 0.0})["value"] > 0
+        if at.get(p, 0.0) > 0 and f"{op}.{name}" in quantities and quantities[f"{op}.{name}"]["value"] > 0
     }
     if not known:
         return distribution
@@ -99,7 +95,7 @@ def with_intervals(
     ranks: int,
     level: float,
     doubt: dict[str, float] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Ends]:
     """Value, low and high by quantity. On the logarithmic scale each draw is blurred by the discrepancy that the
     held-out scale showed, grown with the distance beyond the fitted scales, and by what two measurements of one thing
     differ by; the value is blurred likewise, and the interval holds `level` of either. The held-out rows are few, hence
@@ -107,7 +103,7 @@ def with_intervals(
     miss the same here, that is an error more, `doubt`. Without a calibration there is no interval."""
     if not fitted:
         return {name: {"value": value, "low": None, "high": None} for name, value in samples["value"].items()}
-    result: dict[str, dict[str, float]] = {}
+    result: dict[str, Ends] = {}
     for name, model in samples["value"].items():
         kind = kind_of(name)
         if kind not in fitted["discrepancy"]:
@@ -120,7 +116,9 @@ def with_intervals(
     return rules.rising(result)
 
 
-def simple_rules(line: Sequence[baselines.Point], question: Question, names: list[str]) -> dict[str, Any]:
+def simple_rules(
+    line: Sequence[baselines.Point], question: Question, names: list[str]
+) -> dict[str, dict[str, float | Range]]:
     """What simple rules say of a question from the measurements on its line."""
     printed = baselines.forecast(line, question.placement.ranks, question.waiting_factor, question.think_time)
     return {
@@ -133,6 +131,6 @@ def simple_rules(line: Sequence[baselines.Point], question: Question, names: lis
     }
 
 
-def best_rule(line: Sequence[baselines.Point]) -> dict[str, Any] | None:
+def best_rule(line: Sequence[baselines.Point]) -> BestRule | None:
     best = baselines.best_rule(line)
     return None if best is None else {"name": best.name, "error": best.error}

@@ -10,6 +10,7 @@ from typing import Any
 
 from iocast.knee import words as knee_words
 from iocast.phases import BYTES, main_phases, rate_of
+from iocast.records.forecast import ForecastDocument
 from iocast.report import evidence, units
 from iocast.report.sources import Run, Sources
 from iocast.text import NARROWED, roughly
@@ -39,7 +40,7 @@ class Grid:
     note: str = ""
 
 
-def answered(sources: Sources) -> list[dict[str, Any]]:
+def answered(sources: Sources) -> list[ForecastDocument]:
     """Forecasts of the system as it is for the target scales: those that nothing was measured at, or else all; phases
     in order, the smallest scale first."""
     found = evidence.targets(sources) or [f for f in sources.forecasts if not evidence.is_alternative(f)]
@@ -47,10 +48,10 @@ def answered(sources: Sources) -> list[dict[str, Any]]:
     return sorted(found, key=lambda f: (order.index(evidence.phase_of(f)), evidence.ranks_of(f["placement"])))
 
 
-def names_of(forecasts: list[dict[str, Any]], sources: Sources) -> list[str]:
+def names_of(forecasts: list[ForecastDocument], sources: Sources) -> list[str]:
     """The phase of each, with the platform where the sources have several; where another has the same phase and
     placement with the settings that tell them apart, or with the forecast's label."""
-    same: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    same: dict[tuple[str, str], list[ForecastDocument]] = {}
     for f in forecasts:
         same.setdefault((evidence.phase_of(f), _placement(f)), []).append(f)
     names = []
@@ -62,7 +63,7 @@ def names_of(forecasts: list[dict[str, Any]], sources: Sources) -> list[str]:
     return names
 
 
-def _settings_apart(forecast: dict[str, Any], others: list[dict[str, Any]]) -> str:
+def _settings_apart(forecast: ForecastDocument, others: list[ForecastDocument]) -> str:
     """Its settings that the others don't all have, as "read_only=true"; "" where they differ in none, or not all say
     theirs."""
     questions = [evidence.question_of(one) for one in others]
@@ -73,7 +74,7 @@ def _settings_apart(forecast: dict[str, Any], others: list[dict[str, Any]]) -> s
     return ", ".join(f"{name}={value}" for name, value in own.settings if any(one.get(name) != value for one in known))
 
 
-def is_of_time(forecasts: list[dict[str, Any]]) -> bool:
+def is_of_time(forecasts: list[ForecastDocument]) -> bool:
     """Whether times and bandwidths answer: where a phase moves bytes in bulk, and for the phases of an application."""
     several = len({evidence.phase_of(f) for f in forecasts}) > 1
     return any(moves_bulk(f) or (several and bandwidth(f)) for f in forecasts)
@@ -129,7 +130,7 @@ def data_of(run: Run, name: str) -> tuple[float, float]:
     return sum(float(one["bytes"]) for one in moved), sum(float(one["count"]) for one in moved)
 
 
-def _of_forecasts(forecasts: list[dict[str, Any]], sources: Sources) -> Grid:
+def _of_forecasts(forecasts: list[ForecastDocument], sources: Sources) -> Grid:
     """Rate, time and bandwidth of each phase, and what stands beside them; those first that answer. Further columns
     that no phase has anything for are left out."""
     by_time = is_of_time(forecasts)
@@ -184,34 +185,34 @@ def times_fitted(sources: Sources, check: evidence.Comparison) -> str:
     return f", {units.factor(times)} times the fitted" if times else ""
 
 
-def time(forecast: Mapping[str, Any]) -> str | None:
+def time(forecast: ForecastDocument) -> str | None:
     """The length of a phase and of all its repeats; None where it isn't known."""
-    seconds = (forecast.get("seconds") or {}).get("value")
-    if seconds is None:
+    seconds = forecast.get("seconds")
+    if not seconds or seconds.get("value") is None:
         return None
-    return roughly(units.repeated(seconds, repeats(forecast)), forecast["quantities"]["rate"])
+    return roughly(units.repeated(seconds["value"], repeats(forecast)), forecast["quantities"]["rate"])
 
 
-def repeats(forecast: Mapping[str, Any]) -> int:
+def repeats(forecast: ForecastDocument) -> int:
     """How often the phase runs; forecasts of before lack it, and are of one time."""
     return int(forecast.get("repeats") or 1)
 
 
-def bandwidth_text(forecast: Mapping[str, Any]) -> str:
+def bandwidth_text(forecast: ForecastDocument) -> str:
     found = bandwidth(forecast)
     return roughly(units.bandwidth(found), forecast["quantities"]["rate"]) if found else units.NOTHING
 
 
-def _together(forecasts: list[dict[str, Any]], sources: Sources) -> list[dict[str, str]]:
+def _together(forecasts: list[ForecastDocument], sources: Sources) -> list[dict[str, str]]:
     """All phases together, for each placement of one system that has the length of them all."""
     rows = []
     for phases in of_one_workload(forecasts):
         found = total(phases)
-        systems = {evidence.system_of(sources, dict(one)) for one in phases}
+        systems = {evidence.system_of(sources, one) for one in phases}
         if found is None or found["unknown"] or len(systems) > 1:
             continue
         rates = [one["quantities"]["rate"] for one in phases]
-        wide: dict[str, Any] = next(filter(evidence.is_wide, rates), {})
+        wide: Mapping[str, Any] = next((rate for rate in rates if evidence.is_wide(rate)), {})
         rows.append(
             {
                 "phase": "all phases" + (f" ({system})" if (system := systems.pop()) else ""),
@@ -318,7 +319,7 @@ def _time_at_stations(phases: Iterable[Mapping[str, Any]]) -> dict[str, dict[str
     return found
 
 
-def bandwidth(forecast: Mapping[str, Any]) -> float | None:
+def bandwidth(forecast: ForecastDocument) -> float | None:
     """Bytes a second of all operations that move data."""
     return bytes_per_second(forecast) or None
 
@@ -327,11 +328,11 @@ def _value(rate: Mapping[str, Any]) -> str:
     return roughly(units.rate(rate["value"], rate.get("unit")), rate)
 
 
-def between(forecast: Mapping[str, Any], by_time: bool) -> str:
+def between(forecast: ForecastDocument, by_time: bool) -> str:
     """The interval or the family's range: by time that of all repeats of the phase, or where no length is known of its
     bandwidth; else of the rate."""
     rate, seconds, moved = forecast["quantities"]["rate"], forecast.get("seconds"), bandwidth(forecast)
-    around = (forecast.get("family") or {}).get("range", {}).get("rate")
+    around = family["range"].get("rate") if (family := forecast.get("family")) else None
     if by_time and seconds:
         return _ends(seconds, range_of_seconds(forecast), lambda value: units.seconds(repeats(forecast) * value))
     if by_time and moved and rate["value"]:
@@ -348,14 +349,14 @@ def _ends(answer: Mapping[str, Any], around: Mapping[str, Any] | None, shown: Ca
     return "none"
 
 
-def _between_heading(forecasts: list[dict[str, Any]]) -> str:
+def _between_heading(forecasts: list[ForecastDocument]) -> str:
     known = [f["quantities"]["rate"].get("low") is not None for f in forecasts]
     interval = f"{units.share(forecasts[0].get('level'))} interval"
     return interval if all(known) or not any(f.get("family") for f in forecasts) else "interval or range"
 
 
-def _placement(forecast: Mapping[str, Any]) -> str:
-    factor = evidence.waiting_factor(dict(forecast))
+def _placement(forecast: ForecastDocument) -> str:
+    factor = evidence.waiting_factor(forecast)
     return _where(forecast["placement"]) + (f", waiting factor {factor:g}" if factor else "")
 
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from iocast.accuracy import is_quantile, is_rate, median_error
 from iocast.files import moment
@@ -16,6 +16,8 @@ from iocast.measured import measured
 from iocast.names import as_file_name
 from iocast.phases import rate_of, unit_entry
 from iocast.question import Question
+from iocast.records.forecast import ForecastDocument, forecast_rate, value_of
+from iocast.records.validation import ScoredPoint, ScoredRow, ValidationDocument
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 from iocast.text import too_wide
 from iocast.wording.checked import Nearer
@@ -57,17 +59,17 @@ def quantity_order(name: str) -> tuple[Any, ...]:
     return (bool(operation), operation_order(operation), QUANTILES.index(what) if what in QUANTILES else len(QUANTILES))
 
 
-def drawable(answer: dict[str, Any]) -> dict[str, float | None]:
+def drawable(answer: Mapping[str, Any]) -> dict[str, float | None]:
     """Value and ends of an answer as a logarithmic axis can show them: what is not above zero becomes None."""
     return {key: v if (v := answer.get(key)) is not None and v > 0 else None for key in ("value", "low", "high")}
 
 
-def is_wide(answer: dict[str, Any]) -> bool:
+def is_wide(answer: Mapping[str, Any]) -> bool:
     """Whether its interval is drawn without the value, which would be no answer."""
     return None not in (answer.get("low"), answer.get("high")) and too_wide(answer)
 
 
-def ranks_of(placement: dict[str, Any]) -> int:
+def ranks_of(placement: Mapping[str, Any]) -> int:
     return int(placement.get("ranks") or placement.get("nodes", 1) * placement.get("ranks_per_node", 1))
 
 
@@ -83,7 +85,7 @@ class Comparison:
     origin: str  # one of "validation", HELD_OUT, "forecast beside runs"
     runs: int | None
     level: float
-    rows: list[dict[str, Any]]
+    rows: list[ScoredRow]
     fitted_up_to: int | None = (
         None  # ranks of the largest measurement that this forecast knew, where its source says so
     )
@@ -91,12 +93,12 @@ class Comparison:
     beforehand: bool | None = None
     """Whether the forecast was made before the measurement began; None where the sources don't say it."""
 
-    def speaks_of(self, forecast: dict[str, Any]) -> bool:
+    def speaks_of(self, forecast: ForecastDocument) -> bool:
         """Whether it is of the forecast's phase, workload and settings; of the phase where sources say no more."""
         own, other = self.question, question_of(forecast)
         return self.phase == phase_of(forecast) and (own is None or other is None or own.is_of_workload(other))
 
-    def is_of(self, forecast: dict[str, Any]) -> bool:
+    def is_of(self, forecast: ForecastDocument) -> bool:
         """Whether it is at the forecast's very question."""
         own, other = self.question, question_of(forecast)
         if own is not None and other is not None:
@@ -113,7 +115,7 @@ class Comparison:
             where += f" on {self.nodes:,} node" + ("s" if self.nodes != 1 else "")
         return f"{self.phase}, {where}" + (f", waiting factor {self.waiting_factor:g}" if self.waiting_factor else "")
 
-    def row(self, quantity: str) -> dict[str, Any] | None:
+    def row(self, quantity: str) -> ScoredRow | None:
         return next((r for r in self.rows if r["quantity"] == quantity), None)
 
 
@@ -184,7 +186,7 @@ def _held_out(
             origin,
             None,
             level,
-            _rows(rows),
+            _rows(cast(list[ScoredRow], rows)),
             known,
             (questions or {}).get(str(rows[0].get("point"))),
         )
@@ -192,9 +194,9 @@ def _held_out(
     ]
 
 
-def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Comparison:
-    placement = point.get("placement") or {}
-    runs = point.get("runs")
+def _from_validation(point: ScoredPoint, validation: ValidationDocument) -> Comparison:
+    placement: Mapping[str, Any] = point.get("placement") or {}
+    runs, made = point.get("runs"), point.get("made")
     return Comparison(
         phase_of_point(point, validation),
         ranks_of(placement),
@@ -206,11 +208,11 @@ def _from_validation(point: dict[str, Any], validation: dict[str, Any]) -> Compa
         float(validation.get("level", 0.9)),
         _rows(point["rows"]),
         question=Question.read(point["question"]) if "question" in point else None,
-        beforehand=False if (made := point.get("made") or {}).get("when") == "now" else made.get("before_measurement"),
+        beforehand=None if made is None else False if made.get("when") == "now" else made.get("before_measurement"),
     )
 
 
-def _rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rows(rows: Sequence[ScoredRow]) -> list[ScoredRow]:
     return sorted((r for r in rows if r.get("measured") is not None), key=lambda r: quantity_order(r["quantity"]))
 
 
@@ -232,10 +234,9 @@ def _matched(sources: Sources) -> list[Comparison]:
             baselines = {}
             for baseline, printed in (forecast.get("baselines") or {}).items():
                 if name in printed:
-                    entry = dict(printed[name]) if isinstance(printed[name], dict) else {"value": printed[name]}
-                    if entry.get("value") is not None:
-                        entry["error"] = entry["value"] / middle - 1
-                    baselines[baseline] = entry
+                    said = printed[name]
+                    one = dict(said) if isinstance(said, dict) else {"value": said, "error": said / middle - 1}
+                    baselines[baseline] = one
             low, high = requested.get("low"), requested.get("high")
             rows.append(
                 {
@@ -264,7 +265,7 @@ def _matched(sources: Sources) -> list[Comparison]:
                     "forecast beside runs",
                     len(runs),
                     float(forecast.get("level", 0.9)),
-                    _rows(rows),
+                    _rows(cast(list[ScoredRow], rows)),
                     question=question_of(forecast),
                     beforehand=_was_before(forecast, runs),
                 )
@@ -272,12 +273,12 @@ def _matched(sources: Sources) -> list[Comparison]:
     return found
 
 
-def question_of(forecast: dict[str, Any]) -> Question | None:
+def question_of(forecast: ForecastDocument) -> Question | None:
     """None of a forecast of before."""
     return Question.read(forecast["question"]) if "question" in forecast else None
 
 
-def _was_before(forecast: dict[str, Any], runs: list[Run]) -> bool | None:
+def _was_before(forecast: ForecastDocument, runs: list[Run]) -> bool | None:
     """Whether a forecast was made before all of these runs began; None where they don't say it."""
     try:
         made = moment(forecast["made_at"])
@@ -286,7 +287,7 @@ def _was_before(forecast: dict[str, Any], runs: list[Run]) -> bool | None:
         return None
 
 
-def _same(forecast: dict[str, Any], run: Run) -> bool:
+def _same(forecast: ForecastDocument, run: Run) -> bool:
     """Whether the run is a measurement of the forecast's question."""
     question = question_of(forecast)
     if question is not None:
@@ -298,9 +299,9 @@ def _same(forecast: dict[str, Any], run: Run) -> bool:
     return name == run.workload and waiting_factor(forecast) == run.waiting_factor
 
 
-def in_operations(forecast: Mapping[str, Any]) -> str:
+def in_operations(forecast: ForecastDocument) -> str:
     """The share of their time that the ranks of a forecast are in an operation, where that is small; else ""."""
-    rate = (forecast["quantities"].get("rate") or {}).get("value") or 0.0
+    rate = value_of(forecast_rate(forecast)) or 0.0
     return share_if_pausing(rate * mean_response(forecast), ranks_of(forecast["placement"]))
 
 
@@ -310,7 +311,7 @@ def in_operations_of_run(run: Run, phases: list[dict[str, Any]]) -> str:
     return share_if_pausing(responding, run.ranks * seconds)
 
 
-def mean_response(forecast: Mapping[str, Any]) -> float:
+def mean_response(forecast: ForecastDocument) -> float:
     """Mean response time over all operations, from their distributions; 0 where they aren't known."""
     total = 0.0
     for operation, entry in (forecast.get("operations") or {}).items():
@@ -322,7 +323,7 @@ def mean_response(forecast: Mapping[str, Any]) -> float:
     return total
 
 
-def phase_of(forecast: dict[str, Any]) -> str:
+def phase_of(forecast: ForecastDocument) -> str:
     return str(forecast.get("phase") or "benchmark")
 
 
@@ -337,27 +338,27 @@ def _measured(runs: list[Run], phase: str, quantity: str) -> list[float]:
     return values
 
 
-def waiting_factor(forecast: dict[str, Any]) -> float:
+def waiting_factor(forecast: ForecastDocument) -> float:
     workload = forecast.get("workload")
     parameters = (workload.get("parameters") if isinstance(workload, dict) else None) or {}
     return float(forecast.get("waiting_factor") or parameters.get("waiting_factor") or 0)
 
 
-def is_alternative(forecast: dict[str, Any]) -> bool:
+def is_alternative(forecast: ForecastDocument) -> bool:
     """Whether the forecast is of an edited platform (a what-if) and not of the measured one."""
     return bool((forecast.get("platform") or {}).get("edits"))
 
 
-def label_of(forecast: dict[str, Any]) -> str:
+def label_of(forecast: ForecastDocument) -> str:
     if is_alternative(forecast):
         return str(forecast.get("label") or "edited platform")
     return AS_IT_IS
 
 
-def what_if(sources: Sources, phase: str | None = None) -> dict[str, list[dict[str, Any]]]:
+def what_if(sources: Sources, phase: str | None = None) -> dict[str, list[ForecastDocument]]:
     """Forecasts by label, each ordered by ranks, the system as it is first; of one phase alone where it is named. Where
     several platforms have forecasts as they are, the labels name them."""
-    labels: dict[str, list[dict[str, Any]]] = {}
+    labels: dict[str, list[ForecastDocument]] = {}
     chosen = [f for f in sources.forecasts if phase is None or phase_of(f) == phase]
     for forecast in sorted(chosen, key=lambda f: (is_alternative(f), ranks_of(f["placement"]))):
         label = label_of(forecast)
@@ -367,7 +368,7 @@ def what_if(sources: Sources, phase: str | None = None) -> dict[str, list[dict[s
     return labels
 
 
-def system_of(sources: Sources, forecast: dict[str, Any]) -> str:
+def system_of(sources: Sources, forecast: ForecastDocument) -> str:
     """The name of a forecast's platform where the sources have forecasts of several as they are, those of one name with
     their content; "" where there is one system. Fits to the phases of one system, each called by its phase as
     `iocast forecast` does, are no systems of their own."""
@@ -381,13 +382,13 @@ def system_of(sources: Sources, forecast: dict[str, Any]) -> str:
     return f"{name} ({content[:8]})" if sum(name == other for other, _ in systems) > 1 else name
 
 
-def _system(forecast: dict[str, Any]) -> tuple[str, str]:
+def _system(forecast: ForecastDocument) -> tuple[str, str]:
     """A platform's name, and what tells it from others of that name."""
     platform = forecast.get("platform") or {}
     return str(platform.get("name", "")), str(platform.get("content_hash", "")).rpartition(":")[2]
 
 
-def as_they_are(sources: Sources) -> list[dict[str, Any]]:
+def as_they_are(sources: Sources) -> list[ForecastDocument]:
     """Forecasts of platforms without edits, ordered by ranks."""
     found = (f for f in sources.forecasts if not is_alternative(f))
     return sorted(found, key=lambda f: ranks_of(f["placement"]))
@@ -398,20 +399,20 @@ def forecast_phases(sources: Sources) -> list[str]:
     return list(dict.fromkeys(phase_of(f) for f in sources.forecasts))
 
 
-def targets(sources: Sources) -> list[dict[str, Any]]:
+def targets(sources: Sources) -> list[ForecastDocument]:
     """Forecasts of the system as it is at scales that nothing was measured at, in the order of phases, the largest
     scale first."""
     compared, order = comparisons(sources), forecast_phases(sources)
     runs = [run for run in sources.runs if not run.simulated]
 
-    def is_measured(forecast: dict[str, Any]) -> bool:
+    def is_measured(forecast: ForecastDocument) -> bool:
         return any(c.is_of(forecast) for c in compared) or any(_same(forecast, run) for run in runs)
 
     found = [f for f in sources.forecasts if not is_alternative(f) and not is_measured(f)]
     return sorted(found, key=lambda f: (-ranks_of(f["placement"]), order.index(phase_of(f)), waiting_factor(f)))
 
 
-def largest_common(labels: dict[str, list[dict[str, Any]]]) -> int | None:
+def largest_common(labels: dict[str, list[ForecastDocument]]) -> int | None:
     """The largest number of ranks that every label was forecast for."""
     common = set.intersection(*({ranks_of(f["placement"]) for f in fs} for fs in labels.values())) if labels else set()
     return max(common, default=None)
@@ -440,14 +441,14 @@ def best_rule(compared: list[Comparison]) -> Ruled | None:
     return Ruled(name, errors[0], known[name], found.rate_error)
 
 
-def with_best_rule(forecast: dict[str, Any], compared: list[Comparison]) -> dict[str, Any]:
+def with_best_rule(forecast: ForecastDocument, compared: list[Comparison]) -> ForecastDocument:
     """The forecast with the rule that was best in these comparisons of its phase, where they have rules."""
     best = best_rule([c for c in compared if c.speaks_of(forecast)])
     known = best is not None and best.name in (forecast.get("baselines") or {})
-    return forecast | {"rule": {"name": best.name, "error": best.error}} if best and known else forecast
+    return {**forecast, "rule": {"name": best.name, "error": best.error}} if best and known else forecast
 
 
-def rules_nearer(forecasts: list[dict[str, Any]], compared: list[Comparison]) -> list[Nearer]:
+def rules_nearer(forecasts: list[ForecastDocument], compared: list[Comparison]) -> list[Nearer]:
     """Phases whose best simple rule was nearer to the held-out measurements than the forecast."""
     found = []
     for phase in dict.fromkeys(phase_of(f) for f in forecasts):
@@ -512,9 +513,9 @@ def baseline_order(name: str) -> tuple[int, str]:
     return (BASELINES.index(name) if name in BASELINES else len(BASELINES), name)
 
 
-def _baseline_error(row: dict[str, Any], name: str) -> float | None:
-    error = ((row.get("baselines") or {}).get(name) or {}).get("error")
-    return None if error is None else float(error)
+def _baseline_error(row: ScoredRow, name: str) -> float | None:
+    known = (row.get("baselines") or {}).get(name)
+    return known.get("error") if known else None
 
 
 def focus_runs(sources: Sources) -> list[Run]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy
 
@@ -24,7 +25,9 @@ from iocast.files import require_whole
 from iocast.importers.series import series_notes
 from iocast.phases import first_phase
 from iocast.question import Question
+from iocast.records.forecast import ForecastDocument
 from iocast.records.run import read_run, with_every_part
+from iocast.records.validation import ValidationDocument
 from iocast.run_directory import read_log, runs_below, runs_in
 from iocast.settings import whole_workload
 
@@ -170,8 +173,8 @@ class Sources:
     knees: list[dict[str, Any]] = field(
         default_factory=list
     )  # of campaigns that are knee searches, each with the campaign's name
-    forecasts: list[dict[str, Any]] = field(default_factory=list)
-    validations: list[dict[str, Any]] = field(default_factory=list)
+    forecasts: list[ForecastDocument] = field(default_factory=list)
+    validations: list[ValidationDocument] = field(default_factory=list)
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
     fitted_files: list[Path] = field(default_factory=list)
     study: dict[str, Any] | None = None
@@ -206,7 +209,7 @@ def phases_of_platform(platform: dict[str, Any]) -> list[str]:
     return [str(phase) for phase in campaign.get("phases") or [campaign.get("phase") or "benchmark"]]
 
 
-def phase_of_point(point: dict[str, Any], validation: dict[str, Any]) -> str:
+def phase_of_point(point: Mapping[str, Any], validation: Mapping[str, Any]) -> str:
     """The phase that a point of a validation is of."""
     return str(
         (point.get("question") or {}).get("phase") or point.get("phase") or validation.get("phase") or "benchmark"
@@ -289,11 +292,11 @@ def _read(path: Path, sources: Sources) -> None:
             )
         check_forecast(document, f"The forecast '{path}'")
         further = document.pop("further_phases", None) or []
-        sources.forecasts += [document, *(document | one for one in further)]
+        sources.forecasts += cast(list[ForecastDocument], [document, *(document | one for one in further)])
     elif kind == "validation":
         if not isinstance(document.get("points"), list):
             raise InputError(f"{path} is a validation without points; write it again with iocast validate.")
-        sources.validations.append(document)
+        sources.validations.append(cast(ValidationDocument, document))
     elif kind == "study":
         if not isinstance(document.get("designs"), list) or "headline" not in document:
             raise InputError(f"{path} is a study without designs or headline; write it again with iocast study.")

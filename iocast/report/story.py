@@ -6,6 +6,7 @@ Every sentence is made of the same numbers that `summary` hands to the JSON."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from iocast import busy
@@ -13,8 +14,9 @@ from iocast.accuracy import OF_QUANTILES
 from iocast.forecasts.cautions import FAR_BEYOND, each_once
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
+from iocast.records.forecast import Ends, ForecastDocument, forecast_rate, value_of
 from iocast.records.forecast import Numbers
-from iocast.records.validation import Verdict
+from iocast.records.validation import ScoredRow, Verdict
 from iocast.phases import main_phases, rate_of
 from iocast.report import accelerators, answers, evidence, record, units
 from iocast.report.cards import Card, Story
@@ -105,7 +107,7 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
     if check and not evidence.targets(sources):
         return check
     if targets:
-        by_scale: dict[tuple[int, int, float], list[dict[str, Any]]] = {}
+        by_scale: dict[tuple[int, int, float], list[ForecastDocument]] = {}
         for one in sorted(targets, key=_target_scale):
             by_scale.setdefault(_target_scale(one), []).append(one)
         scales = list(by_scale)
@@ -131,13 +133,13 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
     return "There is nothing measured or forecast to tell of."
 
 
-def _target_scale(forecast: dict[str, Any]) -> tuple[int, int, float]:
+def _target_scale(forecast: ForecastDocument) -> tuple[int, int, float]:
     """Ranks, nodes (0 where they are not stated) and waiting factor."""
     placement = forecast["placement"]
     return evidence.ranks_of(placement), int(placement.get("nodes") or 0), evidence.waiting_factor(forecast)
 
 
-def _scale_answer(forecasts: list[dict[str, Any]], sources: Sources) -> str:
+def _scale_answer(forecasts: list[ForecastDocument], sources: Sources) -> str:
     """Phases of one target scale, MAX_PHASES of them."""
     by_time = answers.is_of_time(forecasts)
     shown = [
@@ -149,7 +151,7 @@ def _scale_answer(forecasts: list[dict[str, Any]], sources: Sources) -> str:
     return ", ".join(shown) + (f" and {left} more phase{'s' * (left != 1)}" if left > 0 else "")
 
 
-def _phase_answer(forecast: dict[str, Any], name: str, by_time: bool) -> str:
+def _phase_answer(forecast: ForecastDocument, name: str, by_time: bool) -> str:
     """The phase's name and rate with its interval; where times answer, the phase's time and bandwidth."""
     moved = answers.bandwidth_text(forecast) if moves_bulk(forecast) and answers.bandwidth(forecast) else None
     known = [*filter(None, [answers.time(forecast), moved])]
@@ -202,7 +204,7 @@ def _checked_sentence(best: Comparison | None, checked: bool) -> str:
         what = "had been measured and fitted"
     if best.fitted_up_to:
         what = "was measured and held back from the fit"
-    forecast, measured = (units.rate(rate[key], rate.get("unit")) for key in ("forecast", "measured"))
+    forecast, measured = (units.rate(value, rate.get("unit")) for value in (rate["forecast"], rate["measured"]))
     where = f"For {_scale(best.ranks, best.waiting_factor)} the forecast of {best.phase} was"
     if evidence.is_wide(rate):
         return f"{where} {_rate_span(rate)} ({roughly(forecast, rate)}); {measured} {what}."
@@ -255,10 +257,10 @@ def file_systems(sources: Sources) -> list[str]:
 def _truth(best: Comparison | None) -> str:
     """Throughput of a server whose truth is known, beside forecast and measurement."""
     row = best.row("rate") if best else None
-    if not best or not row or row.get("truth") is None:
+    truth = row.get("truth") if row else None
+    if not best or not row or truth is None:
         return ""
-    truth = row["truth"]
-    errors = [units.error(row[name] / truth - 1) for name in ("forecast", "measured")]
+    errors = [units.error(value / truth - 1) for value in (row["forecast"], row["measured"])]
     return (
         f"The drawn server alone serves {units.rate(truth)} of {units.ranks(best.ranks)} in a simulation, "
         "without the kernel, FUSE and the benchmark. "
@@ -318,7 +320,7 @@ def _without_measurements(sources: Sources) -> str:
     return " ".join(dict.fromkeys(found))
 
 
-def _basis(forecast: dict[str, Any]) -> tuple[list[str], list[str]]:
+def _basis(forecast: ForecastDocument) -> tuple[list[str], list[str]]:
     """What a forecast rests on where nothing was measured: a warning where its platform's numbers are nobody's
     measurements, and the rest."""
     sentences = list(forecast.get("basis") or [])
@@ -409,17 +411,17 @@ def _what_if_in(sources: Sources, phase: str) -> str:
         return ""
     at = {label: next(f for f in fs if evidence.ranks_of(f["placement"]) == ranks) for label, fs in labels.items()}
     base = at.get(evidence.AS_IT_IS)
-    today = base["quantities"].get("rate", {}).get("value") if base else None
-    known = base is not None and not evidence.is_wide(base["quantities"].get("rate", {}))
+    now = forecast_rate(base) if base else None
+    today = value_of(now)
+    known = now is not None and not evidence.is_wide(now)
     texts = []
     if base and today is not None:
         texts.append(f"In {phase} at {units.ranks(ranks)} the system as it is would serve {_rate_with_interval(base)}.")
     ordered = sorted(
-        (a for a in at if evidence.is_alternative(at[a])),
-        key=lambda a: -(at[a]["quantities"].get("rate", {}).get("value") or 0),
+        (a for a in at if evidence.is_alternative(at[a])), key=lambda a: -(value_of(forecast_rate(at[a])) or 0)
     )
     for label in ordered:
-        value = at[label]["quantities"].get("rate", {}).get("value")
+        value = value_of(forecast_rate(at[label]))
         if value is not None:
             gain = "" if today else f" in {phase} at {units.ranks(ranks)}"
             if today and known and not evidence.is_wide(at[label]["quantities"]["rate"]):
@@ -428,12 +430,12 @@ def _what_if_in(sources: Sources, phase: str) -> str:
     return " ".join(texts)
 
 
-def _rate_span(rate: dict[str, Any]) -> str:
+def _rate_span(rate: Ends | ScoredRow) -> str:
     """ "270 to 921 MB/s": the interval of a rate in its unit."""
     return units.span(units.rate(rate["low"], rate.get("unit")), units.rate(rate["high"], rate.get("unit")))
 
 
-def _rate_with_interval(forecast: dict[str, Any]) -> str:
+def _rate_with_interval(forecast: ForecastDocument) -> str:
     rate = forecast["quantities"]["rate"]
     text = units.rate(rate["value"], rate.get("unit"))
     if rate.get("low") is not None and rate.get("high") is not None:
@@ -548,7 +550,7 @@ def _of_runs(runs: list[Run]) -> list[str]:
 
 
 def _summary(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool) -> dict[str, Any]:
-    rate = (best.row("rate") if best else None) or {}
+    rate: Mapping[str, Any] = (best.row("rate") if best else None) or {}
     phases = [p for r in sources.runs for p in r.phases]
     return {
         "runs": len(sources.runs),

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from iocast.knee.words import confirmation, counted, load_text, own_operations, why_ended
 from iocast.limits_of import LEAD
 from iocast.phases import main_phases, rate_of
+from iocast.records.forecast import RANGE, forecast_rate, value_of
 from iocast.report import accelerators, evidence, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
@@ -111,7 +113,7 @@ def _beside(name: str, title: str, compared: list[Comparison], folded: bool) -> 
     for c in compared:
         for row in c.rows:
             printed = row.get("baselines") or {}
-            errors = {n: (printed.get(n) or {}).get("error") for n in baselines}
+            errors = {n: one.get("error") if (one := printed.get(n)) else None for n in baselines}
             rows.append({"phase": c.phase, "ranks": c.ranks, "waiting_factor": c.waiting_factor, **row, **errors})
     note = (
         "Error is forecast over measurement minus 1. Inside says whether the interval of the forecast contained the "
@@ -146,7 +148,7 @@ def _forecasts(sources: Sources) -> Table:
         pair for phase in evidence.forecast_phases(sources) for pair in evidence.what_if(sources, phase).items()
     ):
         for f in forecasts:
-            rate = f["quantities"].get("rate") or {}
+            rate: Mapping[str, Any] = forecast_rate(f) or {}
             rows.append(
                 {
                     "phase": evidence.phase_of(f),
@@ -158,8 +160,12 @@ def _forecasts(sources: Sources) -> Table:
                     "rate_low": rate.get("low"),
                     "rate_high": rate.get("high"),
                     "unit": rate.get("unit"),
-                    **{n: (f["quantities"].get(n) or {}).get("value") for n in tails},
-                    **{f"{n}.{end}": (f["quantities"].get(n) or {}).get(end) for n in tails for end in ("low", "high")},
+                    **{n: value_of(f["quantities"].get(n)) for n in tails},
+                    **{
+                        f"{n}.{end}": ends[end] if (ends := f["quantities"].get(n)) else None
+                        for n in tails
+                        for end in RANGE
+                    },
                     "extrapolation": f.get("extrapolation"),
                 }
             )

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from iocast.content import whole
@@ -12,6 +12,7 @@ from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
 from iocast.forecasts.request import resolved
 from iocast.platform import Document, find_platform
+from iocast.records.forecast import ForecastDocument
 from iocast.report import answers, evidence, units
 from iocast.report.sources import Sources
 from iocast.whatif.panel import OWN, Beside, Panel, Setting, file_in_module, panel, platform_files
@@ -39,7 +40,7 @@ def report_panel(sources: Sources, rows: list[dict[str, Any]]) -> Panel | None:
         return None  # a workload that is no longer there
 
 
-def _setting(platform: Fitted, forecast: Mapping[str, Any]) -> Setting:
+def _setting(platform: Fitted, forecast: ForecastDocument) -> Setting:
     best, place = platform.best(), forecast["placement"]
     family = find_platform(str(best["extends"]))
     files = platform_files(family) | {f"{OWN}/platform.yaml": _file(best)}
@@ -53,7 +54,7 @@ def _setting(platform: Fitted, forecast: Mapping[str, Any]) -> Setting:
         settings={name: str(value) for name, value in forecast["workload"]["parameters"].items()},
         nodes=int(place["nodes"]),
         ranks_per_node=int(place["ranks_per_node"]),
-        phase=evidence.phase_of(dict(forecast)),
+        phase=evidence.phase_of(forecast),
     )
 
 
@@ -61,7 +62,7 @@ def _file(document: Document) -> str:
     return json.dumps(document | {"extends": file_in_module(find_platform(str(document["extends"])))})
 
 
-def _beside(platform: Fitted, forecasts: list[dict[str, Any]], rows: list[dict[str, Any]]) -> Beside:
+def _beside(platform: Fitted, forecasts: list[ForecastDocument], rows: list[dict[str, Any]]) -> Beside:
     phase = evidence.phase_of(forecasts[0])
     same = [one for one in forecasts if evidence.phase_of(one) == phase]
     points = [row for row in rows if row["phase"] == phase and row["value"]]
@@ -82,7 +83,7 @@ def _beside(platform: Fitted, forecasts: list[dict[str, Any]], rows: list[dict[s
     )
 
 
-def _forecasts(forecasts: list[dict[str, Any]]) -> Iterator[dict[str, float]]:
+def _forecasts(forecasts: list[ForecastDocument]) -> Iterator[dict[str, float]]:
     for one in forecasts:
         rate = one["quantities"]["rate"]
         found = {"ranks": evidence.ranks_of(one["placement"]), "rate": rate["value"], "model": rate["model"]}

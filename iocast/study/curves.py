@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from iocast import intervals
 from iocast.files import SCHEMA_VERSION
-from iocast.rules import times
+from iocast.records.forecast import Ends, scaled
 from iocast.run_directory import QUANTITIES
 from iocast.study.carried import fitted_name
 from iocast.study.desk import Point
@@ -44,13 +44,13 @@ def _ruled(search: Search, c: Candidate, point: Point, quantity: str, document: 
         return document
     known = {"rate": _rising_ends(search, c, point, "rate", *rate)}
     known |= {} if name == "rate" else {name: document}
-    before = {one: times(ends, 1 / changes.get(one, 1.0)) for one, ends in known.items()}
+    before = {one: scaled(cast(Ends, ends), 1 / changes.get(one, 1.0)) for one, ends in known.items()}
     after = rules.apply(before, LEVEL)[0][name]
     found: Json = {"value": document["value"]}
-    for end in ("low", "high"):
-        other = {"low": "high", "high": "low"}[end] if quantity == "seconds" else end
-        ratio = after[other] / after["value"]
-        found[end] = document["value"] * (1 / ratio if quantity == "seconds" else ratio)
+    low, high = (ratio / after["value"] for ratio in (after["low"] or 0.0, after["high"] or 0.0))
+    if quantity == "seconds":
+        low, high = 1 / high, 1 / low
+    found["low"], found["high"] = document["value"] * low, document["value"] * high
     return found
 
 

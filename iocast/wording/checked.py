@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from iocast.accuracy import OF_QUANTILES
-from iocast.records.validation import Verdict
+from iocast.records.comparison import ChangedRow, ComparedPoint, ComparisonDocument
+from iocast.records.utilisation import UtilisationDocument
+from iocast.records.validation import KINDS, Made, ValidationDocument, Verdict
 from iocast.text import interval, kind_of_row, percent, quantity, table
 
 
@@ -41,7 +43,7 @@ MAX_NAMED = 3
 """Phases that such a sentence names."""
 
 
-def validation_text(validation: dict[str, Any]) -> str:
+def validation_text(validation: ValidationDocument) -> str:
     lines = []
     several = len({point.get("phase") for point in validation["points"]}) > 1
     for point in validation["points"]:
@@ -56,7 +58,7 @@ def validation_text(validation: dict[str, Any]) -> str:
             cells = [
                 name,
                 quantity(kind_of_row(row), row["measured"]),
-                *interval(kind_of_row(row), {**row, "value": row["forecast"]}),
+                *interval(kind_of_row(row), {"value": row["forecast"], "low": row["low"], "high": row["high"]}),
                 percent(row["error"]),
             ]
             cells += [{True: "yes", False: "NO", None: "-"}[row["inside"]]]
@@ -76,12 +78,7 @@ def validation_text(validation: dict[str, Any]) -> str:
         for model, e in summary["baselines"].items()
     ]
     basis = summary["noise_basis"]
-    rows.append(
-        [
-            "(noise of a measurement)",
-            *(f"{_error(summary['noise'][kind])} {basis[kind]}" for kind in ("rate", "quantiles")),
-        ]
-    )
+    rows.append(["(noise of a measurement)", *(f"{_error(summary['noise'][kind])} {basis[kind]}" for kind in KINDS)])
     lines.append(table(["median size of the error", "throughput", OF_QUANTILES], rows))
     lines.append(f"Errors are {validation['error']}.")
     if summary["wasserstein_median"] is not None:
@@ -104,7 +101,7 @@ def validation_text(validation: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def made_text(made: dict[str, Any]) -> str:
+def made_text(made: Made) -> str:
     """When a forecast was made, as far as that was checked."""
     name = f"{made['file'] or 'The forecast'}, sha256 {made['sha256'][:16]}"
     if made["before_measurement"] is None:
@@ -112,7 +109,7 @@ def made_text(made: dict[str, Any]) -> str:
     return f"{name}: made {'before' if made['before_measurement'] else 'AFTER'} the measurement, at {made['made_at']}."
 
 
-def comparison_text(comparison: dict[str, Any]) -> str:
+def comparison_text(comparison: ComparisonDocument) -> str:
     points = comparison["points"]
     lines = [_comparison_headline(comparison)] if len(points) > 1 else []
     for point in points:
@@ -127,12 +124,11 @@ def comparison_text(comparison: dict[str, Any]) -> str:
         for row in point["rows"]:
             p = "-" if row["p_adjusted"] is None else f"{row['p_adjusted']:.2g}"
             delta = [] if point["method"] != "runs" else [f"{row['cliffs_delta']:+.2f}"]
-            change = "-" if row["ratio"] is None else percent(row["ratio"] - 1)
-            values = (quantity(kind_of_row(row), row[side]) for side in "ab")
-            threshold = [] if not any(judged) else ["" if row["judged"] is None else f"{100 * row['threshold']:g} %"]
+            values = (quantity(kind_of_row(row), side) for side in (row["a"], row["b"]))
+            threshold = [] if not any(judged) else ["" if row["threshold"] is None else f"{100 * row['threshold']:g} %"]
             verdict = row["judged"] or VERDICTS[row["verdict"]]
             verdict = verdict.upper() if verdict == "worse" else verdict
-            rows.append([row["quantity"], *values, change, _change_span(row), p, *delta, *threshold, verdict])
+            rows.append([row["quantity"], *values, _change(row), _change_span(row), p, *delta, *threshold, verdict])
         header = [
             "",
             "before",
@@ -158,16 +154,20 @@ VERDICTS = {"worse": "worse", "better": "better", "open": "not shown to differ",
 """Words for a change that no threshold is for."""
 
 
-def _change_span(row: dict[str, Any]) -> str:
+def _change(row: ChangedRow) -> str:
+    return "-" if row["ratio"] is None else percent(row["ratio"] - 1)
+
+
+def _change_span(row: ChangedRow) -> str:
     """The interval of a change."""
-    if row["low"] is None:
+    if row["low"] is None or row["high"] is None:
         return "-"
     if row["verdict"] == "unknown":
         return "not known"
     return f"{percent(row['low'] - 1)} .. {percent(row['high'] - 1)}"
 
 
-def _comparison_headline(comparison: dict[str, Any]) -> str:
+def _comparison_headline(comparison: ComparisonDocument) -> str:
     """Of several points: at how many something is worse, or undecided."""
     points = comparison["points"]
     if comparison["fail_on"]:
@@ -187,13 +187,13 @@ def _comparison_headline(comparison: dict[str, Any]) -> str:
     return f"{reported}.\n"
 
 
-def _changes_line(point: dict[str, Any], gate: bool) -> str:
+def _changes_line(point: ComparedPoint, gate: bool) -> str:
     """The first line of a point: what is worse, undecided, or better."""
 
-    def named(rows: list[dict[str, Any]]) -> str:
-        return ", ".join(f"{row['quantity']} {percent(row['ratio'] - 1)} ({_change_span(row)})" for row in rows)
+    def named(rows: list[ChangedRow]) -> str:
+        return ", ".join(f"{row['quantity']} {_change(row)} ({_change_span(row)})" for row in rows)
 
-    def of(key: str, value: str) -> list[dict[str, Any]]:
+    def of(key: Literal["judged", "verdict"], value: str) -> list[ChangedRow]:
         return [row for row in point["rows"] if row[key] == value]
 
     if gate:
@@ -205,7 +205,7 @@ def _changes_line(point: dict[str, Any], gate: bool) -> str:
         if undecided:
             untested = [row["quantity"] for row in undecided if row["low"] is None]
             parts = [
-                f"{row['quantity']} may be worse by up to {_largest_loss(row)} (threshold {100 * row['threshold']:g} %)"
+                f"{row['quantity']} may be worse by up to {_largest_loss(row)} (threshold {100 * (row['threshold'] or 0):g} %)"
                 for row in undecided
                 if row["low"] is not None
             ]
@@ -222,14 +222,14 @@ def _changes_line(point: dict[str, Any], gate: bool) -> str:
     return " ".join(parts)
 
 
-def _largest_loss(row: dict[str, Any]) -> str:
+def _largest_loss(row: ChangedRow) -> str:
     """The loss at the worse end of a row's interval."""
-    if row["verdict"] == "unknown":
+    if row["verdict"] == "unknown" or row["low"] is None or row["high"] is None:
         return "any amount"
     return f"{100 * (1 - row['low'] if row['quantity'] == 'rate' else row['high'] - 1):.3g} %"
 
 
-def utilisation_text(utilisation: dict[str, Any]) -> str:
+def utilisation_text(utilisation: UtilisationDocument) -> str:
     """By phase, the resources that were used by at least 1 %, or that an operation took something of."""
     lines = []
     for phase in utilisation["phases"]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from iocast.records.forecast import RANGE, Ends, ForecastDocument, PhaseDocument, Range, Total, scaled
 from iocast.text import MAGNITUDE, interval, percent, quantity, rate_kind, roughly, table, too_wide
 from iocast.total import bytes_per_second, moves_bulk, range_of_seconds
 
@@ -25,18 +25,18 @@ class Rule:
         return self.name if self.error is None else f"{self.name}, {percent(self.error)}"
 
 
-def rule_of(made: dict[str, Any]) -> Rule | None:
+def rule_of(made: PhaseDocument) -> Rule | None:
     """The rule with the smallest held-out error. Where none is held out, and in forecasts of before: the last value,
     which is never below the largest measured scale."""
-    best = made.get("rule") or {}
-    for name in (best.get("name"), "last value"):
+    best = made.get("rule")
+    for name, error in ((best["name"], best["error"]) if best else ("", None), ("last value", None)):
         value = made.get("baselines", {}).get(name, {}).get("rate")
         if isinstance(value, int | float) and value > 0:
-            return Rule(str(name), float(value), best["error"] if name == best.get("name") else None)
+            return Rule(name, float(value), error)
     return None
 
 
-def rule_beside(made: dict[str, Any], shown: Callable[[float], str]) -> str | None:
+def rule_beside(made: PhaseDocument, shown: Callable[[float], str]) -> str | None:
     """The best simple rule in the cell of a table. Where the interval is too wide for a value, what all rules say: the
     best one's value would be no answer either.
 
@@ -54,12 +54,18 @@ def rule_beside(made: dict[str, Any], shown: Callable[[float], str]) -> str | No
     return f"rules disagree: {shown(rates[low])} ({low}) .. {shown(rates[high])} ({high})"
 
 
+def label_of_family(phase: PhaseDocument) -> str:
+    """What the range of measured systems is called that stands beside a forecast; "" where there is none."""
+    family = phase.get("family")
+    return family["label"] if family else ""
+
+
 def ranks_text(ranks: int) -> str:
     """1 rank, 4,608 ranks."""
     return f"{ranks:,} rank{'s' * (ranks != 1)}"
 
 
-def forecast_text(forecast: dict[str, Any]) -> str:
+def forecast_text(forecast: ForecastDocument) -> str:
     where = forecast["placement"]
     assumed = (
         ", ranks a node as in the largest measurement"
@@ -72,7 +78,7 @@ def forecast_text(forecast: dict[str, Any]) -> str:
         f"{forecast['waiting_factor']:g}{level}"
     ]
     if whole := forecast.get("total"):
-        lines.append(total_text(whole, (forecast.get("family") or {}).get("label", "")))
+        lines.append(total_text(whole, label_of_family(forecast)))
     for one in (forecast, *forecast.get("further_phases", [])):
         lines += _phase_lines(one)
     if (draws := forecast.get("draws")) and draws["of"]:
@@ -83,17 +89,17 @@ def forecast_text(forecast: dict[str, Any]) -> str:
     return "\n".join([*lines, *forecast.get("basis", []), *forecast["warnings"]])
 
 
-def seconds_range(one: dict[str, Any]) -> str:
+def seconds_range(one: PhaseDocument) -> str:
     """The length of a phase at the ends of its family's range, "" where there is none."""
     ends = range_of_seconds(one)
     return _seconds_between(ends) if ends else ""
 
 
-def _seconds_between(ends: Mapping[str, Any]) -> str:
+def _seconds_between(ends: Range | Ends) -> str:
     return f"{quantity('', ends['low'])} .. {quantity('', ends['high'])}"
 
 
-def total_text(found: Mapping[str, Any], around: str = "") -> str:
+def total_text(found: Total, around: str = "") -> str:
     """The key `total` of a forecast as a sentence. around: what the family's range is called."""
     names = ", ".join(
         name if repeats == 1 else f"{repeats} times {name}"
@@ -114,13 +120,13 @@ def total_text(found: Mapping[str, Any], around: str = "") -> str:
     return f"{text}; {quantity('rate', found['rate'])} in the mean."
 
 
-def bulk_text(made: Mapping[str, Any]) -> str:
+def bulk_text(made: ForecastDocument) -> str:
     """Time and bandwidth of a forecast phase that moves bytes in bulk, each with its interval where one is known."""
     where, rate, seconds = made["placement"], made["quantities"]["rate"], made.get("seconds")
     times = made.get("repeats", 1)
     each = bytes_per_second(made) / rate["value"]
-    moved = {end: rate[end] and each * rate[end] for end in ("value", "low", "high")}
-    known = [(f"{times} times " if times > 1 else "", "", seconds)] if seconds else []
+    moved = scaled(rate, each)
+    known: list[tuple[str, str, Ends]] = [(f"{times} times " if times > 1 else "", "", seconds)] if seconds else []
     facts = []
     for before, kind, answer in [*known, ("", "bandwidth", moved)]:
         value, between = interval(kind, answer)
@@ -128,15 +134,13 @@ def bulk_text(made: Mapping[str, Any]) -> str:
     return f"{made['phase']} at {where['nodes']} x {where['ranks_per_node']}: {' at '.join(facts)}."
 
 
-def _phase_lines(one: dict[str, Any]) -> list[str]:
+def _phase_lines(one: PhaseDocument) -> list[str]:
     """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
-    models, rulers = list(one["baselines"]), one["baselines"]
+    rulers: Mapping[str, Mapping[str, float | Range]] = one["baselines"]
     family = one.get("family")
-    if (
-        family
-    ):  # never calibrated: measured systems of the family in the place of rulers, a range in that of the interval
+    if family:  # never calibrated: measured systems in the place of rulers, a range in that of the interval
         rulers = {system["name"]: system["quantities"] for system in family["systems"]}
-        models = list(rulers)
+    models = list(rulers)
 
     whole = rate_kind(one["quantities"]["rate"])
 
@@ -147,21 +151,21 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
             return f"{quantity(kind, share * answer['low'])} .. {quantity(kind, share * answer['high'])}"
         return quantity(kind, share * answer) if answer else "-"  # a straight line may have met zero on the way
 
-    def length(work: float, rate: Any) -> str:
+    def length(work: float, rate: float | Range | None) -> str:
         """Of a phase at this rate."""
         if isinstance(rate, dict):
-            return " .. ".join(quantity("", work / rate[end]) if rate[end] else "-" for end in ("high", "low"))
+            return " .. ".join(quantity("", work / rate[end]) if rate[end] else "-" for end in reversed(RANGE))
         return quantity("", work / rate) if rate else "-"
 
-    def shown(kind: str, answer: dict[str, Any], name: str = "", share: float = 1.0) -> list[str]:
+    def shown(kind: str, answer: Ends, name: str = "", share: float = 1.0) -> list[str]:
         if family and name in family["range"]:
             return [
                 quantity(kind, answer["value"]),
-                " .. ".join(quantity(kind, share * family["range"][name][end]) for end in ("low", "high")),
+                " .. ".join(quantity(kind, share * family["range"][name][end]) for end in RANGE),
             ]
         return interval(kind, answer)
 
-    operations: dict[str, Any] = one.get("operations") or {}
+    operations = one.get("operations") or {}
     rows = [
         [
             "all operations" if whole == "rate" else "bandwidth",
@@ -169,37 +173,37 @@ def _phase_lines(one: dict[str, Any]) -> list[str]:
             *(beside("rate", 1, model) for model in models),
         ]
     ]
-    for op, answer in operations.items():
+    for op, did in operations.items():
         rows += (
             [
                 [
                     op,
-                    *shown("rate", answer["rate"], "rate", answer["share"]),
-                    *(beside("rate", answer["share"], model) for model in models),
+                    *shown("rate", did["rate"], "rate", did["share"]),
+                    *(beside("rate", did["share"], model) for model in models),
                 ]
             ]
             if len(operations) > 1
             else []
         )
-        if "bytes_per_second" in answer:
-            each = answer["share"] * answer["bytes_each"]
+        if "bytes_per_second" in did:
+            each = did["share"] * did["bytes_each"]
             rows.append(
                 [
                     f"{op} bandwidth",
-                    *shown("bandwidth", answer["bytes_per_second"], "rate", each),
+                    *shown("bandwidth", did["bytes_per_second"], "rate", each),
                     *(beside("rate", each, model, "bandwidth") for model in models),
                 ]
             )
     for name, answer in one["quantities"].items():
         if name != "rate":
             rows.append([name, *shown(name, answer, name), *(beside(name, 1, model) for model in models)])
-    if one.get("seconds"):
-        work = one["seconds"]["value"] * one["quantities"]["rate"]["value"]
+    if seconds := one.get("seconds"):
+        work = seconds["value"] * one["quantities"]["rate"]["value"]
         ends = seconds_range(one)
         rows.append(
             [
                 "whole phase",
-                *([quantity("", one["seconds"]["value"]), ends] if ends else shown("", one["seconds"])),
+                *([quantity("", seconds["value"]), ends] if ends else shown("", seconds)),
                 *(length(work, rulers[model].get("rate")) for model in models),
             ]
         )

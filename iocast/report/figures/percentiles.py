@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import altair as alt
 
+from iocast.records.forecast import ForecastDocument
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Distribution, Run, Sources
@@ -86,7 +86,7 @@ def _chosen(sources: Sources) -> dict[str, list[Run]]:
     }
 
 
-def _forecasts(sources: Sources) -> list[dict[str, Any]]:
+def _forecasts(sources: Sources) -> list[ForecastDocument]:
     focus = {(r.ranks, r.waiting_factor) for r in evidence.focus_runs(sources)}
     known = evidence.as_they_are(sources)
     same = [f for f in known if (evidence.ranks_of(f["placement"]), evidence.waiting_factor(f)) in focus]

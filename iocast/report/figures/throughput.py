@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
@@ -46,7 +47,7 @@ def data(sources: Sources) -> list[Row] | None:
             ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
             rows.append(_row(shown, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
         held_out = comparison.origin == evidence.HELD_OUT
-        entries = {
+        entries: dict[str, Mapping[str, Any]] = {
             style.HELD_OUT.label if held_out else "forecast": {
                 "value": answer["forecast"], "low": answer.get("low"), "high": answer.get("high"),
             },
@@ -60,12 +61,14 @@ def data(sources: Sources) -> list[Row] | None:
         if "rate" not in forecast["quantities"]:
             continue
         system = evidence.system_of(sources, forecast)
-        answer = {"forecast": forecast["quantities"]["rate"]}
         baselines = forecast.get("baselines") or {}
-        answer |= {name: values["rate"] for name, values in baselines.items() if "rate" in values}
-        for name, entry in answer.items():
+        entries = {"forecast": forecast["quantities"]["rate"]}
+        for name, values in baselines.items():
+            if "rate" in values:
+                said = values["rate"]
+                entries[name] = said if isinstance(said, dict) else {"value": said}
+        for name, entry in entries.items():
             if not drawn & {(shown, factor, name, ranks, False, of) for of in (system, "")}:
-                entry = entry if isinstance(entry, dict) else {"value": entry}
                 rows.append(_row(shown, factor, name, ranks, entry) | {"system": system})
     drawn = {_place(r) for r in rows}
     fitted = [
@@ -106,7 +109,7 @@ def _model_at_fitted(platform: dict[str, Any], systems: set[str]) -> list[Row]:
     return rows
 
 
-def _row(phase: str, factor: float, series: str, ranks: int, answer: dict[str, Any], run: str = "") -> Row:
+def _row(phase: str, factor: float, series: str, ranks: int, answer: Mapping[str, Any], run: str = "") -> Row:
     return {
         "phase": phase,
         "waiting_factor": factor,

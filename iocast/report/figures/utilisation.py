@@ -28,8 +28,8 @@ def _observed(run: Run) -> bool:
 
 
 def _rows(run: Run) -> list[Row]:
-    content = read_utilisation(run.path) or {}
-    series = {name: s for name, s in content["timeline"].items() if s["utilisation"]}
+    content = read_utilisation(run.path)
+    series = {name: s for name, s in content["timeline"].items() if s["utilisation"]} if content else {}
     busiest = sorted(series, key=lambda name: -sum(series[name]["utilisation"]) / len(series[name]["utilisation"]))[
         :MAX_LINES
     ]
