@@ -13,11 +13,12 @@ import threading
 from functools import lru_cache
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from iocast import progress
 from iocast.errors import InputError, RunError
 from iocast.processes import start
+from iocast.records.simulated import CountedWorkload, ResolvedWorkload, SimulatedRun
 
 
 CHECKOUT = Path(__file__).resolve().parent.parent
@@ -116,7 +117,7 @@ def simulate(
     *,
     brief: bool = True,
     placement: str = "block",
-) -> Any:
+) -> SimulatedRun:
     """One run of iocast-sim; returns what it prints with --json, and unless it is to be the whole, with --brief
     (docs/run-directory.md)."""
     arguments = [
@@ -134,15 +135,23 @@ def simulate(
     arguments += ["--placement", placement] if placement != "block" else []
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
-    return run_json(arguments)
+    return cast(SimulatedRun, run_json(arguments))
 
 
-def resolve_workload(
-    workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int, operations: int = 0
-) -> Any:
-    """The workload as the simulator understands it, without simulating: `workload` as in a run.json, `phases` as
-    `[{name, repeat, most_seconds}]`. With `operations` also `counted`, what the ranks ask for: workload/count.hpp where
-    `operations` are the most."""
+def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> ResolvedWorkload:
+    """The workload as the simulator understands it, without simulating."""
+    return cast(ResolvedWorkload, run_json(_print_workload(workload, settings, nodes, ranks_per_node)))
+
+
+def count_operations(
+    workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int, most: int
+) -> CountedWorkload:
+    """The same with what the ranks ask for (workload/count.hpp), of which at most so many operations are counted."""
+    arguments = _print_workload(workload, settings, nodes, ranks_per_node)
+    return cast(CountedWorkload, run_json([*arguments, "--count-operations", str(most)]))
+
+
+def _print_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> list[str]:
     arguments = [
         find("iocast-sim"),
         "--print-workload",
@@ -153,11 +162,9 @@ def resolve_workload(
         "--ppn",
         str(round(ranks_per_node)),
     ]
-    if operations:
-        arguments += ["--count-operations", str(operations)]
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
-    return run_json(arguments)
+    return arguments
 
 
 def resolve_platform(platform: str | Path) -> Any:

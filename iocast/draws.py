@@ -11,12 +11,13 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document
+from iocast.records.forecast import DrawsDocument
+from iocast.records.simulated import SimulatedRun
 
 Values = dict[tuple[str, str], float]
 """Quantities by phase and name."""
@@ -42,9 +43,9 @@ class Draws:
 
     values: list[Values | None]
     how: str = IN_FULL
-    runs: list[Any] = field(default_factory=list)
+    runs: list[SimulatedRun] = field(default_factory=list)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> DrawsDocument:
         """As a forecast has it (docs/answers.md, `draws`)."""
         return {"used": sum(one is not None for one in self.values), "of": len(self.values), "how": self.how}
 
@@ -55,7 +56,7 @@ def ask(
     best: Path,
     best_document: Document,
     best_values: Values,
-    first: Any,
+    first: SimulatedRun,
     question: tuple[str, dict[str, str], int, int],
     seed: int,
     solver: Callable[[], Solve],
@@ -90,7 +91,7 @@ def ask(
     return Draws([_quantities(run, best_values) for run in runs], IN_FULL, [run for run in runs if run is not None])
 
 
-def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
+def shorter(settings: dict[str, str], first: SimulatedRun) -> dict[str, str] | None:
     """The settings with one repeat, and so few iterations (LENGTHS) that OPERATIONS_A_DRAW are not exceeded, but one;
     None for a workload that has no such number."""
     parameters = first["workload"]["parameters"]
@@ -107,11 +108,11 @@ def shorter(settings: dict[str, str], first: Any) -> dict[str, str] | None:
     return short
 
 
-def _quantities(run: Any, names: Values) -> Values | None:
+def _quantities(run: SimulatedRun | None, names: Values) -> Values | None:
     return None if run is None else known_quantities(run, names)
 
 
-def known_quantities(run: Any, names: Iterable[tuple[str, str]]) -> Values:
+def known_quantities(run: SimulatedRun, names: Iterable[tuple[str, str]]) -> Values:
     """The quantities by phase and name, without those of operations that the run lacks."""
     found = {}
     for phase, name in names:

@@ -11,10 +11,10 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal, cast
 
 from iocast import binaries
 from iocast.campaign.bench import Backend, DROP_CACHES, can_drop_caches, check_root, failure
@@ -37,6 +37,16 @@ from iocast.claim import live_owner
 from iocast.errors import InputError, RunError
 from iocast.own_directory import require_own_directory
 from iocast.files import SCHEMA_VERSION, read_campaign
+from iocast.records.extent import (
+    BenchmarkDryRun,
+    DryRunDocument,
+    ExtentDocument,
+    LargestSizes,
+    Peak,
+    PilotSizes,
+    Rate,
+    RunLimits,
+)
 from iocast.text import quantity, table
 
 REFERENCE_RATE = 1000.0
@@ -50,6 +60,10 @@ CACHES_DROPPED = (
     "before each run the kernels of all nodes drop their caches of files; other programs are slower for a while"
 )
 CACHES_STAY = f"stay, though the campaign drops them: {DROP_CACHES} can't be written to here (root alone may)"
+
+
+MOVED: tuple[Literal["bytes_written", "bytes_read"], ...] = ("bytes_written", "bytes_read")
+ROOM: tuple[Literal["bytes", "inodes"], ...] = ("bytes", "inodes")
 
 
 @dataclass(frozen=True)
@@ -100,7 +114,7 @@ def dry_run(
     role: str | None = None,
     limits: Sequence[str] = (),
     take_over: bool = False,
-) -> dict[str, Any]:
+) -> DryRunDocument:
     """Runs that `iocast measure` would make now, with place, files, bytes, inodes, ranks and minutes.
 
     Nothing is touched. `limits`: arguments of iocast-bench (`SharedUse.limits`). Runs that --max-objects would refuse
@@ -110,7 +124,8 @@ def dry_run(
     check_root(backend, root)
     place = root and root.resolve()
     check_out(out, place and place / SCRATCH)
-    rate, source, pilot = REFERENCE_RATE, "reference", {}
+    rate, source = REFERENCE_RATE, "reference"
+    pilot: PilotSizes | None = None
     runs: list[PlannedRun] = []  # none where a campaign ended in its pilot run
     if (out / "campaign.json").is_file():
         campaign = read_campaign(out, planned=True)
@@ -128,7 +143,10 @@ def dry_run(
     missing = missing_of(runs, role)
     extents = _extents(missing, plan.workload, backend, limits)
     max_rate = max((one.max_rate for one in extents), default=0.0)
-    answer: dict[str, Any] = {
+    stated: Rate = {"value": rate, "source": source}
+    if max_rate:
+        stated["at_most"] = max_rate
+    answer: DryRunDocument = {
         "schema_version": SCHEMA_VERSION,
         "kind": "campaign-dry-run",
         "workload": plan.workload,
@@ -137,16 +155,17 @@ def dry_run(
         "runs": len(missing),
         "steps": [step.name for step in plan.steps],
         "complete": sum(run.status == "complete" for run in runs),
-        "points": [asdict(one) for one in extents],
+        "points": [cast(ExtentDocument, asdict(one)) for one in extents],
         "peak": _peak(extents),
         "total": {
-            key: sum(one.runs * getattr(one, key) for one in extents)
-            for key in ("operations", "bytes_written", "bytes_read")
+            "operations": sum(one.runs * one.operations for one in extents),
+            "bytes_written": sum(one.runs * one.bytes_written for one in extents),
+            "bytes_read": sum(one.runs * one.bytes_read for one in extents),
         },
-        "rate": {"value": rate, "source": source} | ({"at_most": max_rate} if max_rate else {}),
+        "rate": stated,
         "minutes": {
-            name: sum(one.runs * one.seconds(rate, shared=shared) for one in extents) / 60
-            for name, shared in (("ranks_as_fast_as_alone", False), ("ranks_share_the_rate", True))
+            "ranks_as_fast_as_alone": sum(one.runs * one.seconds(rate, shared=False) for one in extents) / 60,
+            "ranks_share_the_rate": sum(one.runs * one.seconds(rate, shared=True) for one in extents) / 60,
         },
     }
     if plan.drop_caches:
@@ -157,19 +176,24 @@ def dry_run(
         answer["stops"] = _stops(place, out, extents, answer["free"]["bytes"], take_over) if extents else []
     elif owner := live_owner(out, take_over):
         answer["stops"] = [owner]
-    return answer | ({"pilot": pilot} if pilot else {})
+    if pilot:
+        answer["pilot"] = pilot
+    return answer
 
 
-def _peak(extents: Sequence[Extent]) -> dict[str, int]:
+def _peak(extents: Sequence[Extent]) -> Peak:
     """Largest of each over the runs, which follow one another."""
-    largest = {
-        key: max((getattr(one, key) for one in extents), default=0) for key in ("nodes", "ranks", "files", "inodes")
+    return {
+        "nodes": max((one.nodes for one in extents), default=0),
+        "ranks": max((one.ranks for one in extents), default=0),
+        "files": max((one.files for one in extents), default=0),
+        "inodes": max((one.inodes for one in extents), default=0),
+        "processes": max((one.ranks // one.threads_per_rank for one in extents), default=0),
+        "bytes": max((one.peak_bytes for one in extents), default=0),
     }
-    processes = max((one.ranks // one.threads_per_rank for one in extents), default=0)
-    return largest | {"processes": processes, "bytes": max((one.peak_bytes for one in extents), default=0)}
 
 
-def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> dict[str, Any]:
+def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> PilotSizes:
     """Peaks where a pilot run decides the sizes: its own, and the campaign's with the largest that it may choose."""
     own = pilot_run(plan, PILOT_ITERATIONS[1])
     biggest: dict[tuple[int, int], PlannedRun] = {}
@@ -180,8 +204,8 @@ def _pilot(plan: Plan, backend: Backend, largest: Sequence[PlannedRun]) -> dict[
     limits = _peak(_extents(list(biggest.values()), plan.workload, backend))
     pilot = _peak(_extents([own], plan.workload, backend))
     return {
-        "own": {key: pilot[key] for key in ("files", "bytes")},
-        "at_most": {key: limits[key] for key in ("files", "inodes", "bytes")},
+        "own": {"files": pilot["files"], "bytes": pilot["bytes"]},
+        "at_most": {"files": limits["files"], "inodes": limits["inodes"], "bytes": limits["bytes"]},
     }
 
 
@@ -215,7 +239,7 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
                 _benchmark_dry_run(run, workload, backend, limits)
             except InputError as error:
                 refusal = str(error)
-        footprint = found_by_bench["footprint"]
+        footprint, brake = found_by_bench["footprint"], found_by_bench.get("brake") or RunLimits()
         operations = footprint["operations"]
         found.append(
             Extent(
@@ -232,8 +256,8 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
                 peak_bytes=footprint["peak_bytes"],
                 waiting_factor=float(run.settings.get("waiting_factor", 0)),
                 most_seconds=max((phase["most_seconds"] for phase in found_by_bench["phases"]), default=0.0),
-                max_rate=float(found_by_bench.get("brake", {}).get("max_rate", 0)),
-                min_free=float(found_by_bench.get("brake", {}).get("min_free", 0)),
+                max_rate=float(brake.get("max_rate", 0)),
+                min_free=float(brake.get("min_free", 0)),
                 refusal=refusal,
             )
         )
@@ -272,7 +296,7 @@ def _stops(place: Path, out: Path, extents: Sequence[Extent], free: float, take_
     return found
 
 
-def refusal_of(answer: Mapping[str, Any]) -> str:
+def refusal_of(answer: DryRunDocument) -> str:
     """What would stop the campaign now: runs that --max-objects refuses, and `stops`; "" for nothing."""
     refused = [one for one in answer["points"] if one["refusal"]]
     found = []
@@ -289,7 +313,7 @@ def _without_repeat(run: PlannedRun) -> str:
     return f"{point}-{run.step}" if run.step else point
 
 
-def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend, limits: Sequence[str] = ()) -> dict[str, Any]:
+def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend, limits: Sequence[str] = ()) -> BenchmarkDryRun:
     """The answer of `iocast-bench --dry-run`: phases and the footprint of a run.
 
     @raises InputError or RunError with the benchmark's own sentence"""
@@ -312,11 +336,10 @@ def _benchmark_dry_run(run: PlannedRun, workload: str, backend: Backend, limits:
     )
     if done.returncode:
         raise (InputError if done.returncode == 2 else RunError)(failure(command, done.returncode, done.stderr))
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return cast(BenchmarkDryRun, json.loads(done.stdout))
 
 
-def dry_run_text(answer: dict[str, Any]) -> str:
+def dry_run_text(answer: DryRunDocument) -> str:
     """A row for each point, then peaks, what is free, and minutes."""
     if not answer["points"]:
         return f"No run is missing of this campaign's {answer['complete']}."
@@ -333,12 +356,18 @@ def dry_run_text(answer: dict[str, Any]) -> str:
         for one in answer["points"]
     ]
     peak, rate, minutes = answer["peak"], answer["rate"], answer["minutes"]
-    most, in_table, in_all = peak, "", ""
+    most: LargestSizes = {"files": peak["files"], "inodes": peak["inodes"], "bytes": peak["bytes"]}
+    in_table = in_all = ""
     if pilot := answer.get("pilot"):
-        most = {key: max(peak[key], pilot["at_most"][key], pilot["own"].get(key, 0)) for key in pilot["at_most"]}
+        own, largest = pilot["own"], pilot["at_most"]
+        most = {
+            "files": max(peak["files"], largest["files"], own["files"]),
+            "inodes": max(peak["inodes"], largest["inodes"]),
+            "bytes": max(peak["bytes"], largest["bytes"], own["bytes"]),
+        }
         in_table, in_all = f" ({peak['files']:,} in the table)", " by the table"
     processes = f" in {peak['processes']} processes" if peak["processes"] < peak["ranks"] else ""
-    written, read = (quantity("bytes", answer["total"][key]) for key in ("bytes_written", "bytes_read"))
+    written, read = (quantity("bytes", answer["total"][key]) for key in MOVED)
     steps = (
         "the steps of a point share one data set" if answer["steps"] else "a run's files are removed before the next"
     )
@@ -361,10 +390,10 @@ def dry_run_text(answer: dict[str, Any]) -> str:
     if free := answer.get("free"):
         inodes = f", {free['inodes']:,} inodes" if free["inodes"] is not None else ""
         lines.append(f"free:    {quantity('bytes', free['bytes'])}{inodes}")
-        for what in ("bytes", "inodes"):
-            if free[what] is not None and most[what] > free[what]:
+        for what in ROOM:
+            if (left := free[what]) is not None and most[what] > left:
                 needed = f"more {what} are needed than are free; the run will"
-                if peak[what] <= free[what]:
+                if peak[what] <= left:
                     needed = f"more {what} than are free are needed if the pilot run decides so; that run would"
                 lines.append(f"WARNING: {needed} be refused. Choose fewer objects.")
     rate_text = f"{rate['value']:,.0f} operations a second"

@@ -9,6 +9,7 @@ from typing import Any
 
 from iocast.operations import MOVES_DATA
 from iocast.platform_names import steps_of
+from iocast.records.simulated import SimulatedPhase
 from iocast.text import quantity
 
 LEAD = "What limits the rate: "
@@ -29,7 +30,7 @@ _PARTS = {
 }
 
 
-def sentences(stations: Mapping[str, Any], otherwise: str, *, known: bool = True) -> str:
+def sentences(stations: Mapping[str, Mapping[str, float]], otherwise: str, *, known: bool = True) -> str:
     """What limits the rate: a station that is in use most of the time, else `otherwise`, of text() or solved_text().
     stations: their `utilisation` by name. known: whether the model that their use is of does the rate; else how full
     they are is not known either."""
@@ -46,7 +47,11 @@ def sentences(stations: Mapping[str, Any], otherwise: str, *, known: bool = True
 
 
 def text(
-    phase: Mapping[str, Any], stations: Mapping[str, Any], system: Mapping[str, Any], nodes: int, ranks: float
+    phase: SimulatedPhase,
+    stations: Mapping[str, Mapping[str, float]],
+    system: Mapping[str, Any],
+    nodes: int,
+    ranks: float,
 ) -> str:
     """Sentences on the network, or where a mean operation's time goes. phase: of a run.json; stations: seconds an
     operation by station and part; system: the resolved platform."""
@@ -72,7 +77,7 @@ def share_if_pausing(responding: float, whole: float) -> str:
     return f"{100 * responding / whole:.2g} %" if 0 < responding < PAUSING * whole else ""
 
 
-def _where_time_goes(mean: float, stations: Mapping[str, Any], system: Mapping[str, Any]) -> str:
+def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: Mapping[str, Any]) -> str:
     """The largest part of a mean operation's time."""
     spent = {(name, part): one[part] for name, one in stations.items() for part in _PARTS if one.get(part)}
     outside = mean - sum(spent.values())
@@ -102,7 +107,7 @@ def _where_time_goes(mean: float, stations: Mapping[str, Any], system: Mapping[s
     return found
 
 
-def _uneven_end(phase: Mapping[str, Any]) -> str:
+def _uneven_end(phase: SimulatedPhase) -> str:
     balance = phase.get("balance")
     if balance is None or balance >= UNEVEN:
         return ""
@@ -121,13 +126,13 @@ def solved_text(waiting: float, limits: Sequence[str]) -> str:
     return f"{LEAD}waits {behind}at stations, {100 * waiting:.0f} % of an operation's time."
 
 
-def of_links(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
+def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> str:
     """The sentence on links that the phase's transfers fill; empty where they fill none."""
     for moved, links, later in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
         if moved >= FULL * most and not (later and moved > most):
             return f"{LEAD}{name}, used at {min(100.0, 100 * moved / most):.0f} % of capacity."
-    busiest = phase.get("network", {}).get("busiest", []) if "topology" in system.get("network", {}) else []
+    busiest = phase["network"]["busiest"] if "network" in phase and "topology" in system.get("network", {}) else []
     if busiest and busiest[0]["busy"] >= FULL:
         name, used = busiest[0]["name"], 100 * busiest[0]["busy"]
         of = "links between switches"
@@ -139,7 +144,7 @@ def of_links(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) ->
     return ""
 
 
-def capacity_text(phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int) -> str:
+def capacity_text(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> str:
     """What each class of links can carry of the phase's transfers, or that nothing is known to limit them; empty where
     no data move."""
     found: dict[str, None] = {}
@@ -170,7 +175,7 @@ def _transfers(route: Any, system: Mapping[str, Any]) -> Iterator[tuple[dict[str
 
 
 def _links(
-    phase: Mapping[str, Any], system: Mapping[str, Any], nodes: int
+    phase: SimulatedPhase, system: Mapping[str, Any], nodes: int
 ) -> Iterator[tuple[float, list[tuple[str, float, int]], bool]]:
     """For each direction to each station: bytes a second that the phase's transfers move; the links on their way, each
     with its name, the bandwidth of one, and their number; and whether some of the bytes may cross them later."""

@@ -7,10 +7,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from iocast import binaries
 from iocast.errors import InputError
+from iocast.records.forecast import WorkloadDocument
+from iocast.records.simulated import Counted, CountedPhase, SimulatedPhase, SimulatedRun
 
 WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
 MOVES_DATA = (*WRITES, *READS)
@@ -21,6 +23,7 @@ FEW = 10_000
 """The same where only the kinds of operations matter."""
 SMALL = ((2, 2), (3, 2), (2, 4))
 """Placements that show how what is used grows with nodes and with ranks on each."""
+USED: tuple[Literal["datasets", "objects"], ...] = ("datasets", "objects")
 FORESEEN = 0.05
 """Share of its operations by which what some ranks do may miss what the pattern foresees for all."""
 UNSOLVED = (
@@ -35,11 +38,11 @@ def phase_operations(
 ) -> dict[str, dict[str, float]]:
     """By phase how many operations of each kind the ranks that were counted ask for; phases without any too. A message
     needs the kinds alone, and its reader does not wait: few ranks are counted."""
-    counted = binaries.resolve_workload(workload, settings, nodes, ranks_per_node, FEW)["counted"]
+    counted = binaries.count_operations(workload, settings, nodes, ranks_per_node, FEW)["counted"]
     return {one["name"]: one["operations"] for one in counted["phases"]}
 
 
-def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int) -> dict[str, Any]:
+def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node: int) -> Profile:
     """What the ranks of this placement ask for in one of the `repeats` of each phase: `operations` of each kind of all
     ranks, `bytes` and `blocks` of one in the mean; the `place` of those that work, as nodes and ranks on each; how many
     `datasets` and `objects` they use; whether ranks act `together`, pause on their own (`pauses`) or do `unlike` work.
@@ -49,7 +52,7 @@ def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_no
 
     @raises InputError with the simulator's sentences"""
     described = binaries.run_json([binaries.find("iocast-sim"), "--describe", workload, "--json"])
-    resolved = binaries.resolve_workload(workload, settings, nodes, ranks_per_node, MOST)
+    resolved = binaries.count_operations(workload, settings, nodes, ranks_per_node, MOST)
     run, counted = resolved["workload"], resolved["counted"]
     used = None if counted["whole"] else _used(workload, settings, nodes, ranks_per_node)
     fixed = sum(
@@ -57,12 +60,12 @@ def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_no
         for name, value in run["parameters"].items()
         if run["pattern"] == "mix" and name.endswith(".ranks") and value
     )
-    phases = {}
+    phases: dict[str, ProfiledPhase] = {}
     for one in counted["phases"]:
         name, count = one["name"], one["operations"]
         if not count:
             continue
-        users = one if used is None else used.get(name)
+        users: Mapping[str, Any] | None = one if used is None else used.get(name)
         phases[name] = {
             "repeats": one["repeats"],
             "most_seconds": one["most_seconds"],
@@ -78,7 +81,9 @@ def profile(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_no
             "mixed": 0 < fixed < one["workers"],
             "unknown": users is None or not _are_known(counted, one, nodes * ranks_per_node),
         }
-    parameters = {p["name"]: {"default": p["default"], "unit": p["unit"]} for p in described["parameters"]}
+    parameters: dict[str, ParameterDocument] = {
+        p["name"]: {"default": p["default"], "unit": p["unit"]} for p in described["parameters"]
+    }
     return {
         "pattern": run["pattern"],
         "workload": run,
@@ -111,7 +116,7 @@ def _used(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node
         small = [
             {
                 one["name"]: one
-                for one in binaries.resolve_workload(workload, settings, *place, MOST)["counted"]["phases"]
+                for one in binaries.count_operations(workload, settings, *place, MOST)["counted"]["phases"]
             }
             for place in SMALL
         ]
@@ -120,7 +125,7 @@ def _used(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node
     found: dict[str, dict[str, float]] = {}
     for name in small[0].keys() & small[1].keys() & small[2].keys():
         found[name] = {}
-        for what in ("datasets", "objects"):
+        for what in USED:
             first, more_nodes, more_ranks = (one[name][what] for one in small)
             rank = max(0.0, (more_ranks - first) / 4)
             node = max(0.0, more_nodes - first - 2 * rank)
@@ -129,7 +134,7 @@ def _used(workload: str, settings: Mapping[str, str], nodes: int, ranks_per_node
     return found
 
 
-def _are_known(counted: Mapping[str, Any], phase: Mapping[str, Any], ranks: int) -> bool:
+def _are_known(counted: Counted, phase: CountedPhase, ranks: int) -> bool:
     """Whether the counted ranks stand for all in a phase: all do their part of it, or the first alone; and all phases
     together have about as many operations of its kinds, and bytes, as the pattern foresees."""
     if counted["whole"]:
@@ -137,7 +142,7 @@ def _are_known(counted: Mapping[str, Any], phase: Mapping[str, Any], ranks: int)
     if phase["workers"] not in (1, ranks):
         return False  # who works was not seen of each
 
-    def has(kinds: Iterable[str], what: str, foreseen: float, most: float) -> bool:
+    def has(kinds: Iterable[str], what: Literal["operations", "bytes"], foreseen: float, most: float) -> bool:
         found: float = sum(one[what].get(kind, 0.0) for one in counted["phases"] for kind in kinds)
         return abs(found - foreseen) <= most * foreseen
 
@@ -145,15 +150,15 @@ def _are_known(counted: Mapping[str, Any], phase: Mapping[str, Any], ranks: int)
     return all(
         has([kind], "operations", counted["expected"].get(kind, 0), most) for kind in phase["operations"]
     ) and all(
-        has(kinds, "bytes", counted[foreseen], FORESEEN)
-        for kinds, foreseen in ((WRITES, "bytes_written"), (READS, "bytes_read"))
+        has(kinds, "bytes", foreseen, FORESEEN)
+        for kinds, foreseen in ((WRITES, counted["bytes_written"]), (READS, counted["bytes_read"]))
         if any(kind in phase["operations"] for kind in kinds)
     )
 
 
-def is_solved(phase: Mapping[str, Any]) -> bool:
+def is_solved(phase: ProfiledPhase) -> bool:
     """Whether the analytic solver knows what the ranks of a phase of `profile()` do."""
-    return not any(phase[why] for why in ("together", "pauses", "mixed", "unknown"))
+    return not (phase["together"] or phase["pauses"] or phase["mixed"] or phase["unknown"])
 
 
 @dataclass(frozen=True)
@@ -167,7 +172,7 @@ class Shares:
     repeats: int = 1
 
     @classmethod
-    def of(cls, phases: list[dict[str, Any]]) -> Shares:
+    def of(cls, phases: list[SimulatedPhase]) -> Shares:
         """Of all repeats of a phase of a run.json."""
         count: dict[str, float] = {}
         moved: dict[str, float] = {}
@@ -196,11 +201,44 @@ def iteration(operations: Mapping[str, float]) -> dict[str, float]:
     return {kind: n * share for kind, n in operations.items()}
 
 
+class ProfiledPhase(TypedDict):
+    """What the ranks ask for in one repeat of a phase; see profile()."""
+
+    repeats: int
+    most_seconds: float
+    place: list[int]
+    operations: dict[str, float]
+    bytes: dict[str, float]
+    blocks: dict[str, float]
+    datasets: float
+    objects: float
+    together: bool
+    pauses: bool
+    unlike: bool
+    mixed: bool
+    unknown: bool
+
+
+class ParameterDocument(TypedDict):
+    default: Any
+    unit: str
+
+
+class Profile(TypedDict):
+    """What a workload does at a placement; see profile()."""
+
+    pattern: str
+    workload: WorkloadDocument
+    parameters: dict[str, ParameterDocument]
+    given: dict[str, Any]
+    phases: dict[str, ProfiledPhase]
+
+
 class TooRare(InputError):
     """An operation of a random mix that a run of this seed lacks."""
 
 
-def pooled_quantity(run: dict[str, Any], quantity: str, phase: str = "benchmark") -> float:
+def pooled_quantity(run: SimulatedRun, quantity: str, phase: str = "benchmark") -> float:
     """ "rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the
     geometric mean of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand.
 

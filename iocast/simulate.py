@@ -50,8 +50,8 @@ def simulate(
         refuse_beyond(platform, nodes, nodes * ranks_per_node)
     report("the analytic solver", 0, 2)
     errors = Errors.of(platform)
-    known = binaries.resolve_workload(workload, settings, nodes, ranks_per_node)["workload"] if errors else {}
-    systems = 0 if errors and errors.speaks_of(known["pattern"]) else len(others_of_family(platform))
+    known = errors and binaries.resolve_workload(workload, settings, nodes, ranks_per_node)["workload"]
+    systems = 0 if errors and known and errors.speaks_of(known["pattern"]) else len(others_of_family(platform))
     analytic, operations = _analytic(platform, workload, settings, nodes, ranks_per_node, phase, seed, workers)
     report(f"simulating {_size(nodes * ranks_per_node, operations, systems)}", 1, 2)
     answer = predict(

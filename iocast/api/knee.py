@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from iocast.api.answer import Found, Place, Progress, Row, as_texts, quietly
+from iocast.api.answer import Found, Place, Progress, Row, as_texts, cells, quietly
 from iocast.campaign.launchers import Ending
 from iocast.files import duration
 from iocast.knee import Search, check_levels
 from iocast.knee.probes import KneeSearch, Probes
 from iocast.knee.words import knee_text
+from iocast.records.knee import KneeDocument
 from iocast.study.levels import parse_level
 
 
-class Knee(Found[dict[str, Any]]):
+class Knee(Found[KneeDocument]):
     """The highest load that keeps service levels, and every load that was tried."""
 
     def text(self) -> str:
@@ -24,7 +24,8 @@ class Knee(Found[dict[str, Any]]):
 
     def rows(self) -> list[Row]:
         keys = ("load", "runs", "met", "missed", "verdict", "rate", "response", "busy")
-        return [{key: one.get(key) for key in keys} for one in self._document["loads"]]
+        loads = [dict(cells(one)) | {"runs": len(one["runs"])} for one in self._document["loads"]]
+        return [{key: one.get(key) for key in keys} for one in loads]
 
 
 def knee(

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import fdtrc, gammaincinv, stdtrit
 
 from iocast.records.run import Phase
@@ -168,7 +169,7 @@ def _chance_of_columns(rows: list[dict[str, float]]) -> float:
     for k, (i, j, _) in enumerate(cells):
         design[k, i] = design[k, len(rows) + j] = 1.0
 
-    def left(columns: np.ndarray) -> tuple[float, int]:
+    def left(columns: NDArray[np.float64]) -> tuple[float, int]:
         fit, _, rank, _ = np.linalg.lstsq(columns, values, rcond=None)
         return float(np.sum((values - columns @ fit) ** 2)), int(rank)
 

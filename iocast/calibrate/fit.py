@@ -40,6 +40,7 @@ from iocast.forecasts.answer import calibrated_values
 from iocast.noise import DEVIATIONS, of_mean
 from iocast.operations import TooRare, pooled_quantity
 from iocast.platform import Document, dump, get_path, merge, reference, set_path
+from iocast.records.simulated import SimulatedRun
 from iocast.residuals import kind_of
 from iocast.rules import has_own_storage
 from iocast.run_directory import QUANTITIES, Point, Run, switches
@@ -611,9 +612,7 @@ class _Search:
         }
         return max(USUAL_MISFIT, chance.largest_misfit(simulations, document, self.targets, counts, self.seed))
 
-    def simulated(
-        self, simulations: Simulations, document: Document, points: list[Point]
-    ) -> list[dict[str, Any] | None]:
+    def simulated(self, simulations: Simulations, document: Document, points: list[Point]) -> list[SimulatedRun | None]:
         """run.json of a platform at each of these points; None where work of others piles up in it without end."""
         platform = simulations.write(document)
         jobs = [

@@ -5,8 +5,8 @@ a difference is time that the model lost or invented."""
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from iocast.records.simulated import SimulatedRun
 from iocast.run_directory import Point, Run
 
 OFF = 0.1
@@ -15,7 +15,7 @@ SURE = 2.58
 """Standard errors of the difference of two means that it must exceed as well (1 %)."""
 
 
-def notes(single: Point, simulated: dict[str, Any]) -> list[str]:
+def notes(single: Point, simulated: SimulatedRun) -> list[str]:
     """A sentence for each operation whose simulated mean is off, with the part that is off most.
 
     simulated: run.json of the same question; seconds, arithmetic means over repeats of the phase"""
@@ -43,7 +43,7 @@ def notes(single: Point, simulated: dict[str, Any]) -> list[str]:
     return found
 
 
-def _times(single: Point, simulated: dict[str, Any], tag: str) -> tuple[float, float] | None:
+def _times(single: Point, simulated: SimulatedRun, tag: str) -> tuple[float, float] | None:
     """Mean seconds of an operation or part, measured and simulated; None where one of them is not known."""
     known = [
         p["latency"][tag]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 from scipy.optimize import least_squares
 
@@ -25,6 +26,7 @@ from iocast.errors import InputError, RunError
 from iocast.operations import phase_operations
 from iocast.platform import Document, dump, merge
 from iocast.platform_names import steps_of
+from iocast.records.simulated import SimulatedRun
 from iocast.run_directory import Point, Run
 from iocast.scratch import scratch_directory
 from iocast.settings import parameters_of, settings_of, units_of
@@ -199,8 +201,8 @@ class Target:
 
     point: Point
     names: list[str]
-    logs: np.ndarray
-    sigmas: np.ndarray
+    logs: NDArray[np.float64]
+    sigmas: NDArray[np.float64]
     settings: dict[str, str]
 
     @classmethod
@@ -226,7 +228,7 @@ class Target:
         return pattern, self.settings | phases, *self.point.first.placement
 
 
-def summaries(simulated: Any, target: Target, otherwise: np.ndarray) -> np.ndarray:
+def summaries(simulated: SimulatedRun, target: Target, otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logarithms of the target's quantities of a simulated run; the mean of them, where its phase has several repeats.
     Of an operation of a random mix that the run lacks, `otherwise`, with which the caller compares."""
     phases = [phase for phase in simulated["phases"] if phase["name"] == target.point.first.phase]
@@ -240,7 +242,11 @@ def summaries(simulated: Any, target: Target, otherwise: np.ndarray) -> np.ndarr
     return np.array([log(*one) for one in zip(target.names, otherwise, strict=True)])
 
 
-def _outcome(job: Job) -> Any:
+Outcome = SimulatedRun | RunError
+"""What iocast-sim printed, or the error that work of others piles up, or can't be."""
+
+
+def _outcome(job: Job) -> Outcome:
     """What iocast-sim printed, or the error that work of others piles up, or can't be."""
     try:
         return binaries.simulate(*job)
@@ -254,7 +260,7 @@ def _outcome(job: Job) -> Any:
         raise
 
 
-def _simulate_text(task: tuple[Any, ...]) -> Any:
+def _simulate_text(task: tuple[Any, ...]) -> Outcome:
     """The same of a Job, on a worker that has no file of the platform, but its text."""
     text, *question = task
     with scratch_directory("simulation") as scratch:
@@ -263,9 +269,9 @@ def _simulate_text(task: tuple[Any, ...]) -> Any:
         return _outcome((platform, *question))
 
 
-def _in_order(numbered: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+def _in_order(numbered: Iterator[tuple[int, Outcome]]) -> Iterator[Outcome]:
     """Results that come with their numbers, from 0 on, each as soon as those before it are there."""
-    early: dict[int, Any] = {}
+    early: dict[int, Outcome] = {}
     following = 0
     for number, result in numbered:
         early[number] = result
@@ -309,19 +315,20 @@ class Simulations:
             self._hopeless.add(path)
         return path
 
-    def run(self, jobs: Sequence[Job]) -> list[Any]:
+    def run(self, jobs: Sequence[Job]) -> list[SimulatedRun]:
         """(platform, workload, settings, nodes, ranks per node, seed) -> what iocast-sim printed, in order."""
-        results = list(self._outcomes(jobs))
-        for one in results:
+        results = []
+        for one in list(self._outcomes(jobs)):
             if isinstance(one, RunError):
                 raise one
+            results.append(one)
         return results
 
-    def run_those_that_settle(self, jobs: Sequence[Job]) -> list[Any]:
+    def run_those_that_settle(self, jobs: Sequence[Job]) -> list[SimulatedRun | None]:
         """The same, with None for those in which work of others piles up without end, or can't be."""
         return [None if isinstance(one, RunError) else one for one in self._outcomes(jobs)]
 
-    def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Any]:
+    def _outcomes(self, jobs: Sequence[Job]) -> Iterator[Outcome]:
         tried = [job for job in jobs if job[0] not in self._hopeless]
         self.count += len(tried)
         if self._workers is None:
@@ -330,12 +337,14 @@ class Simulations:
             found = _in_order(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in tried]))
         return (RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs)
 
-    def at_targets(self, documents: list[Document], targets: list[Target], seed: int) -> Iterator[list[np.ndarray]]:
+    def at_targets(
+        self, documents: list[Document], targets: list[Target], seed: int
+    ) -> Iterator[list[NDArray[np.float64]]]:
         """Logarithms of each candidate's values, one candidate after the other as they are done; far from all
         measurements where background work piles up without end, or can't be."""
         return self.at([(document, targets) for document in documents], seed)
 
-    def at(self, requests: Sequence[tuple[Document, list[Target]]], seed: int) -> Iterator[list[np.ndarray]]:
+    def at(self, requests: Sequence[tuple[Document, list[Target]]], seed: int) -> Iterator[list[NDArray[np.float64]]]:
         """The same of each candidate at targets of its own."""
         platforms = [self.write(document) for document, _ in requests]
         found = self._outcomes(
@@ -353,7 +362,7 @@ class Simulations:
             yield entries
 
 
-def cost_of(standardised: np.ndarray) -> float:
+def cost_of(standardised: NDArray[np.float64]) -> float:
     """Mean of the squares of residuals after soft L1."""
     return float(np.mean(2 * (np.sqrt(1 + standardised**2) - 1)))
 
@@ -365,7 +374,7 @@ class Fit:
     parameters: list[Parameter]
     values: dict[str, float]
     cost: float  # see cost_of
-    covariance: np.ndarray  # of the logarithms of the parameters
+    covariance: NDArray[np.float64]  # of the logarithms of the parameters
     evaluations: int
     trace: list[tuple[float, dict[str, float]]] = field(default_factory=list)
 
@@ -391,12 +400,12 @@ def fit_structure(
     prior = np.clip(np.log([p.start for p in parameters]), low, high)
     trace: list[tuple[float, dict[str, float]]] = []
 
-    def values(x: np.ndarray) -> dict[str, float]:
+    def values(x: NDArray[np.float64]) -> dict[str, float]:
         return {p.name: float(math.exp(v)) for p, v in zip(parameters, x, strict=True)}
 
-    latest: dict[bytes, np.ndarray] = {}  # where a step has ended, its slope begins
+    latest: dict[bytes, NDArray[np.float64]] = {}  # where a step has ended, its slope begins
 
-    def residuals_at(points: list[np.ndarray]) -> list[np.ndarray]:
+    def residuals_at(points: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
         """Of all of them at once, so that no core waits for another's simulation."""
         documents = [build(options, values(x)) for x in points]
         keys = [
@@ -421,7 +430,7 @@ def fit_structure(
                 kept.put(of_one, structure, values(x), trace[-1][0], printed)
         return found
 
-    def residuals(x: np.ndarray) -> np.ndarray:
+    def residuals(x: NDArray[np.float64]) -> NDArray[np.float64]:
         if x.tobytes() not in latest:
             found = residuals_at([x])
             latest.clear()
@@ -432,7 +441,7 @@ def fit_structure(
         residuals(centre)
         return Fit(structure, options, parameters, {}, trace[-1][0], np.zeros((0, 0)), 1, trace)
 
-    def slopes(x: np.ndarray) -> np.ndarray:
+    def slopes(x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Differences over steps that are wide enough to see something."""
         here = residuals(x)
         columns = np.zeros((len(x), len(here)))

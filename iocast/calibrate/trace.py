@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iocast.content import content_hash, platform_hash, program_hash, sources_of, whole, workload_hash
 from iocast import strict
@@ -27,7 +28,7 @@ class Trace:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._known: dict[str, np.ndarray] = {}
+        self._known: dict[str, NDArray[np.float64]] = {}
         self._families: dict[str, Document] = {}
         self._simulator = program_hash(["iocast-sim"], sources_of("iocast.calibrate.search"))
         if file is None or not file.is_file():
@@ -63,7 +64,7 @@ class Trace:
             self._families[name] = whole({"extends": name})
         return self._families[name]
 
-    def get(self, key: str) -> np.ndarray | None:
+    def get(self, key: str) -> NDArray[np.float64] | None:
         return self._known.get(key)
 
     def put(
@@ -72,7 +73,7 @@ class Trace:
         structure: dict[str, str],
         parameters: dict[str, float],
         cost: float,
-        summaries: Sequence[np.ndarray],
+        summaries: Sequence[NDArray[np.float64]],
     ) -> None:
         self._known |= dict(zip(keys, summaries, strict=True))
         if self._file is not None:

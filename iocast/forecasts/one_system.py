@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from iocast import blend, limits_of
 from iocast.platform import Document
 from iocast.platform_names import steps_of
+from iocast.records.forecast import CourseRow, Ends, Timeline
+from iocast.records.simulated import BusyLink, SimulatedPhase
 from iocast.text import quantity
 
 if TYPE_CHECKING:  # its libraries take a second to load
@@ -106,6 +108,17 @@ class Correction:
         )
 
 
+class OneSystem(TypedDict, total=False):
+    """The parts of a forecast at a rate (docs/answers.md)."""
+
+    stations: dict[str, dict[str, float]]
+    bottleneck: str
+    links: str
+    left_out: list[str]
+    timeline: Timeline
+    balance: Ends
+
+
 class Model(Protocol):
     """A run or solution of the model, of one phase."""
 
@@ -117,7 +130,7 @@ class Model(Protocol):
         """Over all runs of the model."""
         ...
 
-    def at(self, correction: Correction) -> dict[str, Any]:
+    def at(self, correction: Correction) -> OneSystem:
         """The parts of a forecast at a rate: `stations`, `bottleneck`, and what else is known."""
         ...
 
@@ -134,7 +147,7 @@ class Solved:
 
     mean_rate = rate
 
-    def at(self, correction: Correction) -> dict[str, Any]:
+    def at(self, correction: Correction) -> OneSystem:
         used = self.solution.utilisation
         stations = correction.stations({name: {"utilisation": one} for name, one in used.items()}, 0.0)
         waiting = 1 - (1 - self.solution.waiting) / correction.longer
@@ -158,7 +171,7 @@ class Grown:
     def mean_rate(self) -> float:
         return self.rate
 
-    def at(self, correction: Correction) -> dict[str, Any]:
+    def at(self, correction: Correction) -> OneSystem:
         stations = correction.stations({name: {"utilisation": one} for name, one in self.used.items()}, 0.0)
         if not self.used:
             return {"stations": {}, "bottleneck": self.otherwise}
@@ -177,13 +190,13 @@ class Simulated:
 
     rate: float
     mean_rate: float
-    phase: Mapping[str, Any]
+    phase: SimulatedPhase
     system: Document
     nodes: int
     ranks: float
-    balance: Mapping[str, float]
+    balance: Ends
 
-    def at(self, correction: Correction) -> dict[str, Any]:
+    def at(self, correction: Correction) -> OneSystem:
         seconds, others = stations_of(self.phase, self.system), others_of(self.phase)
         phase = self._phase(correction)
         stations = correction.stations(seconds, _mean_response(self.phase), others)
@@ -202,27 +215,32 @@ class Simulated:
             "balance": self.balance,
         }
 
-    def _phase(self, correction: Correction) -> dict[str, Any]:
+    def _phase(self, correction: Correction) -> SimulatedPhase:
         """The phase as it is at the printed rate: its length, mean response times, and how busy links are."""
         latency = {
             op: one | {"mean": one["mean"] * correction.longer} if one["count"] else one
             for op, one in self.phase["latency"].items()
         }
-        changed = {**self.phase, "seconds": self.phase["seconds"] / correction.factor, "latency": latency}
-        if busiest := self.phase.get("network", {}).get("busiest"):
-            links = [one | {"busy": min(1.0, one["busy"] * correction.factor)} for one in busiest]
+        changed: SimulatedPhase = {
+            **self.phase,
+            "seconds": self.phase["seconds"] / correction.factor,
+            "latency": latency,
+        }
+        if "network" in self.phase:
+            busiest = self.phase["network"]["busiest"]
+            links: list[BusyLink] = [{**one, "busy": min(1.0, one["busy"] * correction.factor)} for one in busiest]
             changed["network"] = {**self.phase["network"], "busiest": links}
         return changed
 
 
-def _mean_response(phase: Mapping[str, Any]) -> float:
+def _mean_response(phase: SimulatedPhase) -> float:
     whole = sum(
         one["count"] * one["mean"] for name, one in phase["latency"].items() if "." not in name and one["count"]
     )
     return float(whole / phase["operations"]) if phase["operations"] else 0.0
 
 
-def stations_of(phase: Mapping[str, Any], system: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def stations_of(phase: SimulatedPhase, system: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
     side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
     operations = phase["operations"]
@@ -242,7 +260,7 @@ def stations_of(phase: Mapping[str, Any], system: Mapping[str, Any]) -> dict[str
     return result
 
 
-def others_of(phase: Mapping[str, Any]) -> dict[str, float]:
+def others_of(phase: SimulatedPhase) -> dict[str, float]:
     """By station the utilisation by work of others, which no rate of the benchmark changes."""
     found = {}
     for name, station in phase["stations"].items():
@@ -252,7 +270,7 @@ def others_of(phase: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def timeline(phase: Mapping[str, Any], factor: float) -> dict[str, Any]:
+def timeline(phase: SimulatedPhase, factor: float) -> Timeline:
     """Throughput over the phase's time: operations a second that ended within each bin, where all goes `factor` times
     as fast."""
     bins = phase["timeline"]
@@ -261,13 +279,13 @@ def timeline(phase: Mapping[str, Any], factor: float) -> dict[str, Any]:
     return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
 
 
-def course(phases: Sequence[Mapping[str, Any]], factors: Mapping[str, float]) -> list[dict[str, Any]]:
+def course(phases: Sequence[SimulatedPhase], factors: Mapping[str, float]) -> list[CourseRow]:
     """Every repeat of the forecast's phases in order: when it begins, in seconds since the first one began, how long it
     lasts, and its operations and bytes a second. In the first simulated run, each phase at its printed rate.
 
     @param phases of a run.json, in order
     @param factors by name of the forecast's phases that of their rate"""
-    found: list[dict[str, Any]] = []
+    found: list[CourseRow] = []
     ended = end = None  # of the row before, in the run and here
     for p in (p for p in phases if p["name"] in factors):
         start = 0.0 if end is None or ended is None else end + max(0.0, p["start_seconds"] - ended)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import numpy as np
 import yaml
@@ -25,6 +25,8 @@ from iocast.operations import Shares
 from iocast.phases import operations_by_phase
 from iocast.platform import Document
 from iocast.published.errors import Errors
+from iocast.records.forecast import Distribution, Ends
+from iocast.records.simulated import ModelLimits, SimulatedPhase, SimulatedRun
 from iocast.run_directory import QUANTITIES, Run
 from iocast.records.quantities import Quantity
 from iocast.scratch import scratch_directory
@@ -39,6 +41,8 @@ PROBABILITIES = (
 )
 """Probabilities at which a forecast states a distribution. The tail has many of them: where waits are rare but long,
 most of the mean is in it."""
+Distributions = dict[str, dict[str, Distribution]]
+"""By phase and operation."""
 LONG = 10_000_000
 """Simulated operations from which on one replication of the best platform is enough."""
 
@@ -123,7 +127,7 @@ def simulated(
     return found
 
 
-def _names_of(runs: Sequence[Any], phase: str) -> list[str]:
+def _names_of(runs: Sequence[SimulatedRun], phase: str) -> list[str]:
     """The quantities of a phase that some of these runs have: of a random mix one alone may lack the rarest
     operations."""
     rows = [p["latency"] for run in runs for p in run["phases"] if p["name"] == phase]
@@ -146,7 +150,7 @@ def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -
     ]
 
 
-def _balance(rows: list[float]) -> dict[str, float]:
+def _balance(rows: list[float]) -> Ends:
     """First rank's end over the last one's (docs/run-directory.md): median and the middle nine tenths of the simulated
     runs. No error of the model's is in it."""
     low, value, high = np.quantile(rows, [0.05, 0.5, 0.95])
@@ -155,7 +159,7 @@ def _balance(rows: list[float]) -> dict[str, float]:
 
 def _first_that_settles(
     simulations: Simulations, documents: list[Document], request: Request, nodes: int, ranks_per_node: int, seed: int
-) -> tuple[Path, Any, dict[str, Any], bool]:
+) -> tuple[Path, SimulatedRun, Distributions, bool]:
     """The first run of the best platform, or where work of others piles up in it without end, of the first draw in
     which it doesn't: its file, the run, its distributions by phase, and whether it is the best one's.
 
@@ -172,7 +176,7 @@ def _first_that_settles(
 
 def _first_run(
     platform: Path, request: Request, nodes: int, ranks_per_node: int, seed: int
-) -> tuple[Any, dict[str, Any]]:
+) -> tuple[SimulatedRun, Distributions]:
     with scratch_directory("forecast") as scratch:
         out = scratch / "run"
         command = [
@@ -188,13 +192,14 @@ def _first_run(
         command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out)]
         for name, value in request.settings.items():
             command += ["--set", f"{name}={value}"]
-        first = binaries.run_json(command)
+        first = cast(SimulatedRun, binaries.run_json(command))
         timed = _timed(first["phases"], request, platform)
         present = request.present(timed)
         request.warnings += _limits(first, present, platform)
-        findings = (first.get("model_limits") or {"findings": []})["findings"]
-        request.unshared = any(one["kind"] == "no-server" and one["phase"] in present for one in findings)
-        distributions = {}
+        request.unshared = any(
+            one["kind"] == "no-server" and one["phase"] in present for one in _limits_of(first)["findings"]
+        )
+        distributions: Distributions = {}
         for phase in present:
             run = Run(out, phase)
             distributions[phase] = {
@@ -207,7 +212,7 @@ def _first_run(
     return first, distributions
 
 
-def _timed(phases: list[dict[str, Any]], wanted: Request, platform: Path) -> dict[str, float]:
+def _timed(phases: list[SimulatedPhase], wanted: Request, platform: Path) -> dict[str, float]:
     """Operations by phase of a run, of those that take time. @raises InputError when no phase of the forecast does"""
     operations = operations_by_phase(phases)
     seconds = {name: sum(p["seconds"] for p in phases if p["name"] == name) for name in operations}
@@ -217,9 +222,13 @@ def _timed(phases: list[dict[str, Any]], wanted: Request, platform: Path) -> dic
     return {name: count if seconds[name] else 0 for name, count in operations.items()}
 
 
-def _limits(run: Any, phases: list[str], platform: Path) -> list[str]:
+def _limits_of(run: SimulatedRun) -> ModelLimits:
+    return run.get("model_limits") or {"sentences": [], "findings": []}
+
+
+def _limits(run: SimulatedRun, phases: list[str], platform: Path) -> list[str]:
     """Limits of the platform's model in these phases (docs/run-directory.md, `model_limits`), under its name."""
-    limits = run.get("model_limits") or {"sentences": [], "findings": []}
+    limits = _limits_of(run)
     here, elsewhere = (
         {one.get("sentence") for one in limits["findings"] if (one.get("phase", phases[0]) in phases) == inside}
         for inside in (True, False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 from iocast import analytic, draws
 from iocast.calibrate.search import Simulations
@@ -38,7 +37,7 @@ class Solver:
                 "solver knows nothing. Use --solver simulate."
             )
 
-    def solve(self, phase: str, document: Document) -> Any:
+    def solve(self, phase: str, document: Document) -> analytic.Solution:
         of = self.known[phase]
         nodes, ranks_per_node = of["place"]
         return analytic.solve(
@@ -53,7 +52,7 @@ class Solver:
         names = list(self.known)
         return {op for name in names[: names.index(phase)] for op in self.known[name]["operations"]}
 
-    def quantities(self, phase: str, solution: Any) -> dict[str, float]:
+    def quantities(self, phase: str, solution: analytic.Solution) -> dict[str, float]:
         return {"rate": solution.rate} | {
             f"{op}.{q}": values[q] for op, values in solution.quantiles.items() for q in QUANTITIES
         }

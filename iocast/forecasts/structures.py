@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 TIE = 0.75
 """Share of the draws from which on one option of a choice is the answer."""
@@ -27,7 +28,7 @@ def middle_of(
     others piles up in the best platform, the median of the draws."""
     if not any(ensemble.values()):
         return value
-    middle: Callable[[np.ndarray], Any]
+    middle: Callable[[NDArray[np.float64]], Any]
     if _tied(ensemble, structures, fitted):
         middle = np.mean
     elif not settles or undecided:

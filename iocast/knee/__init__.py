@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import Any
+from typing import Any, cast
 
 from scipy.special import stdtrit
 
@@ -20,6 +20,7 @@ from iocast.knee.judge import FEW, Seen, check_levels, look
 from iocast.knee.probes import FEW_RUNS, GUARD, PILOT, Probes
 from iocast.knee.search import GROWTH, Ask, Done, Limits, Observation, Purpose, decide, fresh_runs, rounded, unfinished
 from iocast.knee.words import load_text
+from iocast.records.knee import AnsweredLoad, Judged, KneeBounds, KneeDocument, Load, MeanOfRuns, TriedLoad
 from iocast.study.levels import Level
 from iocast.text import quantity
 
@@ -91,7 +92,7 @@ class Search:
 
     # ---- the search ---------------------------------------------------------------------------------------------
 
-    def run(self, report: Report) -> dict[str, Any]:
+    def run(self, report: Report) -> KneeDocument:
         """The content of knee.json, which is also written after every run."""
         self._make("pilot", {"waiting_factor": 0, **self.probes.sized(PILOT)}, report, role="beside", seconds=None)
         pilot = self.look(self.probes.made("pilot")[0])
@@ -287,7 +288,7 @@ class Search:
 
     # ---- the answer ---------------------------------------------------------------------------------------------
 
-    def answer(self, done: Done) -> dict[str, Any]:
+    def answer(self, done: Done) -> KneeDocument:
         a = self.search
         loads = self._loads()
         by_load = {entry["load"]: entry for entry in loads}
@@ -300,7 +301,7 @@ class Search:
             for r in self.probes.made("confirm")
             if done.answer is not None and self.load(r) == done.answer and r.status == "complete"
         ]
-        shown: dict[str, Any] | None = None
+        shown: AnsweredLoad | None = None
         if done.answer is not None:
             mine = fresh or [
                 r
@@ -308,19 +309,22 @@ class Search:
                 if self.load(r) == done.answer and r.status == "complete"
             ]
             seen = [self.look(r) for r in mine]
-            shown = {**self._of_load(done.answer), "runs": [r.name for r in mine], "confirmed": done.confirmed}
-            shown |= {
+            shown = {
+                **self._of_load(done.answer),
+                "runs": [r.name for r in mine],
+                "confirmed": done.confirmed,
                 "rate": _interval([s.rate for s in seen], self.confidence),
                 "response": _interval([s.response for s in seen], self.confidence),
                 "rates": {
                     op: _interval([s.rates[op] for s in seen if op in s.rates], self.confidence)
                     for op in self.probes.operations
                 },
+                "values": {
+                    level.text: _interval([s.values[level.text] for s in seen], self.confidence)
+                    for level in self.levels
+                },
             }
-            shown["values"] = {
-                level.text: _interval([s.values[level.text] for s in seen], self.confidence) for level in self.levels
-            }
-        content: dict[str, Any] = {
+        content: KneeDocument = {
             "schema_version": SCHEMA_VERSION,
             "kind": "knee",
             "workload": a.workload,
@@ -348,62 +352,77 @@ class Search:
             "loads": loads,
             "runs": len(self.probes.runs),
             "seconds": self._spent(),
+            "notes": [],
         }
         content["notes"] = self._notes(content)
         return content
 
-    def _of_load(self, load: float) -> dict[str, Any]:
+    def _of_load(self, load: float) -> Load:
         if self.search.over == "rate":
             return {"load": load, "rate_of_a_rank": load, "offered": load * self.search.ranks}
         return {"load": load, "waiting_factor": max(0.0, self.search.ranks / load - 1), "asking": load}
 
-    def _loads(self) -> list[dict[str, Any]]:
+    def _loads(self) -> list[TriedLoad]:
         """Every load tried, ascending, its runs together."""
         runs: dict[float, list[PlannedRun]] = {}
         for run in self.probes.made("bracket", "search", "confirm"):
             runs.setdefault(self.load(run), []).append(run)
-        entries = []
-        for load in sorted(runs):
-            seen = [self.look(r) for r in runs[load] if r.status == "complete"]
-            entry = self._of_load(load) | {
-                "runs": [r.name for r in runs[load]],
-                "cut_off": sum(r.status == "failed" for r in runs[load]),
-            }
-            if self.levels:
-                met = sum(s.met for s in seen)
-                entry |= {"met": met, "missed": len(runs[load]) - met}
-                entry |= {"verdict": "met" if met == len(runs[load]) else "mixed" if met else "missed"}
-            entry |= {"kept_up": sum(s.kept_up for s in seen)}
-            for key in ("rate", "response", "service", "busy", "power", "seconds"):
-                entry[key] = fmean(getattr(s, key) for s in seen) if seen else None
-            entry["values"] = {
+        return [self._tried(load, runs[load]) for load in sorted(runs)]
+
+    def _tried(self, load: float, runs: list[PlannedRun]) -> TriedLoad:
+        seen = [self.look(r) for r in runs if r.status == "complete"]
+        met = sum(s.met for s in seen)
+        judged: Judged = {}
+        if self.levels:
+            judged = {"met": met, "missed": len(runs) - met}
+            judged["verdict"] = "met" if met == len(runs) else "mixed" if met else "missed"
+
+        def mean(key: str) -> float | None:
+            return fmean(getattr(s, key) for s in seen) if seen else None
+
+        entry: TriedLoad = {
+            **self._of_load(load),
+            "runs": [r.name for r in runs],
+            "cut_off": sum(r.status == "failed" for r in runs),
+            **judged,
+            "kept_up": sum(s.kept_up for s in seen),
+            "rate": mean("rate"),
+            "response": mean("response"),
+            "service": mean("service"),
+            "busy": mean("busy"),
+            "power": mean("power"),
+            "seconds": mean("seconds"),
+            "values": {
                 level.text: median(s.values[level.text] for s in seen) if seen else None for level in self.levels
-            }
-            entry["rates"] = {
+            },
+            "rates": {
                 op: fmean(rates) if (rates := [s.rates[op] for s in seen if op in s.rates]) else None
                 for op in self.probes.operations
-            }
-            entry["few"] = sorted({text for s in seen for text in s.few})
-            entries.append(entry)
-        return entries
+            },
+            "few": sorted({text for s in seen for text in s.few}),
+        }
+        return entry
 
-    def _client_limit(self, done: Done, loads: list[dict[str, Any]]) -> str | None:
+    def _client_limit(self, done: Done, loads: list[TriedLoad]) -> str | None:
         """ "ranks" or "server", where throughput ended before any level was missed; None where a level did."""
         if done.reason == "always met":
             return "ranks" if self.search.over == "waiting_factor" else "max_rate"
         known = [entry for entry in loads if entry["service"]]
-        if not self.levels or not known or done.answer is None or all(entry["verdict"] == "met" for entry in known):
+        if not self.levels or not known or done.answer is None or all(entry.get("verdict") == "met" for entry in known):
             return None
         over = [entry for entry in known if entry["kept_up"] < len(entry["runs"])]
         if not over or any(
-            level.margin(v) < 0 for entry in known for level in self.levels for v in [entry["values"][level.text]]
+            level.margin(v) < 0
+            for entry in known
+            for level in self.levels
+            if (v := entry["values"][level.text]) is not None
         ):
             return None
         # Medians: a single disturbed run must not decide.
-        risen = median(e["service"] for e in over) / median(e["service"] for e in known[:3])
+        risen = median(e["service"] or 0.0 for e in over) / median(e["service"] or 0.0 for e in known[:3])
         return "ranks" if risen < RISEN and not any(e["cut_off"] for e in loads) else "server"
 
-    def _bounds(self, loads: list[dict[str, Any]]) -> dict[str, Any] | None:
+    def _bounds(self, loads: list[TriedLoad]) -> KneeBounds | None:
         """N* = (D + Z) / D_max, here with Z = 0: the number of ranks in closed loop beyond which they must queue
         (Denning & Buzen 1978)."""
         full = [self.look(r) for r in self.probes.made("full") if r.status == "complete"]
@@ -413,7 +432,7 @@ class Search:
         demand = loads[0]["service"]
         return {"demand": demand, "saturated_rate": most, "largest_demand": 1 / most, "ranks": demand * most}
 
-    def _notes(self, content: dict[str, Any]) -> list[str]:
+    def _notes(self, content: KneeDocument) -> list[str]:
         notes = []
         ranks, answer = self.search.ranks, content["answer"]
         known = [entry for entry in content["loads"] if entry["service"]]
@@ -443,10 +462,11 @@ class Search:
             )
         if self.search.over == "rate" and answer and known and content["limited_by"] is None:
             here = min(known, key=lambda e: abs(e["load"] - answer["load"]))
-            waits, above = here["response"] - here["service"], here["response"] - known[0]["response"]
-            if above > 0.1 * here["response"] and waits > 0.5 * above and here["service"] < RISEN * known[0]["service"]:
+            response, service = here["response"] or 0.0, here["service"] or 0.0
+            waits, above = response - service, response - (known[0]["response"] or 0.0)
+            if above > 0.1 * response and waits > 0.5 * above and service < RISEN * (known[0]["service"] or 0.0):
                 notes.append(
-                    f"At the answer an operation waits {100 * waits / here['response']:.0f} % of its response time for "
+                    f"At the answer an operation waits {100 * waits / response:.0f} % of its response time for "
                     "its own rank, which does one at a time, and takes no longer than without load: this is the limit "
                     "of the ranks rather than of the server. With more ranks, the same load may keep the levels."
                 )
@@ -456,7 +476,7 @@ class Search:
                 f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs "
                 "(--length) know it better."
             )
-        short = [entry["seconds"] for entry in known if entry["seconds"] < 0.5 * self.search.length]
+        short = [s for entry in known if (s := entry["seconds"]) is not None and s < 0.5 * self.search.length]
         if short and self.probes.size:
             notes.append(
                 f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest "
@@ -485,7 +505,7 @@ def _purpose(run: PlannedRun) -> tuple[Purpose, int]:
     return ("confirm", int(rest)) if word == "confirm" else ("bracket", 0) if word == "bracket" else ("search", 0)
 
 
-def _interval(values: list[float], confidence: float) -> dict[str, float | None]:
+def _interval(values: list[float], confidence: float) -> MeanOfRuns:
     """Mean over runs, with Student's interval; open for a single run."""
     if not values:
         return {"value": None, "low": None, "high": None}
@@ -496,9 +516,10 @@ def _interval(values: list[float], confidence: float) -> dict[str, float | None]
     return {"value": mean, "low": max(0.0, mean - half), "high": mean + half}
 
 
-def knee_of(directory: Path) -> dict[str, Any] | None:
+def knee_of(directory: Path) -> KneeDocument | None:
     """The content of a campaign's knee.json; None for a campaign that is no search."""
-    return read_json(directory / "knee.json", "knee") if (directory / "knee.json").is_file() else None
+    file = directory / "knee.json"
+    return cast(KneeDocument, read_json(file, "knee")) if file.is_file() else None
 
 
 __all__ = ["Search", "check_levels", "knee_of"]

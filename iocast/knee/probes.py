@@ -650,7 +650,7 @@ class Probes:
             remove_if_empty(self._place())
         self._save()
 
-    def write(self, name: str, content: dict[str, Any]) -> None:
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
         """A file of the campaign's directory."""
         self._owned.require_held()
         with self._owned.out.named():

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from iocast.records.knee import KneeDocument, MeanOfRuns
 from iocast.study.levels import ANY, parse_level
 from iocast.text import quantity, table
 
@@ -28,7 +27,7 @@ def load_text(over: str, load: float | None, ranks: int) -> str:
     return f"T = {max(0.0, ranks / load - 1):.3g} ({load:.3g} ranks asking)"
 
 
-def knee_text(knee: dict[str, Any]) -> str:
+def knee_text(knee: KneeDocument) -> str:
     over, ranks, where, answer = knee["over"], knee["placement"]["ranks"], knee["knee"], knee["answer"]
     levels = [level["text"] for level in knee["levels"]]
     header = [
@@ -44,15 +43,17 @@ def knee_text(knee: dict[str, Any]) -> str:
     rows = []
     for entry in knee["loads"]:
         row = [
-            f"{entry['rate_of_a_rank']:.4g}/s" if over == "rate" else f"{entry['waiting_factor']:.4g}",
+            f"{entry['rate_of_a_rank']:.4g}/s"
+            if "rate_of_a_rank" in entry
+            else f"{entry.get('waiting_factor', 0):.4g}",
             str(len(entry["runs"])),
         ]
-        row += [str(entry["met"])] if levels else []
+        row += [str(entry["met"])] if "met" in entry else []
         row += [quantity("rate", entry["rate"]), quantity("", entry["response"])]
         row += [] if levels else ["-" if entry["power"] is None else f"{entry['power']:.4g}"]
         row += [_of_level(text, entry["values"][text]) for text in levels]
         behind = "cut off" if entry["cut_off"] else "" if entry["kept_up"] == len(entry["runs"]) else "fell behind"
-        rows.append([*row, behind if not levels else f"{entry['verdict']}{', ' + behind if behind else ''}"])
+        rows.append([*row, behind if not levels else f"{entry.get('verdict', '')}{', ' + behind if behind else ''}"])
     what = " and ".join(levels) or "greatest power (throughput / response time)"
     lines = [f"Knee of {knee['workload']}, {ranks} ranks: {what}", counted(knee), table(header, rows), ""]
     sure = f"{100 * knee['confidence']:.0f} %"
@@ -86,7 +87,7 @@ def knee_text(knee: dict[str, Any]) -> str:
     return "\n".join([*lines, f"{why_ended(knee)} {knee['runs']} runs, {knee['seconds']:.0f} s.", *knee["notes"]])
 
 
-def counted(knee: dict[str, Any]) -> str:
+def counted(knee: KneeDocument) -> str:
     """Which operations the load and the throughput count, as a sentence."""
     operations, phase = knee.get("operations"), knee["phase"]
     if not operations:  # an older file
@@ -96,7 +97,7 @@ def counted(knee: dict[str, Any]) -> str:
     return f"Loads and throughput count all operations of phase {phase}: {_listed(operations)}."
 
 
-def question(knee: dict[str, Any]) -> str:
+def question(knee: KneeDocument) -> str:
     """What the search answers, as a question."""
     placement = knee["placement"]
     who = f"{placement['ranks']} rank{'s' * (placement['ranks'] != 1)} of {knee['workload']}"
@@ -105,7 +106,7 @@ def question(knee: dict[str, Any]) -> str:
     return f"At which load of {who} is power (throughput / response time) greatest?"
 
 
-def headline(knee: dict[str, Any]) -> str:
+def headline(knee: KneeDocument) -> str:
     """The answer in one or two sentences, for terminal and report."""
     over, ranks, answer, unloaded = knee["over"], knee["placement"]["ranks"], knee["answer"], knee["unloaded"]
     if answer is not None:
@@ -132,7 +133,7 @@ def headline(knee: dict[str, Any]) -> str:
     )
 
 
-def confirmation(knee: dict[str, Any]) -> str:
+def confirmation(knee: KneeDocument) -> str:
     """Whether fresh runs at the answer confirm it, as a sentence; "" without an answer."""
     if knee["answer"] is None:
         return ""
@@ -142,17 +143,17 @@ def confirmation(knee: dict[str, Any]) -> str:
     return f"Confirmed there by {fresh} fresh runs." if fresh else "NOT confirmed by fresh runs."
 
 
-def own_operations(knee: dict[str, Any]) -> list[str]:
+def own_operations(knee: KneeDocument) -> list[str]:
     """Operations whose rates stand beside that of all: those of the levels; of a level on `any`, or without one, all.
     None where there is one operation only."""
-    operations: list[str] = knee.get("operations") or []  # which older files don't have
+    operations = knee.get("operations") or []  # which older files don't have
     if len(operations) == 1:
         return []
     subjects = {level["quantity"].rpartition(".")[0] for level in knee["levels"]}
     return [op for op in operations if op in subjects or ANY in subjects or not subjects]
 
 
-def _levels(knee: dict[str, Any]) -> str:
+def _levels(knee: KneeDocument) -> str:
     return _listed([level["text"] for level in knee["levels"]])
 
 
@@ -160,7 +161,7 @@ def _listed(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def why_ended(knee: dict[str, Any]) -> str:
+def why_ended(knee: KneeDocument) -> str:
     """Of the content of knee.json: why the search ended, as a sentence."""
     for_power = not knee["levels"] and knee["reason"] == "never met"
     return REASONS["greatest power" if for_power else knee["reason"]]
@@ -170,7 +171,7 @@ def _of_level(text: str, value: float | None) -> str:
     return quantity(parse_level(text).quantity, value)
 
 
-def _span(name: str, value: dict[str, float | None]) -> str:
+def _span(name: str, value: MeanOfRuns) -> str:
     known = quantity(name, value["value"])
     return (
         known

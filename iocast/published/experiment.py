@@ -9,14 +9,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from iocast import binaries
 from iocast.calibrate.search import Simulations
 from iocast.fitted import Fitted
+from iocast.records.simulated import SimulatedPhase
 
-Phase = dict[str, Any]
-"""A phase of a simulated run, as in run.json."""
+Phase: TypeAlias = SimulatedPhase
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ def phase(
 ) -> Phase:
     """The last phase of this name of one simulated run. `edits` are upon the platform, by dotted path."""
     found = phases(platform, workload, nodes, ppn, settings, edits, seed, placement)
-    return next(p for p in reversed(found) if p["name"] == name)
+    last: Phase = next(p for p in reversed(found) if p["name"] == name)
+    return last
 
 
 def phases(
@@ -82,8 +83,7 @@ def _run(
     with Simulations() as simulations:
         path = simulations.write(document)
         run = binaries.simulate(path, workload, text, nodes, ppn, seed, brief=False, placement=placement)
-    found: list[Phase] = run["phases"]
-    return found
+    return run["phases"]
 
 
 def rate(found: Phase) -> float:

@@ -524,7 +524,7 @@ def focus_runs(sources: Sources) -> list[Run]:
     if sources.given_runs:
         return sources.given_runs[-4:]
     real = [r for r in sources.runs if not r.simulated] or sources.runs
-    stated = {name for knee in sources.knees for name in (knee["answer"] or {}).get("runs", [])}
+    stated = {name for knee in sources.knees if knee["answer"] for name in knee["answer"]["runs"]}
     ordered = sorted(
         real, key=lambda r: (r.role != "check", -r.ranks, r.path.name not in stated, r.waiting_factor, r.path.name)
     )

@@ -26,6 +26,7 @@ from iocast.importers.series import series_notes
 from iocast.phases import first_phase
 from iocast.question import Question
 from iocast.records.forecast import ForecastDocument
+from iocast.records.knee import KneeDocument
 from iocast.records.run import read_run, with_every_part
 from iocast.records.validation import ValidationDocument
 from iocast.run_directory import read_log, runs_below, runs_in
@@ -170,7 +171,7 @@ class Sources:
     runs: list[Run] = field(default_factory=list)
     given_runs: list[Run] = field(default_factory=list)  # those of `runs` that were named themselves
     campaigns: list[dict[str, Any]] = field(default_factory=list)
-    knees: list[dict[str, Any]] = field(
+    knees: list[KneeDocument] = field(
         default_factory=list
     )  # of campaigns that are knee searches, each with the campaign's name
     forecasts: list[ForecastDocument] = field(default_factory=list)
@@ -350,7 +351,7 @@ def _read_campaign(path: Path, sources: Sources) -> None:
         knee = _document(path / "knee.json")
         if knee.get("kind") != "knee" or not isinstance(knee.get("loads"), list):
             raise InputError(f"{path / 'knee.json'} is no knee search; write it again with iocast knee.")
-        sources.knees.append(knee | {"name": path.name})
+        sources.knees.append(cast(KneeDocument, knee | {"name": path.name}))
         _note(sources, "knee search", path / "knee.json", path.name)
 
 

@@ -44,7 +44,8 @@ def _knees(sources: Sources) -> Table:
     """Knee searches: the load that each states, in its own unit."""
     rows: list[dict[str, Any]] = []
     for knee in sources.knees:
-        ranks, answer, ends = knee["placement"]["ranks"], knee["answer"] or {}, knee["knee"]
+        ranks, ends = knee["placement"]["ranks"], knee["knee"]
+        answer: Mapping[str, Any] = knee["answer"] or {}
         seconds = {text: value["value"] for text, value in (answer.get("values") or {}).items()}
         rows.append(
             {

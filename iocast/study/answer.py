@@ -7,6 +7,7 @@ import math
 from statistics import NormalDist
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION
@@ -356,7 +357,7 @@ def _levels(search: Search) -> list[Json]:
     """Each level with the share of designs that it rules out, and that it alone rules out."""
     allowed = search.allowed
     rows = []
-    fails: dict[str, np.ndarray] = {}
+    fails: dict[str, NDArray[np.float64]] = {}
     for level in search.desk.levels:
         places = [i for i, (other, _) in enumerate(search.conditions) if other is level]
         fails[level.name] = np.array(

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 
 from iocast.calibrate.search import MEMORY, only
@@ -17,7 +17,7 @@ from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
 from iocast.fitted import Fitted
 from iocast.measured import is_called, measured_workload, speaks_of
-from iocast.operations import READS, UNSOLVED, WRITES, is_solved
+from iocast.operations import READS, UNSOLVED, WRITES, ProfiledPhase, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
 from iocast.platform import find_platform, get_path, merge
 from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
@@ -392,7 +392,7 @@ class Desk:
             before = names[: names.index(self.profiles[workload]["phase"]) + 1]
             if any(self.profiles[workload]["phases"][name]["most_seconds"] > 0 for name in before):
                 return False
-        return all(map(is_solved, profiles))
+        return all(is_solved(cast(ProfiledPhase, one)) for one in profiles)
 
     def gather(self, asks: Iterable[Ask], label: str) -> dict[Ask, Result]:
         """All results; what the store lacks is computed, and kept at once."""
@@ -614,7 +614,7 @@ class Desk:
             profile = self.profile_at(ask.point.workload, self.scale(ask))
         except InputError as error:
             return str(error)  # a placement between the study's scales, that the workload can't have
-        return "" if is_solved(profile) else f"Ranks {UNSOLVED}."
+        return "" if is_solved(cast(ProfiledPhase, profile)) else f"Ranks {UNSOLVED}."
 
     def _is_down(self, ask: Ask) -> bool:
         if ask.point.scenario == NORMAL:

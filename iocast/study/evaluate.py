@@ -24,6 +24,7 @@ from iocast.operations import READS, WRITES, Shares, iteration, pooled_quantity,
 from iocast.platform import RESOLVED
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Accelerators
+from iocast.records.simulated import Latency, SimulatedPhase, StationDocument
 from iocast.scratch import scratch_directory
 
 Result = dict[str, Any]
@@ -92,7 +93,7 @@ def _resolve(request: dict[str, Any], file: Path) -> Result:
 
 
 def _profile(request: dict[str, Any], _: Path) -> Result:
-    return profile(request["workload"], request["settings"], request["nodes"], request["ranks_per_node"])
+    return dict(profile(request["workload"], request["settings"], request["nodes"], request["ranks_per_node"]))
 
 
 def _simulate(request: dict[str, Any], file: Path) -> Result:
@@ -102,7 +103,7 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     repeats = [p for p in run["phases"] if p["name"] == request["phase"]]
     phase, total = repeats[-1], sum(p["seconds"] for p in repeats)
     quantities = {"rate": pooled_quantity(run, "rate", request["phase"]), "seconds": total / len(repeats)}
-    operations: dict[str, Any] = {}
+    operations: dict[str, dict[str, dict[str, float]]] = {}
     counts: dict[str, float] = {}
     last = {op: p for p in repeats for op, printed in p["latency"].items() if "." not in op and printed["count"]}
     for operation, having in last.items():
@@ -123,13 +124,13 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
                 sum(v["visits"] * v.get(part, 0.0) for op, v in spent.items() if op != "others") / phase["operations"]
             )
         quantities[f"{name}.utilisation"] = station["utilisation"]
-    limits = run.get("model_limits", {}).get("sentences", [])
+    limits = run["model_limits"]["sentences"] if "model_limits" in run else []
     return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | (
         {"model_limits": limits} if limits else {}
     )
 
 
-def accelerators_in(repeats: list[dict[str, Any]]) -> dict[str, float]:
+def accelerators_in(repeats: list[SimulatedPhase]) -> dict[str, float]:
     """What accelerators did in these repeats of a phase: means of those quantities that all of them have."""
     known = [msgspec.convert(p["accelerators"], Accelerators) for p in repeats if p.get("accelerators")]
     found: dict[str, float] = {}
@@ -160,10 +161,10 @@ def pooled(results: list[Result]) -> Result:
     return first | {"quantities": answer}
 
 
-def _where(operation: str, latency: dict[str, Any], stations: dict[str, Any]) -> dict[str, Any]:
+def _where(operation: str, latency: Latency, stations: dict[str, StationDocument]) -> dict[str, dict[str, float]]:
     """Seconds that a mean operation spends in each way at each station; the rest goes to client limits and the
     network."""
-    result: dict[str, Any] = {}
+    result: dict[str, dict[str, float]] = {}
     for name, station in stations.items():
         visit = station["operations"].get(operation)
         if visit:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iocast.study.evaluate import STATISTICS, Result
 from iocast.study.levels import ANY
@@ -58,7 +59,7 @@ def _task(known: dict[str, Any], task: dict[str, float], what: str) -> float:
     return float(np.quantile(total, _KNOWN[what]))
 
 
-def _quantile(known: dict[str, Any], op: str, scores: np.ndarray) -> np.ndarray:
+def _quantile(known: dict[str, Any], op: str, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """An operation's quantile function of normal scores: straight lines between the logarithms of the known
     quantiles."""
     count = max(known[f"{op}.rate"] * known["seconds"], 2000.0)
@@ -72,6 +73,6 @@ def _quantile(known: dict[str, Any], op: str, scores: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def _scores(index: int, columns: int) -> np.ndarray:
+def _scores(index: int, columns: int) -> NDArray[np.float64]:
     """[SAMPLES, columns] standard normal numbers, others for each operation of a task."""
     return np.random.Generator(np.random.Philox(key=[1, index])).standard_normal((SAMPLES, columns))

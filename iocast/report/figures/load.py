@@ -21,9 +21,10 @@ _BY_VERDICT = {"met": MET, "mixed": MIXED, "missed": MISSED}
 def data(sources: Sources) -> list[Row] | None:
     rows: list[Row] = []
     for knee in sources.knees:
-        ends = {"low": knee["knee"]["low"], "high": knee["knee"]["high"], "answer": (knee["answer"] or {}).get("load")}
+        answer = knee["answer"]["load"] if knee["answer"] else None
+        ends = {"low": knee["knee"]["low"], "high": knee["knee"]["high"], "answer": answer}
         for entry in knee["loads"]:
-            series = _BY_VERDICT[entry["verdict"]].label if knee["levels"] else TRIED.label
+            series = _BY_VERDICT[entry["verdict"]].label if "verdict" in entry else TRIED.label
             shared = {
                 "search": knee["name"],
                 "over": knee["over"],
@@ -32,6 +33,7 @@ def data(sources: Sources) -> list[Row] | None:
                 "series": series,
                 **ends,
             }
+            quantities: list[tuple[str, float | None, float | None]]
             quantities = [("throughput", entry["rate"], None), ("mean response", entry["response"], None)]
             quantities += [(level["text"], entry["values"][level["text"]], level["limit"]) for level in knee["levels"]]
             rows += [
