@@ -593,9 +593,7 @@ def forecasts_text(answer: Answer) -> str:
     lines += [sentence] if (sentence := nearer_text(nearer, lambda size: percent(size).removeprefix("+"))) else []
     lines += [*answer.not_forecast(), *answer.series]
     runs = "runs, " if (answer.out / "runs").is_dir() else ""
-    return "\n".join(
-        [
-            *lines,
-            f"Written to {answer.out}: {runs}fitted platforms, forecasts; the page for a board is {answer.report}.",
-        ]
+    lines.append(
+        f"Written to {answer.out}: {runs}fitted platforms, forecasts; the page for a board is {answer.report}."
     )
+    return "\n".join(lines)

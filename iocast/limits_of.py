@@ -5,7 +5,8 @@ the ranks themselves."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 from iocast.operations import MOVES_DATA
 from iocast.platform_names import steps_of
@@ -15,6 +16,44 @@ from iocast.text import quantity
 LEAD = "What limits the rate: "
 """Begin of each answer to that question."""
 NOT_KNOWN = "What limits the rate is not known: "
+
+
+class Kind(Enum):
+    """What limits a rate (`limited_by` of a forecast)."""
+
+    STATION = "station"
+    LINKS = "links"
+    RANKS = "ranks"
+    """Their own pauses, or waits for each other."""
+    OUTSIDE = "outside stations"
+    """Slots of limits, the network and delays."""
+    SERVICE = "service"
+    """The time that an operation takes by itself."""
+    WAITS = "waits"
+
+
+class Limit(NamedTuple):
+    """What limits a rate, None where that is not known; and the same in finished sentences."""
+
+    kind: Kind | None
+    text: str
+
+    @property
+    def word(self) -> str | None:
+        """Of its kind, as a forecast has it."""
+        return self.kind.value if self.kind else None
+
+
+def limit(kind: Kind, what: str) -> Limit:
+    """@param what follows LEAD"""
+    return Limit(kind, f"{LEAD}{what}")
+
+
+def unknown(why: str) -> Limit:
+    """@param why follows NOT_KNOWN"""
+    return Limit(None, f"{NOT_KNOWN}{why}")
+
+
 FULL = 0.7
 """Share of links' capacity or of a station's time in use from which on they are the limit."""
 PAUSING = 0.3
@@ -30,20 +69,20 @@ _PARTS = {
 }
 
 
-def sentences(stations: Mapping[str, Mapping[str, float]], otherwise: str, *, known: bool = True) -> str:
+def sentences(stations: Mapping[str, Mapping[str, float]], otherwise: Limit, *, known: bool = True) -> Limit:
     """What limits the rate: a station that is in use most of the time, else `otherwise`, of text() or solved_text().
     stations: their `utilisation` by name. known: whether the model that their use is of does the rate; else how full
     they are is not known either."""
     if not stations:
-        return f"{otherwise} No station is used."
+        return otherwise._replace(text=f"{otherwise.text} No station is used.")
     name = max(stations, key=lambda s: stations[s]["utilisation"])
     used = f"{100 * stations[name]['utilisation']:.0f} %"
     if stations[name]["utilisation"] >= FULL:
-        return f"{LEAD}{name}, {used} of its servers' time is in use."
+        return limit(Kind.STATION, f"{name}, {used} of its servers' time is in use.")
     if not known:
         return otherwise
     busiest = "" if used == "0 %" else f": the busiest, {name}, is used {used}"
-    return f"{otherwise} No station is full{busiest}."
+    return otherwise._replace(text=f"{otherwise.text} No station is full{busiest}.")
 
 
 def text(
@@ -52,22 +91,24 @@ def text(
     system: Mapping[str, Any],
     nodes: int,
     ranks: float,
-) -> str:
+) -> Limit:
     """Sentences on the network, or where a mean operation's time goes. phase: of a run.json; stations: seconds an
     operation by station and part; system: the resolved platform."""
     whole = sum(
         one["count"] * one["mean"] for name, one in phase["latency"].items() if "." not in name and one["count"]
     )
     if not whole or not phase["operations"]:
-        return f"{NOT_KNOWN}no operation takes any time."
+        return unknown("no operation takes any time.")
     if full := of_links(phase, system, nodes):
         return full
     if share := share_if_pausing(whole, ranks * phase["seconds"]):
-        return (
-            f"{LEAD}the ranks themselves. They are in an operation {share} of the time; the rest are their pauses, or "
-            "waits for each other."
+        return limit(
+            Kind.RANKS,
+            f"the ranks themselves. They are in an operation {share} of the time; the rest are their pauses, or waits "
+            "for each other.",
         )
-    return _where_time_goes(whole / phase["operations"], stations, system) + _uneven_end(phase)
+    found = _where_time_goes(whole / phase["operations"], stations, system)
+    return found._replace(text=found.text + _uneven_end(phase))
 
 
 def share_if_pausing(responding: float, whole: float) -> str:
@@ -77,34 +118,35 @@ def share_if_pausing(responding: float, whole: float) -> str:
     return f"{100 * responding / whole:.2g} %" if 0 < responding < PAUSING * whole else ""
 
 
-def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: Mapping[str, Any]) -> str:
+def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: Mapping[str, Any]) -> Limit:
     """The largest part of a mean operation's time."""
     spent = {(name, part): one[part] for name, one in stations.items() for part in _PARTS if one.get(part)}
     outside = mean - sum(spent.values())
     (name, part), seconds = max(spent.items(), key=lambda item: item[1], default=(("", ""), 0.0))
     if outside > seconds:
         limits = "slots of limits, " if system.get("limits") else ""
-        return (
-            f"{LEAD}{limits}the network and delays, {100 * outside / mean:.0f} % of an operation's time. Which of them "
-            "is not known: the simulator counts them together."
+        return limit(
+            Kind.OUTSIDE,
+            f"{limits}the network and delays, {100 * outside / mean:.0f} % of an operation's time. Which of them is "
+            "not known: the simulator counts them together.",
         )
     what, share = f"{_PARTS[part]} {name}", f"{100 * seconds / mean:.0f} %"
     station = system["stations"].get(name, {})
     count = int(station.get("count", 1))
     shared = "directories" if station.get("spread") == "dataset" else "files"
     if part == "service":
-        found = f"{LEAD}the time that an operation takes by itself, {share} of it {what}."
+        found = f"the time that an operation takes by itself, {share} of it {what}."
         if seconds >= FULL * mean:
             elsewhere = f", where their {shared} lie on instances of {name} with free servers" if count > 1 else ""
             found += f" Ranks hardly wait for each other: more of them do more{elsewhere}."
-        return found
-    found = f"{LEAD}{what}, {share} of an operation's time."
+        return limit(Kind.SERVICE, found)
+    found = f"{what}, {share} of an operation's time."
     if part == "wait" and count > 1:
         found += f" The {count} instances of {name} are used unevenly, in place or in time."
     if part == "wait" and stations[name]["lock_wait"] > stations[name]["service"]:
         longer = stations[name]["lock_wait"] / max(stations[name]["service"], 1e-12)
         found += f" Who has a server waits for a lock there, {longer:.2g} times as long as it is served."
-    return found
+    return limit(Kind.WAITS, found)
 
 
 def _uneven_end(phase: SimulatedPhase) -> str:
@@ -114,24 +156,24 @@ def _uneven_end(phase: SimulatedPhase) -> str:
     return f" The first rank ends after {100 * balance:.0f} % of the phase, and the last one decides its length."
 
 
-def solved_text(waiting: float, limits: Sequence[str]) -> str:
+def solved_text(waiting: float, limits: Sequence[str]) -> Limit:
     """The same of an analytic solution: the share of an operation's time that it waits, and limits with fewer slots
     than ranks."""
     if waiting < 1 - FULL:
-        return (
-            f"{LEAD}the time that an operation takes by itself. It waits {100 * waiting:.0f} % of it: more ranks do "
-            "more."
+        return limit(
+            Kind.SERVICE,
+            f"the time that an operation takes by itself. It waits {100 * waiting:.0f} % of it: more ranks do more.",
         )
     behind = f"for slots of {', '.join(limits)} or " if limits else ""
-    return f"{LEAD}waits {behind}at stations, {100 * waiting:.0f} % of an operation's time."
+    return limit(Kind.WAITS, f"waits {behind}at stations, {100 * waiting:.0f} % of an operation's time.")
 
 
-def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> str:
-    """The sentence on links that the phase's transfers fill; empty where they fill none."""
+def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> Limit | None:
+    """Links that the phase's transfers fill; None where they fill none."""
     for moved, links, later in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
         if moved >= FULL * most and not (later and moved > most):
-            return f"{LEAD}{name}, used at {min(100.0, 100 * moved / most):.0f} % of capacity."
+            return limit(Kind.LINKS, f"{name}, used at {min(100.0, 100 * moved / most):.0f} % of capacity.")
     busiest = phase["network"]["busiest"] if "network" in phase and "topology" in system.get("network", {}) else []
     if busiest and busiest[0]["busy"] >= FULL:
         name, used = busiest[0]["name"], 100 * busiest[0]["busy"]
@@ -140,8 +182,8 @@ def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> st
             of = "network cards"
         elif name.endswith(" disk"):
             of = "disks"
-        return f"{LEAD}{of}, the busiest, {name.removesuffix(' disk')}, used at {used:.0f} % of capacity."
-    return ""
+        return limit(Kind.LINKS, f"{of}, the busiest, {name.removesuffix(' disk')}, used at {used:.0f} % of capacity.")
+    return None
 
 
 def capacity_text(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> str:

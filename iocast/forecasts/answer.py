@@ -317,6 +317,7 @@ OF_A_PHASE = (
     "distributions",
     "stations",
     "bottleneck",
+    "limited_by",
     "links",
     "left_out",
     "timeline",

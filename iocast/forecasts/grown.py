@@ -17,7 +17,7 @@ from iocast.operations import Shares
 from iocast.phases import unit_entry
 from iocast.question import Setting
 
-RATES_SHOW_NO_BOTTLENECK = f"{limits_of.NOT_KNOWN}rates alone do not show it."
+RATES_SHOW_NO_BOTTLENECK = limits_of.unknown("rates alone do not show it.")
 
 
 def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: int, level: float) -> Found:

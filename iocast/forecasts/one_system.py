@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from iocast import blend, limits_of
+from iocast.limits_of import Limit
 from iocast.platform import Document
 from iocast.platform_names import steps_of
 from iocast.records.forecast import CourseRow, Ends, Timeline
@@ -21,6 +22,7 @@ from iocast.text import quantity
 if TYPE_CHECKING:  # its libraries take a second to load
     from iocast.analytic import Solution
 
+NO_LIMIT = Limit(None, "")
 CLOSE = 1.1
 """Factor of a rate, either way, up to which the model's waits and its limit count for the corrected system, too.
 Chosen by hand: a calibrated platform is mostly off by less where it was measured."""
@@ -89,21 +91,21 @@ class Correction:
             found[name] = (parts if self.is_close else {}) | {"utilisation": used[name]}
         return found
 
-    def beyond(self, utilisation: Mapping[str, float], others: Mapping[str, float] | None = None) -> str:
-        """The sentence on a station that would be in use for more than the time at the printed rate; "" for none."""
+    def beyond(self, utilisation: Mapping[str, float], others: Mapping[str, float] | None = None) -> Limit | None:
+        """Of a station that would be in use for more than the time at the printed rate; None for none."""
         used = self.used(utilisation, others)
         name = max(used, key=lambda one: used[one], default="")
         if not name or used[name] <= 1:
-            return ""
-        return (
-            f"{limits_of.NOT_KNOWN}the best structure alone does {quantity('rate', self.alone)}, and at the printed "
+            return None
+        return limits_of.unknown(
+            f"the best structure alone does {quantity('rate', self.alone)}, and at the printed "
             f"rate {name} would be in use for {100 * used[name]:.0f} % of the time. Utilisations are left out."
         )
 
-    def otherwise(self) -> str:
+    def otherwise(self) -> Limit:
         """What limits a rate that is not close to the model's, where no station and no link is full at it."""
-        return (
-            f"{limits_of.NOT_KNOWN}the best structure alone does {quantity('rate', self.alone)}, and what corrects it "
+        return limits_of.unknown(
+            f"the best structure alone does {quantity('rate', self.alone)}, and what corrects it "
             "is no part of it. Where an operation waits is left out."
         )
 
@@ -113,6 +115,7 @@ class OneSystem(TypedDict, total=False):
 
     stations: dict[str, dict[str, float]]
     bottleneck: str
+    limited_by: str | None
     links: str
     left_out: list[str]
     timeline: Timeline
@@ -152,11 +155,16 @@ class Solved:
         stations = correction.stations({name: {"utilisation": one} for name, one in used.items()}, 0.0)
         waiting = 1 - (1 - self.solution.waiting) / correction.longer
         if correction.is_close:
-            text = limits_of.solved_text(max(0.0, waiting), self.solution.limits)
+            otherwise = limits_of.solved_text(max(0.0, waiting), self.solution.limits)
         else:
-            text = correction.otherwise()
-        bottleneck = correction.beyond(used) or limits_of.sentences(stations, text, known=correction.is_close)
-        return {"stations": stations, "bottleneck": bottleneck, "left_out": self.solution.left_out}
+            otherwise = correction.otherwise()
+        found = correction.beyond(used) or limits_of.sentences(stations, otherwise, known=correction.is_close)
+        return {
+            "stations": stations,
+            "bottleneck": found.text,
+            "limited_by": found.word,
+            "left_out": self.solution.left_out,
+        }
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ class Grown:
 
     rate: float
     used: Mapping[str, float] = field(default_factory=dict)
-    otherwise: str = ""
+    otherwise: Limit = NO_LIMIT
 
     @property
     def mean_rate(self) -> float:
@@ -174,11 +182,9 @@ class Grown:
     def at(self, correction: Correction) -> OneSystem:
         stations = correction.stations({name: {"utilisation": one} for name, one in self.used.items()}, 0.0)
         if not self.used:
-            return {"stations": {}, "bottleneck": self.otherwise}
-        return {
-            "stations": stations,
-            "bottleneck": correction.beyond(self.used) or limits_of.sentences(stations, self.otherwise),
-        }
+            return {"stations": {}, "bottleneck": self.otherwise.text, "limited_by": self.otherwise.word}
+        found = correction.beyond(self.used) or limits_of.sentences(stations, self.otherwise)
+        return {"stations": stations, "bottleneck": found.text, "limited_by": found.word}
 
 
 @dataclass(frozen=True)
@@ -202,14 +208,16 @@ class Simulated:
         stations = correction.stations(seconds, _mean_response(self.phase), others)
         links = limits_of.of_links(phase, self.system, self.nodes)
         if correction.is_close:
-            text = limits_of.text(phase, stations, self.system, self.nodes, self.ranks)
+            otherwise = limits_of.text(phase, stations, self.system, self.nodes, self.ranks)
         else:
-            text = links or correction.otherwise()
+            otherwise = links or correction.otherwise()
         used = {name: one["utilisation"] for name, one in seconds.items()}
+        known = correction.is_close or links is not None
+        found = correction.beyond(used, others) or limits_of.sentences(stations, otherwise, known=known)
         return {
             "stations": stations,
-            "bottleneck": correction.beyond(used, others)
-            or limits_of.sentences(stations, text, known=correction.is_close or bool(links)),
+            "bottleneck": found.text,
+            "limited_by": found.word,
             "links": limits_of.capacity_text(phase, self.system, self.nodes),
             "timeline": timeline(self.phase, correction.factor),
             "balance": self.balance,

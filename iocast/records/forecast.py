@@ -158,6 +158,7 @@ class PhaseDocument(TypedDict):
     rests_on: dict[str, list[str]]
     stations: dict[str, dict[str, float]]
     bottleneck: str
+    limited_by: NotRequired[str | None]
     blend: str | None
     bounded: str | None
     links: NotRequired[str]

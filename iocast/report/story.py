@@ -14,8 +14,7 @@ from iocast.accuracy import OF_QUANTILES
 from iocast.forecasts.cautions import FAR_BEYOND, each_once
 from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
-from iocast.records.forecast import Ends, ForecastDocument, forecast_rate, value_of
-from iocast.records.forecast import Numbers
+from iocast.records.forecast import Ends, ForecastDocument, Numbers, forecast_rate, value_of
 from iocast.records.validation import ScoredRow, Verdict
 from iocast.phases import main_phases, rate_of
 from iocast.report import accelerators, answers, evidence, record, units
@@ -411,8 +410,7 @@ def _what_if_in(sources: Sources, phase: str) -> str:
         return ""
     at = {label: next(f for f in fs if evidence.ranks_of(f["placement"]) == ranks) for label, fs in labels.items()}
     base = at.get(evidence.AS_IT_IS)
-    now = forecast_rate(base) if base else None
-    today = value_of(now)
+    today = value_of(now := forecast_rate(base) if base else None)
     known = now is not None and not evidence.is_wide(now)
     texts = []
     if base and today is not None:

@@ -225,7 +225,7 @@ def _limits(sources: Sources) -> Table:
             "phase": evidence.phase_of(f),
             "system": label,
             "ranks": evidence.ranks_of(f["placement"]),
-            "bottleneck": f["bottleneck"].removeprefix(LEAD),
+            "bottleneck": f["bottleneck"][len(LEAD) if f.get("limited_by") else 0 :],
         }
         for label, forecasts in evidence.what_if(sources).items()
         for f in forecasts

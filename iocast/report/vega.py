@@ -18,7 +18,7 @@ import vl_convert
 from iocast.errors import RunError
 from iocast.files import write_text
 
-ENDS = "/* end of the library */"
+ENDS = "/* library-end */"
 """Last of a file that is whole."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from iocast.fitted import Fitted
-from iocast.limits_of import LEAD, NOT_KNOWN, capacity_text, sentences, text
+from iocast.limits_of import LEAD, NOT_KNOWN, Kind, capacity_text, limit, sentences, text, unknown
 from iocast.forecasts.answer import predict
 from iocast.wording.forecast import forecast_text
 
@@ -77,24 +77,25 @@ def test_rows_of_bytes_and_of_the_whole_phase_have_the_range() -> None:
 
 
 @pytest.mark.parametrize(
-    ("workload", "phase", "solver", "reason"),
+    ("workload", "phase", "solver", "kind", "reason"),
     [
-        (FILES, "file-create", "simulate", "waiting for a lock at server, "),
-        (FILES, "file-remove", "simulate", "slots of limits, the network and delays, "),
-        (FILES, "file-remove", "analytic", "waits for slots of slots or at stations"),
-        (FILES, "file-stat", "simulate", "standing still in stalls of server, "),
-        (FILES, "file-read", "simulate", "more of them do more."),
-        ((FILES[0], FILES[1] | {"think_time": "10ms"}), "file-read", "simulate", "their pauses"),
-        (FILES, "file-read", "analytic", "more ranks do more"),
-        (BYTES, "write", "simulate", "the network cards of 2 client nodes, used at"),
-        (BYTES, "read", "simulate", "where their files lie on instances of disk with free servers"),
+        (FILES, "file-create", "simulate", Kind.WAITS, "waiting for a lock at server, "),
+        (FILES, "file-remove", "simulate", Kind.OUTSIDE, "slots of limits, the network and delays, "),
+        (FILES, "file-remove", "analytic", Kind.WAITS, "waits for slots of slots or at stations"),
+        (FILES, "file-stat", "simulate", Kind.WAITS, "standing still in stalls of server, "),
+        (FILES, "file-read", "simulate", Kind.SERVICE, "more of them do more."),
+        ((FILES[0], FILES[1] | {"think_time": "10ms"}), "file-read", "simulate", Kind.RANKS, "their pauses"),
+        (FILES, "file-read", "analytic", Kind.SERVICE, "more ranks do more"),
+        (BYTES, "write", "simulate", Kind.LINKS, "the network cards of 2 client nodes, used at"),
+        (BYTES, "read", "simulate", Kind.SERVICE, "where their files lie on instances of disk with free servers"),
     ],
 )
 def test_the_answer_says_what_limits_the_rate(
-    platform: Path, workload: tuple[str, dict[str, str]], phase: str, solver: str, reason: str
+    platform: Path, workload: tuple[str, dict[str, str]], phase: str, solver: str, kind: Kind, reason: str
 ) -> None:
     answer = predict(Fitted.open(str(platform)), *workload, 2, 4, phase=phase, solver=solver)
     text = answer["bottleneck"]
+    assert answer["limited_by"] == kind.value
     assert text.startswith(LEAD) and reason in text and "No station is full" in text, text
 
 
@@ -102,9 +103,10 @@ def test_the_answer_says_what_limits_the_rate(
                                          (0.002, " No station is full.")])  # fmt: skip
 def test_no_station_is_called_the_busiest_that_is_not_used(used: float, after: str) -> None:
     stations = {"a": {"utilisation": used / 2}, "b": {"utilisation": used}}
-    assert sentences(stations, f"{LEAD}locks.") == f"{LEAD}locks.{after}"
-    unknown = f"{NOT_KNOWN}a rule corrects it."
-    assert sentences(stations, unknown, known=False) == unknown, "the same model says how much stations are used"
+    waits = limit(Kind.WAITS, "locks.")
+    assert sentences(stations, waits) == waits._replace(text=f"{LEAD}locks.{after}")
+    corrected = unknown("a rule corrects it.")
+    assert sentences(stations, corrected, known=False) == corrected, "the same model says how much stations are used"
 
 
 def answer_of(file: Path, text: str, workload: tuple[str, dict[str, str]], phase: str) -> dict[str, Any]:
@@ -159,18 +161,21 @@ def test_a_link_that_a_buffer_drains_through_is_full_once_all_is_through() -> No
     for system, full in ((SYSTEM, (True, True)), (buffered, (True, False))):
         for share, named in zip((0.9, 1.5), full, strict=True):
             network = {"network": {"backbone_bandwidth": moved / share}}
-            assert ("the backbone, used at" in text(phase(), SERVED, system | network, 1, 4)) == named, (share, named)
+            assert ("the backbone, used at" in text(phase(), SERVED, system | network, 1, 4).text) == named, (
+                share,
+                named,
+            )
 
 
 def test_ranks_that_end_unevenly_are_named() -> None:
-    assert "first rank" not in text(phase(), SERVED, SYSTEM, 1, 4)
-    uneven = text(phase(balance=0.5), SERVED, SYSTEM, 1, 4)
+    assert "first rank" not in text(phase(), SERVED, SYSTEM, 1, 4).text
+    uneven = text(phase(balance=0.5), SERVED, SYSTEM, 1, 4).text
     assert uneven.startswith(LEAD) and "The first rank ends after 50 % of the phase" in uneven
 
 
 def test_what_is_not_known_has_its_reason() -> None:
     nothing = {"pwrite": {"count": 100, "mean": 0.0}}
-    assert text(phase(latency=nothing), SERVED, SYSTEM, 1, 4).startswith(NOT_KNOWN + "no operation takes any time")
+    assert text(phase(latency=nothing), SERVED, SYSTEM, 1, 4).text.startswith(NOT_KNOWN + "no operation takes any time")
     assert "is not known: the platform states no bandwidth" in capacity_text(phase(), SYSTEM, 1)
     assert "cross no link" in capacity_text(phase(), SYSTEM | {"operations": {"pwrite": []}}, 1)
     assert capacity_text(phase(by_operation={"stat": {"count": 5, "rate": 5}}), SYSTEM, 1) == ""
