@@ -26,9 +26,7 @@ INSIDE = 14
 LONG = 600
 """Lines of a file from which on it needs a reason."""
 LONG_FILES = {
-    "iocast/calibrate/fit.py": "one search, whose hypotheses, held-out scale and draws share their simulations",
-    "iocast/knee/probes.py": "one series of probes, each of which decides by what the ones before it left",
-    "iocast/study/desk.py": "one desk: what is simulated for a study, and what is known of it already",
+    "iocast/calibrate/fit.py": "one search, whose hypotheses, held-out scale and draws share their simulations"
 }
 """Files above LONG, and why each is one."""
 

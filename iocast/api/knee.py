@@ -10,7 +10,8 @@ from iocast.api.answer import Found, Place, Progress, Row, as_texts, cells, quie
 from iocast.campaign.launchers import Ending
 from iocast.files import duration
 from iocast.knee import Search, check_levels
-from iocast.knee.probes import KneeSearch, Probes
+from iocast.knee.probes import Probes
+from iocast.knee.request import KneeSearch
 from iocast.knee.words import knee_text
 from iocast.records.knee import KneeDocument
 from iocast.study.levels import parse_level

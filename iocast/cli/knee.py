@@ -138,7 +138,8 @@ def knee(
     from iocast.campaign.launchers import Ended, Ending
     from iocast.campaign.places import left_in
     from iocast.knee import Search, check_levels
-    from iocast.knee.probes import KneeSearch, Probes
+    from iocast.knee.probes import Probes
+    from iocast.knee.request import KneeSearch
     from iocast.knee.words import knee_text
     from iocast.slurm import MARGIN, deadline
     from iocast.study.levels import parse_level

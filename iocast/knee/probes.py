@@ -10,10 +10,9 @@ import math
 import os
 import secrets
 import subprocess
-import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from iocast import binaries, claim
 from iocast.arrivals import number
 from iocast.busy import report_activity
 from iocast.campaign.bench import ALONE, Backend, SharedUse, call_bench, check_backend, failure
-from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, launcher
+from iocast.campaign.launchers import Ended, Ending, bench_command, bench_environment, launcher
 from iocast.campaign.places import (
     BY_CAMPAIGN,
     MAY_BE_LEFT,
@@ -38,10 +37,12 @@ from iocast.campaign.places import (
 from iocast.campaign.plan import PlannedRun, settings_arguments
 from iocast.errors import InputError, NothingThere, RunError
 from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
+from iocast.knee.extent import FAST, Extent
+from iocast.knee.guard import BudgetSpent, Guard, TooLong
+from iocast.knee.request import KneeSearch
 from iocast.operations import phase_operations
 from iocast.phases import phase_sentences
 from iocast.progress import stderr
-from iocast.strict_yaml import allowed_sentence
 from iocast.text import quantity
 
 SIZES = {
@@ -50,17 +51,11 @@ SIZES = {
     "postmark": ("transactions", None),
 }
 """By pattern the parameter that says how much a benchmark phase does, and the one that bounds it."""
-OVER = ("rate", "waiting_factor", "accelerators")
-"""What the load of a search is."""
 MAX_REPEATS = 10
 """Of the phase in one run, where the data set is too small for its length: between two of them ranks meet, and what had
 piled up is gone."""
 PILOT = 50
 """Operations of a rank in the run that only says how long operations take."""
-FAST = 10_000.0
-"""Operations a second of a rank that few storage systems exceed: a run that would take far longer than planned even
-there is refused before anything is made."""
-FAST_BYTES = 1e9  # a second and rank, likewise
 DATA_SET_SHARE = 0.25
 """Share of the budget that making the data set may take on such a system."""
 ROOM = 5.0
@@ -69,75 +64,6 @@ FEW_RUNS = 20
 """Runs in the budget that a search should have at the lowest load, where the search can't set their length."""
 GUARD = (4.0, 20.0)
 """Multiple of the planned length, and seconds in addition, after which a run is ended: its load is too much."""
-
-
-@dataclass
-class KneeSearch:
-    """What a search is about. directory: None for a backend without one. over: one of OVER."""
-
-    directory: Path | None
-    out: Path
-    workload: str
-    settings: dict[str, str]
-    nodes: int
-    ranks_per_node: int
-    over: str
-    phase: str = "benchmark"
-    length: float = 5.0
-    seed: int = 0
-    backend: str = "posix"
-    backend_options: list[str] = field(default_factory=list)
-    threads_per_rank: int = 1
-
-    @property
-    def ranks(self) -> int:
-        return self.nodes * self.ranks_per_node
-
-    def check(self) -> None:
-        """@raises InputError for settings of the load that is searched, and of another kind of load"""
-        if self.over not in OVER:
-            raise InputError(f"A knee search can't be over '{self.over}'. {allowed_sentence(self.over, OVER)}")
-        if self.ranks_per_node % self.threads_per_rank:
-            raise InputError(
-                f"--ppn {self.ranks_per_node} can't be processes of --threads-per-rank {self.threads_per_rank} each; "
-                "take a multiple."
-            )
-        forbidden = {"rate": ("rate", "waiting_factor", "think_time"), "waiting_factor": ("rate", "waiting_factor")}
-        for name in forbidden.get(self.over, ()):
-            if number(self.settings, name) > 0:
-                raise InputError(f"A search over {self.over} sets the load itself; leave --set {name} out.")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What must be the same when a search goes on."""
-        return {
-            key: str(value) if isinstance(value, Path) else value for key, value in asdict(self).items() if key != "out"
-        }
-
-
-@dataclass(frozen=True)
-class Extent:
-    """What a run, or making the data set, does by the benchmark's own count. Operations, bytes: a rank's; files: of all
-    ranks, at a time. most_seconds: time limit of the phase that is searched, 0 for none; phases: how many there are."""
-
-    operations: float
-    bytes: float
-    files: int
-    most_seconds: float
-    phases: int
-
-    @property
-    def fast(self) -> float:
-        """Seconds on storage of FAST and FAST_BYTES."""
-        return max(self.operations / FAST, self.bytes / FAST_BYTES)
-
-    def fits(self, seconds: float) -> bool:
-        return 0 < self.most_seconds <= seconds or self.fast <= seconds
-
-    def seconds(self, rate: float) -> float:
-        """When a rank does `rate` operations a second."""
-        bounded = self.most_seconds * self.phases if self.most_seconds > 0 else math.inf
-        return min(self.operations / rate, bounded)
 
 
 class Probes:
@@ -464,9 +390,9 @@ class Probes:
                 self._make_data_set(within)
             self._bench(run, run.settings | ({"phases": self.search.phase} if self.reuses else {}), seconds, within)
             run.status = "complete"
-        except _TooLong:
+        except TooLong:
             run.status = "failed"
-        except _BudgetSpent as error:
+        except BudgetSpent as error:
             self._sweep()
             self._save()
             raise RunError(f"{error} What it made was removed.") from error
@@ -504,7 +430,7 @@ class Probes:
         out = final.with_name(f"{run.name}.attempt-{secrets.token_hex(4)}")
         shown = self.path(run).with_name(out.name)
         begun = time.monotonic()
-        guard = _Guard(self.ending, within if seconds is None else GUARD[0] * seconds + GUARD[1])
+        guard = Guard(self.ending, within if seconds is None else GUARD[0] * seconds + GUARD[1])
         try:
             with guard:
                 self._call(
@@ -516,13 +442,13 @@ class Probes:
             if guard.struck and not isinstance(error, Ended):
                 self.fresh = False
                 if seconds is None:
-                    raise _BudgetSpent(
+                    raise BudgetSpent(
                         f"The run '{run.name}' was ended when the budget was spent. Give a larger --budget"
                         + ("." if self.size else f", or make the run smaller {self.smaller_run(1 / FEW_RUNS)}.")
                     ) from error
                 if out.exists():
                     out.rename(final)
-                raise _TooLong from error
+                raise TooLong from error
             raise
         self.slowest = max(self.slowest, time.monotonic() - begun)
         if not self.reuses:
@@ -578,14 +504,14 @@ class Probes:
         self._sweep()
         self._new_place()
         made = settings_arguments(self.search.settings | {"phases": ",".join(self.before)} | self.sized(PILOT))
-        guard = _Guard(self.ending, within)
+        guard = Guard(self.ending, within)
         try:
             with guard:
                 self._call(made, limits=self.use.limits)
         except RunError as error:
             if not guard.struck or isinstance(error, Ended):
                 raise
-            raise _BudgetSpent(
+            raise BudgetSpent(
                 "The data set was not yet made when the budget was spent. Give a larger --budget, or fewer files."
             ) from error
         self.fresh = True
@@ -669,34 +595,3 @@ class Probes:
         self._owned.require_held()
         with self._owned.out.named():
             write_json(self._owned.out.at / "campaign.json", self.json, secret=bool(self.backend.options))
-
-
-class _TooLong(Exception):
-    """A run was ended by its guard."""
-
-
-class _BudgetSpent(Exception):
-    """The pilot, or making the data set, was ended by its guard; a sentence says so."""
-
-
-class _Guard:
-    """Asks the benchmark to end when it takes too long."""
-
-    def __init__(self, ending: Ending, most: float | None) -> None:
-        self.ending, self.struck = ending, False
-        self._timer = threading.Timer(most, self._strike) if most is not None else None
-
-    def _strike(self) -> None:
-        self.struck = True
-        if self.ending.child is not None:
-            ask_to_end(self.ending.child)
-
-    def __enter__(self) -> _Guard:
-        if self._timer is not None:
-            self._timer.daemon = True
-            self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()

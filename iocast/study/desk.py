@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 
@@ -19,8 +19,8 @@ from iocast.fitted import Fitted
 from iocast.measured import is_called, measured_workload, speaks_of
 from iocast.operations import READS, UNSOLVED, WRITES, ProfiledPhase, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
-from iocast.platform import find_platform, get_path, merge
-from iocast.platform_names import check_file, is_unused, known_paths, missing, unused
+from iocast.platform import find_platform, get_path
+from iocast.platform_names import check_file
 from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
 from iocast.published.errors import Errors
@@ -30,8 +30,9 @@ from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
+from iocast.study.asked import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
-from iocast.study.documents import Edit, number, plus
+from iocast.study.edits import checked_edits, short
 from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
@@ -41,30 +42,6 @@ from iocast.workers import Workers
 Report = Callable[[str, int, int], None]
 SCREENING_POINTS = 2048
 DOWN: Result = {"down": True}
-
-
-@dataclass(frozen=True)
-class Point:
-    """Where a design is looked at."""
-
-    scenario: str
-    workload: str
-    scale: str
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One evaluation. `factors`, when given, are the factors on what is uncertain, in place of the replication's
-    draw."""
-
-    what: str  # "analytic" or "simulate"
-    design: int
-    point: Point
-    replication: int = 0
-    factors: tuple[tuple[str, float], ...] | None = None
-    at: Scale | None = None  # in place of the point's scale
-    again: int = 0
-    """Counts simulations of the best estimate, which differ in their random numbers alone."""
 
 
 class Desk:
@@ -103,7 +80,7 @@ class Desk:
             fitted.require_nodes(max(scale.nodes for scale in self.study.scales.values()))
             if fitted.rates_alone:
                 raise InputError(
-                    f"{self.study.file}: the platform '{_short(name)}' was fitted to rates alone, so that a study has "
+                    f"{self.study.file}: the platform '{short(name)}' was fitted to rates alone, so that a study has "
                     "nothing to simulate; iocast predict forecasts such rates, with --edit for what-ifs. Or calibrate "
                     "a family with latencies (iocast list platforms)."
                 )
@@ -111,85 +88,12 @@ class Desk:
             platform = Platform(name, fitted, [])
             document, key = platform.best
             resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})
-            result[name] = platform.with_defaults(self._check_edits(name, document, resolved))
+            result[name] = platform.with_defaults(checked_edits(self.study, name, document, resolved, self._resolved))
         return result
 
-    def _check_edits(self, name: str, document: Any, resolved: Any) -> list[Edit]:
-        """Refuses edits of parts that the platform does not have. Returns the defaults of edited values that are not
-        written in its files."""
-
-        def resolve(one: Any) -> Any:
-            return self._one({"what": "resolve", "platform": one, "platform_key": content_hash(one)})
-
-        known = known_paths(document, resolved)
-        whole_document = document
-        for axis in self.study.axes:
-            for value in axis.values:
-                known |= {p for e in value.edits if e.how == "lay" for p in known_paths(e.value, {})}
-                for edit in value.edits:
-                    whole_document = merge(whole_document, edit.value) if edit.how == "lay" else whole_document
-        rerouted = any(
-            e.path.startswith("operations.") for axis in self.study.axes for v in axis.values for e in v.edits
-        )
-        defaults: dict[str, Edit] = {}
-        others = [v.platform for axis in self.study.axes for v in axis.values if v.platform]
-
-        def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
-            if why := missing(path, known, document, resolve, value):
-                raise InputError(
-                    f"{self.study.file}:{line}: in {where}, the platform '{_short(name)}' has nothing at '{path}'. "
-                    f"{why}"
-                )
-            if not others and not rerouted and is_unused(path, whole_document, resolved):
-                raise InputError(f"{self.study.file}:{line}: in {where}, {unused(path, _short(name))}")
-            now = get_path(document, path)
-            if now is None and (default := get_path(resolved, path)) is not None:
-                defaults[path] = Edit(path, "set", default)
-                now = default
-            if how in ("times", "plus") and now is not None and not (isinstance(now, dict) and "law" in now):
-                if number(now) is None:
-                    raise InputError(
-                        f"{self.study.file}:{line}: in {where}, '{path}' is '{now}', which is no number to change by a "
-                        f"{'factor' if how == 'times' else 'sum'}."
-                    )
-                if how == "plus":
-                    try:
-                        plus(now, value)
-                    except InputError as error:
-                        raise InputError(f"{self.study.file}:{line}: in {where}, {error}") from error
-
-        for axis in self.study.axes:
-            for value in axis.values:
-                # With several families each gets the edits of its own parts; one of them must have the part.
-                if (
-                    others
-                    and not all(e.how == "lay" or e.path in known for e in value.edits)
-                    and self._elsewhere(value.edits, name)
-                ):
-                    continue
-                for edit in value.edits:
-                    if edit.how != "lay":
-                        check(edit.path, f"axes.{axis.name}.{value.name}", value.line, edit.value, edit.how)
-        for scenario in self.study.scenarios.values():
-            for edit in scenario.edits:
-                if edit.how != "lay":
-                    check(edit.path, f"scenarios.{scenario.name}", scenario.line, edit.value, edit.how)
-        for uncertain in self.study.uncertainty.values():
-            for path in uncertain.paths:
-                check(path, f"uncertainty.{uncertain.name}", uncertain.line, how="times")
-        return list(defaults.values())
-
-    def _elsewhere(self, edits: Iterable[Edit], name: str) -> bool:
-        """Whether another of the study's platforms has all that is edited."""
-        for other in {
-            self.study.platform,
-            *(v.platform for axis in self.study.axes for v in axis.values if v.platform),
-        } - {name}:
-            document, key = Platform(other, Fitted.open(other), []).best
-            resolved = self._one({"what": "resolve", "platform": document, "platform_key": key})
-            if all(e.how == "lay" or e.path in known_paths(document, resolved) for e in edits):
-                return True
-        return False
+    def _resolved(self, document: Any) -> Result:
+        """A platform as the simulator understands it."""
+        return self._one({"what": "resolve", "platform": document, "platform_key": content_hash(document)})
 
     def _profile(self, workload: Workload, scale: Scale) -> Result:
         """What the workload does, from its own operation streams; `phase` and `settings` are those to be used."""
@@ -275,7 +179,7 @@ class Desk:
             own = self.own_phases(platform)
             if len(set(own.values())) > 1:
                 raise InputError(
-                    f"{self.study.file}: the platform '{_short(name)}' has a fit of its own for each phase, and the "
+                    f"{self.study.file}: the platform '{short(name)}' has a fit of its own for each phase, and the "
                     f"workloads {' and '.join(own)} ask for {' and '.join(dict.fromkeys(own.values()))}; ask for one "
                     "phase in each study."
                 )
@@ -658,10 +562,6 @@ def _length(profile: Result) -> str:
 
 def _dict(factors: tuple[tuple[str, float], ...] | None) -> dict[str, float] | None:
     return None if factors is None else dict(factors)
-
-
-def _short(name: str) -> str:
-    return name.rpartition("/")[2]
 
 
 def _without_place(sentence: str) -> str:

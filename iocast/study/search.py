@@ -20,7 +20,8 @@ from iocast.published.errors import Spread
 from iocast.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design
-from iocast.study.desk import Ask, Desk, Point
+from iocast.study.asked import Ask, Point
+from iocast.study.desk import Desk
 from iocast.study.evaluate import Result, pooled
 from iocast.study.levels import Level, kind_of
 from iocast.study.risk import DOWN, PLAUSIBLE, ModelError

@@ -10,7 +10,7 @@ from iocast.campaign.plan import PlannedRun
 from iocast.files import write_json
 from iocast.knee import Search
 from iocast.knee.judge import Seen
-from iocast.knee.probes import KneeSearch
+from iocast.knee.request import KneeSearch
 from iocast.accuracy import QUANTILES
 from iocast.study.levels import Level
 
