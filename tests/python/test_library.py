@@ -8,6 +8,7 @@ import io
 import json
 import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from iocast.errors import RunError
 Command = Callable[..., CompletedProcess[str]]
 CIRRUS = "examples/first-forecast/cirrus.csv"
 SMALL = {"datasets": 1, "iterations": 10, "objects": 10}
+NOTEBOOKS = REPOSITORY / "examples" / "notebooks"
 PAGES = ("README.md", "docs/library.md")
 
 
@@ -67,6 +69,13 @@ def test_a_call_stays_one_after_a_module_of_its_name_is_loaded() -> None:
 def test_examples_of_calls(name: str) -> None:
     found = doctest.testmod(importlib.import_module(f"iocast.api.{name}"))
     assert not found.failed
+
+
+@pytest.mark.parametrize("script", sorted(NOTEBOOKS.glob("*.py")), ids=lambda script: script.stem)
+def test_notebooks_print_what_stands_in_them(script: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(script))
+    shown = re.findall(r"^# -> (.*)$", script.read_text(), re.M)
+    assert shown and capsys.readouterr().out.splitlines() == shown
 
 
 @pytest.mark.parametrize("page", PAGES)
