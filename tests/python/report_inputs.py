@@ -28,6 +28,7 @@ from shared import shared
 from iocast.observe import Observer
 from iocast.study import run_study
 from iocast.study.levels import parse_level
+from iocast.records.run import read_run
 from iocast.workers import Workers
 from iocast.utilisation import join, run_clock
 
@@ -219,7 +220,7 @@ def observe(run: Path, file: Path) -> None:
     document = json.loads((run / "run.json").read_text())
     document["started"] = "2026-01-01T00:00:00Z"  # simulated runs start at no time of ours
     (run / "run.json").write_text(json.dumps(document))
-    start = run_clock(run, document)["start"]
+    start = run_clock(run, read_run(document))["start"]
     seconds = max(p["start_seconds"] + p["seconds"] for p in document["phases"])
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     samples = [line for line in lines if "monotonic" in line]

@@ -81,6 +81,16 @@ def test_the_wheel_has_its_data(prefix: Path, tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0 and len(done.stdout.splitlines()) > 1, done.stderr
+    (tmp_path / "project.py").write_text(
+        "import iocast\n"
+        "small = {'datasets': 1, 'iterations': 10, 'objects': 10}\n"
+        "answer = iocast.predict('queue', 1, 8, workload='md-workbench', settings=small, solver='analytic')\n"
+        "print(iocast.__file__, answer.phases['benchmark'].rate.value > 0)\n"
+    )
+    project = subprocess.run(
+        [sys.executable, "project.py"], capture_output=True, text=True, env=environment, cwd=tmp_path, check=True
+    ).stdout
+    assert project.split() == [str(package / "__init__.py"), "True"]
     report = subprocess.run(
         [
             sys.executable,
