@@ -146,7 +146,7 @@ def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ran
 def count_operations(
     workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int, most: int
 ) -> CountedWorkload:
-    """The same with what the ranks ask for (workload/count.hpp), of which at most so many operations are counted."""
+    """The same with what the ranks ask for (workload/count.hpp), of which at most `most` operations are counted."""
     arguments = _print_workload(workload, settings, nodes, ranks_per_node)
     return cast(CountedWorkload, run_json([*arguments, "--count-operations", str(most)]))
 

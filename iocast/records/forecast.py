@@ -45,7 +45,8 @@ ENDS: tuple[End, ...] = ("value", "low", "high")
 
 
 class Ends(TypedDict):
-    """A value with its interval; None where that is not known. `model`, `calibrated`: before shifts and simple rules."""
+    """A value with its interval, None where that is not known. `model`, `calibrated`: the value before shifts and
+    before simple rules."""
 
     value: float
     low: float | None
@@ -184,7 +185,7 @@ class WorkloadDocument(TypedDict):
 
 
 class CourseRow(TypedDict):
-    """A repeat of a phase; `start` in seconds since the first one began. `moment`: of which it was asked."""
+    """A repeat of a phase; `start` in seconds since the first one began. `moment`: the requested one."""
 
     phase: str
     repeat: int

@@ -234,8 +234,8 @@ def _matched(sources: Sources) -> list[Comparison]:
             baselines = {}
             for baseline, printed in (forecast.get("baselines") or {}).items():
                 if name in printed:
-                    said = printed[name]
-                    one = dict(said) if isinstance(said, dict) else {"value": said, "error": said / middle - 1}
+                    answer = printed[name]
+                    one = dict(answer) if isinstance(answer, dict) else {"value": answer, "error": answer / middle - 1}
                     baselines[baseline] = one
             low, high = requested.get("low"), requested.get("high")
             rows.append(

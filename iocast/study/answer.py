@@ -17,7 +17,7 @@ from iocast.study.amounts import nearness, tightest
 from iocast.study.breaking import breaking_scales, knee
 from iocast.study.cautions import warnings
 from iocast.study.curves import Json, curves, interval, other_confidences, seconds_spent, stations
-from iocast.study.asked import Point
+from iocast.study.questions import Point
 from iocast.study.evaluate import Elsewhere, programs, versions
 from iocast.study.levels import Level
 from iocast.study.search import Candidate, Search

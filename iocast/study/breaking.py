@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from iocast.study import quantities
-from iocast.study.asked import Ask, Point
+from iocast.study.questions import Ask, Point
 from iocast.study.levels import Level
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL, Scale

@@ -13,7 +13,7 @@ from iocast.files import SCHEMA_VERSION
 from iocast.records.forecast import Ends, scaled
 from iocast.run_directory import QUANTITIES
 from iocast.study.carried import fitted_name
-from iocast.study.asked import Point
+from iocast.study.questions import Point
 from iocast.study.evaluate import Result
 from iocast.study.levels import ANY
 from iocast.study.search import Candidate, Search

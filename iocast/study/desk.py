@@ -30,7 +30,7 @@ from iocast.residuals import Residuals
 from iocast.rules import Quantities, Rules, changes_of
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
-from iocast.study.asked import Ask, Point
+from iocast.study.questions import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.edits import checked_edits, short
 from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled

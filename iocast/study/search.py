@@ -20,7 +20,7 @@ from iocast.published.errors import Spread
 from iocast.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design
-from iocast.study.asked import Ask, Point
+from iocast.study.questions import Ask, Point
 from iocast.study.desk import Desk
 from iocast.study.evaluate import Result, pooled
 from iocast.study.levels import Level, kind_of

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.study import risk
-from iocast.study.asked import Ask
+from iocast.study.questions import Ask
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import MODEL
 

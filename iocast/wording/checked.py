@@ -205,7 +205,8 @@ def _changes_line(point: ComparedPoint, gate: bool) -> str:
         if undecided:
             untested = [row["quantity"] for row in undecided if row["low"] is None]
             parts = [
-                f"{row['quantity']} may be worse by up to {_largest_loss(row)} (threshold {100 * (row['threshold'] or 0):g} %)"
+                f"{row['quantity']} may be worse by up to {_largest_loss(row)} "
+                f"(threshold {100 * (row['threshold'] or 0):g} %)"
                 for row in undecided
                 if row["low"] is not None
             ]

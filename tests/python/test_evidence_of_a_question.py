@@ -20,7 +20,7 @@ from iocast.forecasts.answer import predict
 from iocast.question import Placement, Question
 from iocast.residuals import Residuals
 from iocast.rules import Rules, line_of
-from iocast.study.asked import Ask, Point
+from iocast.study.questions import Ask, Point
 from iocast.study.desk import Desk
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store

@@ -30,8 +30,8 @@ from iocast.residuals import Residuals
 from iocast.operations import pooled_quantity
 from iocast.rules import line_of
 from iocast.run_directory import Point, Run
-from iocast.study.asked import Ask
-from iocast.study.asked import Point as Point_
+from iocast.study.questions import Ask
+from iocast.study.questions import Point as Point_
 from iocast.study.desk import Desk
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store

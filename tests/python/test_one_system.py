@@ -19,7 +19,7 @@ from iocast.forecasts.answer import predict
 from iocast.forecasts.one_system import CLOSE, Correction, Simulated
 from iocast.report import units
 from iocast.report.answers import largest_part
-from iocast.study.asked import Ask, Point
+from iocast.study.questions import Ask, Point
 from iocast.study.desk import Desk
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store

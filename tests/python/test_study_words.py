@@ -13,7 +13,7 @@ from iocast.wording.study import as_text
 from iocast.study import amounts
 
 from iocast.study import breaking, words
-from iocast.study.asked import Point
+from iocast.study.questions import Point
 from iocast.study.levels import parse_level
 
 

@@ -94,7 +94,7 @@ def run(study: dict[str, Any], out: Path, *options: str) -> tuple[float, dict[st
 
 def screening(scratch: Path) -> dict[str, Any]:
     """All designs through the analytic solver, nothing else, by the workers that a study has."""
-    from iocast.study.asked import Ask
+    from iocast.study.questions import Ask
     from iocast.study.desk import Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store
@@ -188,7 +188,7 @@ def workers(scratch: Path) -> list[dict[str, Any]]:
     """Evaluations that keep a core busy for a while, by 1, 2 and 4 workers, and by as many plain processes. Efficiency
     counts no more workers than there are cores; that of the plain processes is the machine's own, and a worker's is
     counted by it too."""
-    from iocast.study.asked import Ask
+    from iocast.study.questions import Ask
     from iocast.study.desk import Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store

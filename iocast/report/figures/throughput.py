@@ -65,8 +65,8 @@ def data(sources: Sources) -> list[Row] | None:
         entries = {"forecast": forecast["quantities"]["rate"]}
         for name, values in baselines.items():
             if "rate" in values:
-                said = values["rate"]
-                entries[name] = said if isinstance(said, dict) else {"value": said}
+                of_rule = values["rate"]
+                entries[name] = of_rule if isinstance(of_rule, dict) else {"value": of_rule}
         for name, entry in entries.items():
             if not drawn & {(shown, factor, name, ranks, False, of) for of in (system, "")}:
                 rows.append(_row(shown, factor, name, ranks, entry) | {"system": system})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a study asks its workers."""
+"""Questions of a study to its workers."""
 
 from __future__ import annotations
 
