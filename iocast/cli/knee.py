@@ -41,7 +41,7 @@ from iocast.progress import Steps
 
 if TYPE_CHECKING:
     from iocast.campaign.bench import SharedUse
-    from iocast.knee.probes import KneeSearch
+    from iocast.knee.request import KneeSearch
 
 QUESTION = "Question"
 TO_PREDICT = (

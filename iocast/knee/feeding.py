@@ -16,7 +16,8 @@ from iocast.errors import InputError, RunError
 from iocast.fed import document, fed_rows_text, row_of
 from iocast.files import read_json
 from iocast.knee.judge import Seen, check_levels, look
-from iocast.knee.probes import KneeSearch, Probes
+from iocast.knee.probes import Probes
+from iocast.knee.request import KneeSearch
 from iocast.records.run import Accelerators, read_run
 from iocast.study.levels import Level, parse_level
 from iocast.training_tasks import limit_of
