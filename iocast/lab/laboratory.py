@@ -12,6 +12,7 @@ import contextlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -291,11 +292,21 @@ class Laboratory:
             raise InputError(f"The laboratory '{self.record.name}' has no node '{node}': {', '.join(self._holders)}.")
         precedence.join(self._group)
         process = start(self.inside(node, command, os.getcwd()), env=self.environment())
-        while True:
-            try:
-                return process.wait()
-            except KeyboardInterrupt:  # the command has it from the terminal too, and decides
-                continue
+
+        def forward(number: int, _: object) -> None:
+            with contextlib.suppress(psutil.Error):
+                for child in psutil.Process(process.pid).children():
+                    child.send_signal(number)
+
+        before = signal.signal(signal.SIGTERM, forward)
+        try:
+            while True:
+                try:
+                    return process.wait()
+                except KeyboardInterrupt:  # the command has it from the terminal too, and decides
+                    continue
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _holders(first: psutil.Process) -> dict[str, int]:

@@ -67,6 +67,12 @@ def test_a_campaign_runs_on_the_nodes_of_a_laboratory_and_nothing_is_left(
         assert "rate 100Mbit" in lab.do(where, "tc", "qdisc", "show", "dev", device)
     assert not os.path.ismount(directory) and "node1" not in subprocess.getoutput("ip link"), "all is inside"
 
+    waits = [sys.executable, "-m", "iocast", "lab", "run", name, "--", "sleep", "77"]
+    with subprocess.Popen(waits) as running:
+        laboratory.wait_for(lambda: "sleep 77" in lab.do("head", "ps", "-eo", "args"), "the command")
+        running.terminate()
+    assert "sleep 77" not in lab.do("head", "ps", "-eo", "args"), "a signal reaches the command"
+
     kept = Record.read(name)
     assert kept is not None and left(kept)
     with pytest.raises(InputError, match="is up already"):
@@ -75,6 +81,32 @@ def test_a_campaign_runs_on_the_nodes_of_a_laboratory_and_nothing_is_left(
     assert not left(kept) and not kept.directory.exists()
     assert not list(Path("/sys/fs/cgroup").glob(f"**/{kept.group}"))
     assert "There was no laboratory" in iocast("lab", "down", name).stdout
+
+
+@pytest.mark.needs("laboratory")
+def test_a_server_serves_no_more_than_its_capacity(iocast: Iocast, name: str, tmp_path: Path) -> None:
+    """However many clients: a thread of known service times bounds the rate, at the same level on one node and on two.
+
+    Each of n operations takes 3/4 of `service` in the mean (an equal mix of both kinds), with a standard deviation
+    below one mean; five standard errors are a false alarm in 3 million."""
+    iocast("lab", "up", name, "--nodes", "2", "--set", "threads=1", "--set", "service=4ms")
+    (plan := tmp_path / "plan.yaml").write_text(
+        "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, objects: 8, iterations: 8}\nrepeats: 1\n"
+        "points:\n  - {nodes: 1, ranks_per_node: 4, role: fit}\n  - {nodes: 2, ranks_per_node: 2, role: fit}\n"
+    )
+    directory = str(PLACE / name / "mount")
+    iocast("lab", "run", name, "--", sys.executable, "-m", "iocast", "measure", directory, "--campaign", plan,
+        "--out", tmp_path / "out")  # fmt: skip
+    phases = [
+        phase
+        for file in (tmp_path / "out").glob("runs/*/run.json")
+        for phase in json.loads(file.read_text())["phases"]
+        if phase["name"] == "benchmark"
+    ]
+    assert len(phases) >= 2
+    for phase in phases:
+        n, capacity = phase["operations"], 1 / (0.75 * 4e-3)
+        assert phase["rate"] < capacity / (1 - 5 / n**0.5), "one thread did the work of more"
 
 
 class Interrupted(QueueFs):

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do changes bring what was forecast? Each server of a laboratory that protocol.py has calibrated is forecast with a
+change, the forecasts are sealed with their hashes, and only then each change is made and measured: 32 ranks on eight
+nodes. Prints forecast and measured gain by change.
+
+    validation/lab/whatifs.py [SERVER...] --keep DIR [--json] [--page docs/scoreboard.md]
+
+DIR is that of protocol.py. Needs root and what each server needs; about two minutes a server. With the same DIR, what
+is measured there is not measured again."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "validation/lab")]
+from filesystems import iocast  # noqa: E402
+from protocol import NODES, brought_up, measure, seal  # noqa: E402
+from scoreboard import put  # noqa: E402
+
+from iocast import binaries  # noqa: E402
+from iocast.lab.servers import find  # noqa: E402
+from iocast.run_directory import find_runs  # noqa: E402
+
+RANKS_PER_NODE = 4
+REPEATS = 3
+NO_CHANGE = 0.03
+"""Gains within this share of nothing are no change, on either side."""
+STATIONS = ("mds", "server", "cpu")
+"""Where a family has the server's threads."""
+Edits = Callable[[str, dict[str, Any]], list[str]]
+
+
+def threads(factor: float) -> Edits:
+    return lambda name, station: [f"stations.{name}.servers={max(1, round(station['servers'] * factor))}"]
+
+
+def speed(factor: float) -> Edits:
+    return lambda name, station: [f"stations.{name}.speed={station.get('speed', 1) * factor:g}"]
+
+
+def nothing(name: str, station: dict[str, Any]) -> list[str]:
+    return []
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """A change, as the platform has it and as the laboratory is made."""
+
+    title: str
+    edits: Edits
+    settings: Callable[[dict[str, str]], dict[str, str]] = field(default=lambda known: {})
+    nodes: int = NODES
+    link: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.title.replace(" ", "-")
+
+    @property
+    def ranks_per_node(self) -> int:
+        return NODES * RANKS_PER_NODE // self.nodes
+
+
+def times(setting: str, factor: float) -> Callable[[dict[str, str]], dict[str, str]]:
+    """The server's setting, changed by a factor."""
+
+    def changed(known: dict[str, str]) -> dict[str, str]:
+        number = known[setting].removesuffix("ms")
+        return {setting: f"{float(number) * factor:g}" + known[setting][len(number) :]}
+
+    return changed
+
+
+BASE = WhatIf("as it is", nothing)
+CHANGES = (
+    WhatIf("twice the threads", threads(2), times("threads", 2)),
+    WhatIf("half the threads", threads(0.5), times("threads", 0.5)),
+    WhatIf("half the service time", speed(2), times("service", 0.5)),
+    WhatIf("twice the service time", speed(0.5), times("service", 2)),
+    WhatIf("one node in place of eight", nothing, nodes=1),
+    WhatIf("links of 400 kbit per second", lambda name, station: ["network.node_bandwidth=50kB/s"], link="400kbit"),
+)
+MORE = {
+    "glusterfs": (
+        WhatIf("one brick more", lambda name, station: [f"stations.{name}.count=2"], lambda known: {"bricks": "2"}),
+    )
+}
+"""Changes that only one server knows."""
+
+
+def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dict[str, Any]]:
+    """Forecasts of all changes, sealed together before any is made; those that are there are read."""
+    directory, fitted = out / "whatifs", out / "fitted.yaml"
+    settings = [f"{name}={value}" for name, value in settings_of(out).items() if name in ("iterations", "objects")]
+    sets = [word for setting in settings for word in ("--set", setting)]
+    platform = binaries.resolve_platform(str(fitted))
+    name = next(one for one in STATIONS if one in platform["stations"])
+    if not directory.exists():
+        for change in changes:
+            edits = [word for edit in change.edits(name, platform["stations"][name]) for word in ("--edit", edit)]
+            place = ["--nodes", change.nodes, "--ppn", change.ranks_per_node]
+            iocast("predict", fitted, *place, *sets, *edits, "--out", directory / f"{change.name}.json")
+        seal(directory)
+    return {change.name: json.loads((directory / f"{change.name}.json").read_text()) for change in changes}
+
+
+def settings_of(out: Path) -> dict[str, Any]:
+    """Of the campaign's runs without think time."""
+    points = json.loads((out / "campaign" / "campaign.json").read_text())["points"]
+    found: dict[str, Any] = next(
+        point["settings"] for point in points if point["role"] == "check" and not point["settings"]["waiting_factor"]
+    )
+    return found
+
+
+def measured(server: str, change: WhatIf, out: Path) -> list[float]:
+    """Rates of each repeat with the change made."""
+    campaign = out / "made" / change.name
+    if not campaign.exists():
+        settings = {
+            name: value for name, value in settings_of(out).items() if name not in ("waiting_factor", "repeats")
+        }
+        plan = out / f"{change.name}.yaml"
+        plan.write_text(
+            "schema_version: 1\nworkload: md-workbench\nbenchmark_repeats: 1\n"
+            f"settings: {json.dumps(settings)}\nrepeats: {REPEATS}\npoints:\n"
+            f"  - {{nodes: {change.nodes}, ranks_per_node: {change.ranks_per_node}, role: check}}\n"
+        )
+        with brought_up(server, change.settings(find(server).defaults), change.link) as lab:
+            measure(lab, str(plan), "check", campaign)
+    runs, _ = find_runs([campaign], "benchmark")
+    return [phase.own_rate for run in runs for phase in run.phases if phase.own_rate is not None]
+
+
+def row_of(
+    server: str, change: WhatIf, base: dict[str, Any], forecast: dict[str, Any], rates: dict[str, float]
+) -> dict[str, Any]:
+    """What was forecast and what came."""
+    rate, before = forecast["quantities"]["rate"], base["quantities"]["rate"]
+    gain, truth = rate["value"] / before["value"] - 1, rates[change.name] / rates[BASE.name] - 1
+    return {
+        "server": server,
+        "change": change.title,
+        "forecast": rate["value"],
+        "low": rate["low"],
+        "high": rate["high"],
+        "measured": rates[change.name],
+        "forecast gain": gain,
+        "measured gain": truth,
+        "direction": _sign(gain) == _sign(truth),
+        "error": math.exp(abs(math.log((1 + gain) / (1 + truth)))) - 1,
+        "inside": None if rate["low"] is None else rate["low"] <= rates[change.name] <= rate["high"],
+    }
+
+
+def _sign(gain: float) -> int:
+    return 0 if abs(gain) < NO_CHANGE else 1 if gain > 0 else -1
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """As Markdown, a line each, with what they come to below."""
+    lines = [
+        "| server | change | forecast gain | measured gain | direction | size off by | forecast rate | 90 % interval"
+        " | measured rate | inside |",
+        "|---" * 10 + "|",
+    ]
+    for row in rows:
+        between = "-" if row["low"] is None else f"{row['low']:.0f} to {row['high']:.0f} /s"
+        cells = [
+            row["server"],
+            row["change"],
+            f"{100 * row['forecast gain']:+.0f} %",
+            f"{100 * row['measured gain']:+.0f} %",
+            "right" if row["direction"] else "wrong",
+            f"{100 * row['error']:.1f} %",
+            f"{row['forecast']:.0f} /s",
+            between,
+            f"{row['measured']:.0f} /s",
+            {True: "yes", False: "no", None: "-"}[row["inside"]],
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    errors = sorted(row["error"] for row in rows)
+    known = [row["inside"] for row in rows if row["inside"] is not None]
+    right = sum(row["direction"] for row in rows)
+    middle = errors[len(errors) // 2] if len(errors) % 2 else sum(errors[len(errors) // 2 - 1 :][:2]) / 2
+    return [
+        *lines,
+        "",
+        f"Direction right in {right} of {len(rows)}; size off by {100 * middle:.1f} % in the median; "
+        f"{sum(known)} of {len(known)} rates within their intervals.",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("servers", nargs="*", metavar="SERVER", help="by default all that protocol.py has finished")
+    parser.add_argument("--keep", type=Path, required=True, help="the directory of protocol.py")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--page", type=Path, help="put the table there, between its marks")
+    given = parser.parse_args()
+    rows = []
+    for server in given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml")):
+        out = given.keep / server
+        changes = [BASE, *CHANGES, *MORE.get(server, ())]
+        forecasts = forecasts_of(server, changes, out)
+        rates = {}
+        for change in changes:
+            found = measured(server, change, out)
+            rates[change.name] = math.exp(sum(map(math.log, found)) / len(found))
+        rows += [row_of(server, one, forecasts[BASE.name], forecasts[one.name], rates) for one in changes[1:]]
+    lines = table(rows)
+    print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
+    if given.page:
+        put(given.page, "checked what-ifs", lines)
+
+
+if __name__ == "__main__":
+    main()
