@@ -61,8 +61,9 @@ struct StationSpec {
   uint32_t servers       = 1;
   double rating          = 1; ///< how many times as fast as the demands say, memory of other sockets included
   Discipline discipline  = Discipline::fcfs;
-  double quantum         = 0;    ///< seconds, timeslice only
-  bool wakeup_preempts   = true; ///< timeslice only: a job that comes from elsewhere takes a running job's server
+  double quantum         = 0;     ///< seconds, timeslice only
+  bool wakeup_preempts   = true;  ///< timeslice only: a job that comes from elsewhere takes a running job's server
+  bool newest_first      = false; ///< fcfs only: of those who wait, whom a server takes
   double contention      = 0;
   double coherency       = 0;
   std::vector<double> speeds{}; ///< measured, of each of 1, 2, ... busy servers; empty: by the two above

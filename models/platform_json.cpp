@@ -41,6 +41,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       if (station.allocated_in_turn)
         entry["allocation"] = "round-robin";
     }
+    if (station.newest_first)
+      entry["waiting"] = "newest-first";
     if (!station.speeds.empty())
       entry["speeds"] = station.speeds;
     if (!station.priority.empty())

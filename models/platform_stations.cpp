@@ -229,6 +229,16 @@ void PlatformReader::read_stations()
                                      allowed_sentence(discipline->text(), known)));
       station.discipline = static_cast<Discipline>(found - known.begin());
     }
+    if (const auto waiting = yaml.find("waiting")) {
+      const auto text = waiting->text();
+      if (text != "oldest-first" && text != "newest-first")
+        waiting->fail(fmt::format("those who wait are served 'oldest-first' or 'newest-first', not '{}'", text));
+      station.newest_first = text == "newest-first";
+      if (station.newest_first && (station.discipline != Discipline::fcfs || yaml.has("priority")))
+        waiting->fail(fmt::format("only at a station without classes and with the discipline fcfs can the newest be "
+                                  "first; '{}' is another",
+                                  name));
+    }
     station.quantum = yaml.quantity_or("quantum", Unit::seconds, 3e-3, 1e-9, longest_seconds);
     if (station.discipline != Discipline::timeslice)
       station.quantum = 0;

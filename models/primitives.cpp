@@ -32,6 +32,7 @@ std::vector<PrimitiveEntry> mechanisms()
          "buffers, filling pools, fetching ahead), background (background load), rest (everything not "
          "named; last by default)"},
         {"quantum", "timeslice: longest time on a server while others wait"},
+        {"waiting", "oldest-first (default) or newest-first: of those who wait, whom a server takes"},
         {"contention", "sigma of the universal scalability law: each of n busy servers runs at "
                        "1/(1 + sigma (n-1) + kappa n (n-1))"},
         {"coherency", "kappa of the same law"},

@@ -151,6 +151,8 @@ struct alignas(64) Station {
     }
     if (has_classes) [[unlikely]]
       wait_in_class(id, job);
+    else if (spec.newest_first) [[unlikely]]
+      wait_first(links, job.instance, id);
     else
       wait(links, job.instance, id);
     return false;

@@ -35,6 +35,8 @@ def left_out(
     found += _warm(platform, routes, before)
     if thinks and any(part["steps"] for part in platform["operations"].get("wake", [])):
         found.append("the route 'wake' of ranks that come from a think time")
+    if any(spec.get("waiting") == "newest-first" for spec in platform["stations"].values()):
+        found.append("that the newest of those who wait are served first, which changes latencies, not the rate")
     if platform["clients"].get("slow_nodes") and any(served.per_node for served in network.served.values()):
         found.append("nodes that are slower than others (slow_nodes)")
     if float(platform["clients"]["speed_sigma"]) > 0 and any(served.per_node for served in network.served.values()):

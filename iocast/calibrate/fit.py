@@ -63,6 +63,8 @@ TIED = 0.2
 """Weight of a structure, as a share of the best one's, from which on the next choice is tried with it, too."""
 MAX_NEAREST = 3
 """Structures beyond the family's own that are fitted where these leave a misfit."""
+FAR_WORSE = 2.0
+"""Times the best structure's misfit, from which on another beside one of these is not fitted."""
 MAX_TIED = 3
 """Structures with which a choice is tried, at most: each costs the choice's options once more."""
 NO_LIMIT_TIED = 0.5
@@ -376,11 +378,15 @@ class _Search:
                     fit.structure[structures.CHOICE] = PLAIN
                     fit.options.append(structures.NONE)
             fits = {_say(fit.structure): fit for fit in fits.values()}
-            order = [structures.CHOICE, *(choice for choice in order if choice != structures.CHOICE)]
-            found, rivals = descend(best, order[:1], 1)
+            found, rivals = descend(best, [structures.CHOICE], 1)
             self.rivals |= rivals
             if found is not best:
-                best, self.rivals = descend(found, order, 1)
+                best = found
+                for choice in (choice for choice in order if choice != structures.CHOICE):
+                    others = [one for one in self._neighbours(best.structure, choice) if one != best.structure]
+                    worth = self._worth_a_fit(simulations, others, best)
+                    self.rivals[choice] = [best, *(tried(structure, best.values) for structure in worth)]
+                    best = min(self.rivals[choice], key=self.score)
         self.rivals = {choice: self.with_unseen(rivals, [choice]) for choice, rivals in self.rivals.items()}
         return sorted(fits.values(), key=lambda fit: (fit is not best, self.score(fit)))
 
@@ -393,18 +399,26 @@ class _Search:
             return []
         own = zip(best.structure, best.options, strict=True)
         options = [option for choice, option in own if choice != structures.CHOICE]
-        documents = []
-        for option in tried:
-            chosen = [*options, option]
-            values = {p.name: p.start for p in self._active(chosen)} | best.values
-            documents.append(self.build(chosen, values))
-        costs = [
-            cost_of(np.concatenate([(s - t.logs) / t.sigmas for s, t in zip(found, self.targets, strict=True)]))
-            for found in simulations.at_targets(documents, self.targets, self.seed)
-        ]
+        costs = self._costs_at(simulations, [[*options, option] for option in tried], best.values)
         ranked = sorted(zip(costs, tried, strict=True), key=lambda one: one[0])
         self.nearest = {option.name: cost for cost, option in ranked}
         return [option for _, option in ranked[:MAX_NEAREST]]
+
+    def _worth_a_fit(self, simulations: Simulations, found: list[dict[str, str]], best: Fit) -> list[dict[str, str]]:
+        """Of these structures, those that are not far worse than the best one at its parameters."""
+        costs = self._costs_at(simulations, [self._options(structure) for structure in found], best.values)
+        return [structure for structure, cost in zip(found, costs, strict=True) if cost <= FAR_WORSE * best.cost]
+
+    def _costs_at(self, simulations: Simulations, chosen: list[list[Option]], values: dict[str, float]) -> list[float]:
+        """Misfits of these options, with the parameters of `values`; those that it lacks are where fits begin."""
+        documents = [
+            self.build(options, {p.name: values.get(p.name, p.start) for p in self._active(options)})
+            for options in chosen
+        ]
+        return [
+            cost_of(np.concatenate([(s - t.logs) / t.sigmas for s, t in zip(found, self.targets, strict=True)]))
+            for found in simulations.at_targets(documents, self.targets, self.seed)
+        ]
 
     def front(self, fits: list[Fit]) -> list[Fit]:
         """The best one, and others that fit about as well; first of all one without limit, if it is near enough to the

@@ -46,6 +46,7 @@ TRUTHS: dict[str, dict[str, Any]] = {
         "operations": {"read": {"open": [ONE] * 2}, "unlink": [ONE] * 2, "create": {"open": [ONE] * 3}},
     },
     "unlink last": {"stations": {"server": {"servers": 2, "priority": ["rest", ["unlink"]]}}},
+    "newest first": {"stations": {"server": {"servers": 2, "waiting": "newest-first"}}},
     "slow answers elsewhere": {
         "stations": {"server": {"servers": 2}},
         "demands": {

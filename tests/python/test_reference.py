@@ -79,7 +79,7 @@ def test_a_row_for_each_key_of_a_platform() -> None:
     assert ("station", "servers", "whole number", "1 to 4e+09") in rows
     assert ("stall", "every", "time (2ms)", "1e-06 to 1,000,000") in rows
     read = {(primitive, key) for primitive, key, *_ in rows}
-    inside = {("station", "remote")}  # of `sockets`
+    inside = {("station", "remote"), ("clients", "share"), ("clients", "factor")}  # of `sockets` and `slow_nodes`
     assert set(ranges.ranges()) - read == inside
 
 

@@ -144,7 +144,7 @@ def true_structure(threads: int, place: Path) -> str:
     seen = str(threads) if threads < max(n for n, _ in FIT) else "unlimited"
     kept = {"threads": seen, "node": "many"}
     calibration["choices"] = {
-        choice: {str(name): option for name, option in options.items() if str(name) == kept.get(choice, "none")}
+        choice: {name: option if str(name) == kept.get(choice, "none") else None for name, option in options.items()}
         for choice, options in calibration["choices"].items()
     }
     file = place / "true.yaml"

@@ -6,7 +6,7 @@ others, where all else leaves a misfit, those are fitted that come nearest to th
 from __future__ import annotations
 
 from iocast.calibrate.recipe import PLAIN, Option
-from iocast.calibrate.structures import elsewhere, in_turn, last, several, slow_answers, slow_nodes
+from iocast.calibrate.structures import elsewhere, in_turn, last, newest_first, several, slow_answers, slow_nodes
 from iocast.calibrate.structures.seen import Seen
 from iocast.platform import get_path
 
@@ -16,11 +16,12 @@ NONE = Option(PLAIN, edit={})
 
 def shown(found: Seen | None) -> list[Option]:
     """Structures that the measurements show, the surest first. Operations of several requests wait for longer without
-    being served later."""
+    being served later, and a stack leaves single ranks behind without slow nodes."""
     if found is None:
         return []
-    of_nodes = slow_nodes.shown(found)
-    return [*of_nodes, *(in_turn.options(found) or last.options(found)), *slow_answers.options(found)]
+    stack = newest_first.options(found)
+    order = in_turn.options(found) or [*stack, *last.options(found)]
+    return [*([] if stack else slow_nodes.shown(found)), *order, *slow_answers.options(found)]
 
 
 def servers_of(options: list[Option], found: Seen | None) -> int | None:

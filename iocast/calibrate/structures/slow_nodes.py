@@ -18,7 +18,7 @@ SIGMA = 0.3
 """Of its lognormal law: a round number, about what operations of one kind vary by."""
 EVERY = (2, 3, 4, 8)
 LONGER = 1.1
-"""Mean time of slow nodes' ranks over that of the others, at least."""
+"""Mean time of slow nodes' ranks over that of the others, at least, at one scale and more."""
 WIDER = 0.3
 """Of a lone rank's mean, by which quartiles must be further apart where nothing else tells nodes apart."""
 UNIT = 1e-6
@@ -29,8 +29,8 @@ def shown(found: Seen) -> list[Option]:
     """One, if ranks' times tell every second, third ... node from the others."""
     for every in EVERY:
         extra = [gap for point in found.closed if (gap := _gap(point, every)) is not None]
-        if extra and min(extra) > 0:
-            return [_option(found, every, extra[0])]
+        if extra and min(extra) >= 0 and max(extra) > 0:
+            return [_option(found, every, next(gap for gap in extra if gap > 0))]
     return []
 
 
@@ -57,8 +57,8 @@ def _width(point: Point, tag: str) -> float:
 
 
 def _gap(point: Point, every: int) -> float | None:
-    """Seconds by which an operation is longer on slow nodes, of the run where it is least; 0 where they are not slower
-    in each run by enough; None where a run tells nothing of it."""
+    """Seconds by which an operation is longer on slow nodes, of the run where it is least; 0 where they are slower by
+    too little, as where all wait for the server; below it where they are not; None where a run tells nothing of it."""
     gaps = [_gap_of(run, every) for run in point.runs]
     known = [gap for gap in gaps if gap is not None]
     return min(known) if known and len(known) == len(gaps) else None
@@ -71,7 +71,10 @@ def _gap_of(run: Run, every: int) -> float | None:
         return None
     times = np.mean(np.array(seconds, dtype=float), axis=0).reshape(nodes, int(per_node)).mean(axis=1)
     slow = (np.arange(nodes) + 1) % every == 0
-    if times[slow].min() <= times[~slow].max() or times[slow].mean() < LONGER * times[~slow].mean():
+    if times[slow].mean() < times[~slow].mean():
+        return -1.0
+    apart = times[slow].min() > times[~slow].max() and times[slow].mean() >= LONGER * times[~slow].mean()
+    if not apart or slow.sum() < 2:
         return 0.0
     operations = sum(phase.operations or 0 for phase in run.phases) / len(run.phases) / (nodes * per_node)
     return float((times[slow].mean() - times[~slow].mean()) / operations) if operations else 0.0
