@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from iocast.operations import MOVES_DATA
-from iocast.platform_names import steps_of
+from iocast.platform import steps_of
 from iocast.records.simulated import SimulatedPhase
 from iocast.text import quantity
 

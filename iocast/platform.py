@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +186,12 @@ _Dumper.add_representer(list, _represent_list)
 
 def dump(document: Document) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=108, allow_unicode=True)
+
+
+def steps_of(content: Any) -> Iterator[dict[str, Any]]:
+    """Every map in a document."""
+    if isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
+            yield from steps_of(value)
+        if isinstance(content, dict):
+            yield content

@@ -17,7 +17,7 @@ from iocast import binaries
 from iocast.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS, RESOLVED, Document, get_path, set_path
+from iocast.platform import PLATFORMS, RESOLVED, Document, get_path, set_path, steps_of
 
 SYNONYMS = {
     **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
@@ -158,15 +158,6 @@ def speed_sentences(resolved: Document, operations: Iterable[str]) -> list[str]:
         f"time by bytes: edit the bandwidth of its steps ({', '.join(dict.fromkeys(users))}) as well."
         for name, users in found.items()
     ]
-
-
-def steps_of(content: Any) -> Iterator[dict[str, Any]]:
-    """Every map in a document."""
-    if isinstance(content, dict | list):
-        for value in content.values() if isinstance(content, dict) else content:
-            yield from steps_of(value)
-        if isinstance(content, dict):
-            yield content
 
 
 def texts_in(content: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ANY = 0.119
+ANY = 0.085
 """Largest share of the annotations of iocast/ that hold Any."""
 SENTENCES = 0
 """Most places where a text of three words or more is compared, searched, split or replaced."""

@@ -24,8 +24,7 @@ from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.operations import phase_operations
-from iocast.platform import Document, dump, merge
-from iocast.platform_names import steps_of
+from iocast.platform import Document, dump, merge, steps_of
 from iocast.records.simulated import SimulatedRun
 from iocast.run_directory import Point, Run
 from iocast.scratch import scratch_directory

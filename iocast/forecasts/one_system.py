@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from iocast import blend, limits_of
 from iocast.limits_of import Limit
-from iocast.platform import Document
-from iocast.platform_names import steps_of
+from iocast.platform import Document, steps_of
 from iocast.records.forecast import CourseRow, Ends, Timeline
 from iocast.records.simulated import BusyLink, SimulatedPhase
 from iocast.text import quantity

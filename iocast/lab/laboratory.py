@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from iocast.campaign.hosts import NAMED
 from iocast.errors import InputError, RunError
 from iocast.files import write_text
 from iocast.lab import init, precedence, servers
+from iocast.lab.nodes import wait_for
 from iocast.lab.record import MARK, Record, check_name
 from iocast.processes import start
 
@@ -33,8 +33,6 @@ NETWORK = "10.78.0"
 """First parts of all addresses. Laboratories don't see each other, so each has the same."""
 FIRST_CLIENT, FIRST_SERVER = 11, 201
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount"}
-PATIENCE = 30.0
-"""Seconds in which a server must answer and a mount appear."""
 BURST = 1 / 250
 """Seconds at a link's rate that may be sent at once; a token bucket is filled by the kernel's timer."""
 LEAST_BURST = 65536
@@ -333,15 +331,6 @@ def bits_per_second(rate: str) -> float:
                 if (value := float(rate.removesuffix(unit)) * factor) > 0:
                     return value
     raise InputError(f"'{rate}' is no rate of a link; write it as 1gbit, 100mbit or 64kbit.")
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """@raises RunError when it does not come true within PATIENCE"""
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            raise RunError(f"The laboratory waited {PATIENCE:g} s in vain for {what}.")
-        time.sleep(0.02)
 
 
 def _checked(done: subprocess.CompletedProcess[str]) -> str:

@@ -9,14 +9,12 @@ import pkgutil
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from iocast.errors import InputError
 from iocast.files import duration
+from iocast.lab.nodes import Nodes
 from iocast.strict_yaml import allowed_sentence
-
-if TYPE_CHECKING:
-    from iocast.lab.laboratory import Laboratory
 
 
 class Server:
@@ -33,7 +31,7 @@ class Server:
     programs: ClassVar[dict[str, str]] = {}
     """What it needs, with the Debian package of each."""
 
-    def __init__(self, laboratory: Laboratory, settings: Mapping[str, str]) -> None:
+    def __init__(self, laboratory: Nodes, settings: Mapping[str, str]) -> None:
         self.laboratory = laboratory
         self.record = laboratory.record
         self.settings = settings

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from iocast.files import write_text
-from iocast.lab.laboratory import wait_for
+from iocast.lab.nodes import wait_for
 from iocast.lab.servers import Server
 
 PORT = 24100
