@@ -45,8 +45,8 @@ BARS = Bars(throughput=0.05, quantiles=0.10, q99=0.20, wasserstein=0.15, coverag
 def brought_up(
     server: str, settings: dict[str, str], rate: str = "", nodes: int = NODES
 ) -> Iterator[laboratory.Laboratory]:
-    """A laboratory with a name of its own, until the block ends."""
-    name = f"validation-{os.getpid()}"
+    """A laboratory, until the block ends. It always has the same name, so that a campaign in it can go on."""
+    name = f"validation-{server}"
     laboratory.up(name, nodes, server, settings, rate)
     try:
         yield laboratory.Laboratory.open(name)

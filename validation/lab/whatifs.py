@@ -100,9 +100,9 @@ def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dic
     directory, fitted = out / "whatifs", out / "fitted.yaml"
     settings = [f"{name}={value}" for name, value in settings_of(out).items() if name in ("iterations", "objects")]
     sets = [word for setting in settings for word in ("--set", setting)]
-    platform = binaries.resolve_platform(str(fitted))
-    name = next(one for one in STATIONS if one in platform["stations"])
     if not directory.exists():
+        platform = binaries.resolve_platform(str(fitted))
+        name = next(one for one in STATIONS if one in platform["stations"])
         for change in changes:
             edits = [word for edit in change.edits(name, platform["stations"][name]) for word in ("--edit", edit)]
             place = ["--nodes", change.nodes, "--ppn", change.ranks_per_node]
