@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 from iocast import blend
 from iocast import noise as noises
 from iocast.records.forecast import Distribution, Ends, ForecastDocument
+from iocast.records.quantities import ACCELERATORS
 from iocast.records.validation import (
     Beaten,
     Made,
@@ -196,6 +197,7 @@ def _score(point: Point, forecast: ForecastDocument, made: Made) -> ScoredPoint:
         if unit := printed.get("unit"):
             row["unit"] = unit
         rows.append(row)
+    rows += [row for rate in rows if rate["quantity"] == "rate" for row in of_accelerators(point, rate)]
     return {
         "name": point.name,
         "phase": point.first.phase,
@@ -212,6 +214,58 @@ def _score(point: Point, forecast: ForecastDocument, made: Made) -> ScoredPoint:
         },
         "made": made,
     }
+
+
+def of_accelerators(point: Point, rate: ScoredRow) -> list[ScoredRow]:
+    """Rows of the quantities of accelerators, which follow from the row of the rate: the same work reads as many
+    samples and computes as long. Utilisation is of the whole phase, and ends at 100 %; a stall is the rest of it.
+
+    They are no judgement beside the rate's: coverage does not count them."""
+    rows: list[ScoredRow] = []
+    for name in ACCELERATORS:
+        seen = [value for run in point.runs if (value := _mean_of_run(run, name)) is not None]
+        if len(seen) < len(point.runs):
+            continue
+        measured = sum(seen) / len(seen)
+        rests = name == "stall_share"
+        share = (1 - measured if rests else measured) / rate["measured"]
+
+        def follows(value: float | None, share: float = share, name: str = name, rests: bool = rests) -> float | None:
+            if value is None:
+                return None
+            found = min(1.0, value * share) if ACCELERATORS[name] == "share" else value * share
+            return 1 - found if rests else found
+
+        forecast = follows(rate["forecast"]) or 0.0
+        low, high = follows(rate["low"]), follows(rate["high"])
+        low, high = (high, low) if rests else (low, high)
+        row: ScoredRow = {
+            "quantity": name,
+            "measured": measured,
+            "measured_low": min(seen),
+            "measured_high": max(seen),
+            "forecast": forecast,
+            "low": low,
+            "high": high,
+            "error": error_of(forecast, measured),
+            "inside": low <= measured <= high if low is not None and high is not None else None,
+            "crps": None,
+            "baselines": {
+                model: {"value": value, "error": error_of(value, measured)}
+                for model, one in rate["baselines"].items()
+                if (value := follows(one["value"]))
+            },
+        }
+        rows.append(row)
+    return rows
+
+
+def _mean_of_run(run: Run, name: str) -> float | None:
+    """Over the repeats; None where one has none. "au" is of the whole phase."""
+    of = [one.accelerators for one in run.phases]
+    found = [one and (one.utilisation if name == "au" else one.quantity(name)) for one in of]
+    known = [value for value in found if value]
+    return sum(known) / len(known) if len(known) == len(found) else None
 
 
 def log_crps(answer: Ends, measured: float, level: float) -> float:
@@ -257,7 +311,11 @@ def _summary(points: list[ScoredPoint], fitted: dict[str, Any]) -> ValidationSum
     return {
         **_medians([(row["quantity"], row["error"]) for row in rows]),
         "coverage": sum(judged) / len(judged)
-        if (judged := [row["inside"] for row in rows if row["inside"] is not None])
+        if (
+            judged := [
+                row["inside"] for row in rows if row["inside"] is not None and row["quantity"] not in ACCELERATORS
+            ]
+        )
         else None,
         "crps": {
             kind: float(np.mean(scores))

@@ -9,6 +9,7 @@ from typing import Literal
 
 from iocast.accuracy import OF_QUANTILES
 from iocast.records.comparison import ChangedRow, ComparedPoint, ComparisonDocument
+from iocast.records.quantities import MORE_IS_BETTER
 from iocast.records.utilisation import UtilisationDocument
 from iocast.records.validation import KINDS, Made, ValidationDocument, Verdict
 from iocast.text import interval, kind_of_row, percent, quantity, table
@@ -227,7 +228,7 @@ def _largest_loss(row: ChangedRow) -> str:
     """The loss at the worse end of a row's interval."""
     if row["verdict"] == "unknown" or row["low"] is None or row["high"] is None:
         return "any amount"
-    return f"{100 * (1 - row['low'] if row['quantity'] == 'rate' else row['high'] - 1):.3g} %"
+    return f"{100 * (1 - row['low'] if row['quantity'] in MORE_IS_BETTER else row['high'] - 1):.3g} %"
 
 
 def utilisation_text(utilisation: UtilisationDocument) -> str:

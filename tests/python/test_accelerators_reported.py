@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ from iocast.report import accelerators
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
+from iocast.run_directory import Run
+from iocast.validate import of_accelerators
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "dlio"
 
@@ -43,3 +46,21 @@ def test_a_simulation_names_the_busiest_link(simulate: Callable[..., Any], tmp_p
 def test_runs_without_accelerators_have_no_such_table(tmp_path: Path) -> None:
     sources = read_sources(import_series([SAMPLES.parent / "fs_mark"], tmp_path / "runs"))
     assert not accelerators.table(sources).rows and not accelerators.sentence(sources.runs[0])
+
+
+def test_validations_have_what_accelerators_do(tmp_path: Path) -> None:
+    """A rate that was forecast 10 % too high gives samples 10 % too many, and a utilisation of 100 % at most."""
+    [path] = import_series([SAMPLES / "training-2.0"], tmp_path / "runs")
+    run = Run(path, "train")
+    point: Any = SimpleNamespace(runs=[run], first=run)
+    used = [phase.accelerators.utilisation for phase in run.record.phases if phase.accelerators]
+    for factor in (1.1, 3.0):
+        ends = {"forecast": factor * run.rate, "low": run.rate / 2, "high": factor * run.rate}
+        rate = {"measured": run.rate, **ends, "baselines": {"linear": {"value": run.rate / 2}}}
+        rows = {row["quantity"]: row for row in of_accelerators(point, rate)}
+        assert set(rows) == {"au", "samples", "accelerator_bandwidth"}
+        assert rows["samples"]["forecast"] == pytest.approx(factor * rows["samples"]["measured"])
+        assert rows["au"]["measured"] == pytest.approx(sum(filter(None, used)) / len(used))
+        assert rows["au"]["forecast"] == pytest.approx(min(1.0, factor * rows["au"]["measured"]))
+        assert all(row["inside"] and row["low"] < row["measured"] <= row["high"] for row in rows.values())
+        assert rows["samples"]["baselines"]["linear"]["error"] == pytest.approx(-0.5)
