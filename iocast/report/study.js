@@ -42,7 +42,9 @@
       return {
         ...one,
         cost: one.cost + prices.reduce((sum, [part, more]) => sum + more * (one.parts[part] ?? 0), 0),
-        margin: Math.min(...one.margins.map((margin, i) => (margin ?? 0) * Math.exp(shifts[i]))),
+        margin: one.margins.every((margin) => margin) ?
+            Math.min(...one.margins.map((margin, i) => margin * Math.exp(shifts[i]))) :
+            null,
         probability: levelsTurned && one.possible.length ? kept.length / one.possible.length : one.probability
       };
     });
@@ -97,7 +99,10 @@
     rows.sort((a, b) => a.cost - b.cost);
     for (const [what, best] of [["margin", Math.max], ["rate", Math.max], ["tail", Math.min]]) {
       let reached = null;
-      for (const row of rows) row[`best_${what}`] = reached = reached === null ? row[what] : best(reached, row[what]);
+      for (const row of rows) {
+        if (row[what] !== null) reached = reached === null ? row[what] : best(reached, row[what]);
+        row[`best_${what}`] = reached;
+      }
     }
     return rows;
   }

@@ -275,3 +275,31 @@ def test_without_scripts_the_first_figure_is_there(browser, page):
         assert not browser.evaluate("[...document.querySelectorAll('input')].some(one => one.checkVisibility())")
     finally:
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
+POISON = "</script><img src=x onerror=\"document.body.dataset.poisoned='yes'\">"
+
+
+def poisoned(value, names):
+    """The document with words after each of these names that would run if they were taken as a page's."""
+    if isinstance(value, dict):
+        return {poisoned(key, names): poisoned(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [poisoned(one, names) for one in value]
+    return value + POISON if isinstance(value, str) and value in names else value
+
+
+def test_names_of_a_study_run_nothing(browser, tmp_path, tmp_path_factory):
+    study = json.loads((report_inputs.made(tmp_path_factory).study / "study.json").read_text())
+    names = {study["title"], study["question"], study["headline"], study["currency"], *study["warnings"]}
+    names |= {name for one in study["designs"] for name in (one["name"], *one["parts"])}
+    names |= {one["level"] for one in study["levels"]} | {one["text"] for one in study["conclusions"]}
+    (tmp_path / "study.json").write_text(json.dumps(poisoned(study, names - {""})))
+    write_report([tmp_path / "study.json"], tmp_path / "page.html")
+    browser.open(tmp_path / "page.html", SIZES["desk"], DRAWN)
+    browser.evaluate(UNFOLD)
+    browser.evaluate(f"{TURN}([1, 0.5])")
+    assert POISON in browser.evaluate("document.getElementById('turn-answer').textContent")
+    browser.evaluate(f"{TURN}([1, 0])")
+    assert POISON in hovered(browser, "front-1", "#D55E00")
+    assert browser.evaluate("document.body.dataset.poisoned || ''") == "" and browser.complaints() == []

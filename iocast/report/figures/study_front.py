@@ -25,7 +25,7 @@ def data(sources: Sources) -> list[Row] | None:
     rows = []
     for d in study["designs"]:
         margins = [level["margin"] for level in d["levels"]]
-        if d["rate"] and d["tail"] and margins and all(margins):
+        if d["rate"] and d["tail"]:
             state = (
                 DECISION
                 if d["id"] == decision
@@ -42,7 +42,7 @@ def data(sources: Sources) -> list[Row] | None:
                     "state": state.label,
                     "cost": d["cost"],
                     "currency": study["currency"],
-                    "margin": min(margins),
+                    "margin": min(margins) if margins and all(margins) else None,  # where a level is not served at all
                     "rate": d["rate"],
                     "tail": d["tail"],
                     "probability": d["probability"] if is_confident(study) else None,
@@ -52,7 +52,7 @@ def data(sources: Sources) -> list[Row] | None:
     for what, best in (("margin", max), ("rate", max), ("tail", min)):
         reached = None
         for row in rows:  # cheapest first
-            reached = row[what] if reached is None else best(reached, row[what])
+            reached = best((one for one in (reached, row[what]) if one is not None), default=None)
             row[f"best_{what}"] = reached
     return rows if len(rows) > 1 else None
 
