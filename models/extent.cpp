@@ -2,6 +2,7 @@
 #include "models/extent.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace iocast {
 
@@ -71,6 +72,31 @@ void ExtentCutter::cut_piece(uint64_t begin, uint64_t size, std::vector<Units>& 
   }
 }
 
+// ---- ranges that may overlap
+// ------------------------------------------------------------------------------------------------
+
+namespace {
+size_t class_of(const Units& units)
+{
+  return static_cast<size_t>(std::bit_width(units.end - units.begin)) - 1;
+}
+} // namespace
+
+void OverlapIndex::add(const Units& units, uint64_t number)
+{
+  const size_t length = class_of(units);
+  if (classes_.size() <= length)
+    classes_.resize(length + 1);
+  classes_[length][{units.begin, number}] = units.end;
+  ends_.insert({units.end, number});
+}
+
+void OverlapIndex::remove(const Units& units, uint64_t number)
+{
+  classes_[class_of(units)].erase({units.begin, number});
+  ends_.erase({units.end, number});
+}
+
 // ---- who waits for whom
 // -----------------------------------------------------------------------------------------------
 
@@ -94,46 +120,77 @@ bool ExtentLock::stops(const Request& earlier, const Request& later)
   return overlap(earlier.active && earlier.node != later.node ? earlier.held : earlier.requested, later.requested);
 }
 
+std::vector<uint64_t> ExtentLock::near(const std::vector<Units>& units, bool shared) const
+{
+  std::vector<uint64_t> found;
+  for (const auto& one : units)
+    for (size_t kind = 0; kind < (shared ? 1 : 2); ++kind)
+      claims_[kind].overlapping(one, [&](uint64_t number) { found.push_back(number); });
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+void ExtentLock::claim(uint64_t number, const Request& request)
+{
+  for (const auto& units : request.claimed())
+    claims_[request.shared].add(units, number);
+}
+
+void ExtentLock::unclaim(uint64_t number, const Request& request)
+{
+  for (const auto& units : request.claimed())
+    claims_[request.shared].remove(units, number);
+}
+
 bool ExtentLock::acquire(JobId job, uint32_t node, bool shared, std::vector<Units> requested,
                          const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums)
 {
-  Request request;
-  request.job       = job;
-  request.node      = node;
-  request.shared    = shared;
-  request.requested = std::move(requested);
-  for (const auto& earlier : requests_)
-    request.waits += stops(earlier, request);
-  requests_.push_back(std::move(request));
-  if (requests_.back().waits > 0)
-    return false;
-  activate(requests_.back(), cutter, spec, sums);
-  return true;
+  const uint64_t number = next_++;
+  numbers_[job]         = number;
+  Request& request      = requests_[number];
+  request.job           = job;
+  request.node          = node;
+  request.shared        = shared;
+  request.requested     = std::move(requested);
+  for (const uint64_t earlier : near(request.requested, shared))
+    request.waits += stops(requests_.at(earlier), request);
+  if (request.waits == 0)
+    activate(request, cutter, spec, sums);
+  claim(number, request);
+  return request.active;
 }
 
 void ExtentLock::drop(JobId job)
 {
-  const auto gone =
-      std::find_if(requests_.begin(), requests_.end(), [&](const Request& request) { return request.job == job; });
-  for (auto later = gone + 1; later != requests_.end(); ++later)
-    if (!later->active && stops(*gone, *later))
-      --later->waits;
-  requests_.erase(gone);
+  const auto known      = numbers_.find(job);
+  const uint64_t number = known->second;
+  const Request& gone   = requests_.at(number);
+  unclaim(number, gone);
+  for (const uint64_t other : near(gone.claimed(), gone.shared))
+    if (Request& later = requests_.at(other); other > number && !later.active && stops(gone, later))
+      if (--later.waits == 0)
+        ready_.insert(other);
+  requests_.erase(number);
+  ready_.erase(number);
+  numbers_.erase(known);
 }
 
 void ExtentLock::grant(const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums, std::vector<JobId>& freed)
 {
-  for (auto& request : requests_)
-    if (!request.active && request.waits == 0) {
-      activate(request, cutter, spec, sums);
-      freed.push_back(request.job);
-    }
+  for (const uint64_t number : ready_) {
+    Request& request = requests_.at(number);
+    unclaim(number, request);
+    activate(request, cutter, spec, sums);
+    claim(number, request);
+    freed.push_back(request.job);
+  }
+  ready_.clear();
 }
 
 uint32_t ExtentLock::called_back(JobId job) const
 {
-  return std::find_if(requests_.begin(), requests_.end(), [&](const Request& request) { return request.job == job; })
-      ->called;
+  return requests_.at(numbers_.at(job)).called;
 }
 
 // ---- who keeps what
@@ -248,14 +305,18 @@ bool ExtentLock::call_back(const Request& request, const Units& requested, Units
 /// Beyond the requested units, none is granted that others use or wait for.
 void ExtentLock::clip(const Request& request, const Units& requested, Units& room) const
 {
-  for (const auto& other : requests_)
-    if (other.node != request.node && !(other.shared && request.shared))
-      for (const auto& units : other.active ? other.held : other.requested) {
-        if (units.end <= requested.begin)
-          room.begin = std::max(room.begin, units.end);
-        else if (units.begin >= requested.end)
-          room.end = std::min(room.end, units.begin);
-      }
+  for (size_t kind = 0; kind < (request.shared ? 1 : 2); ++kind) {
+    claims_[kind].below(requested.begin, [&](uint64_t number, uint64_t end) {
+      if (end > room.begin && requests_.at(number).node != request.node)
+        room.begin = end;
+      return end <= room.begin;
+    });
+    claims_[kind].above(requested.end, [&](uint64_t number, uint64_t begin) {
+      if (begin < room.end && requests_.at(number).node != request.node)
+        room.end = begin;
+      return begin >= room.end;
+    });
+  }
 }
 
 /// Others keep nothing of it that conflicts.

@@ -4,8 +4,11 @@
 #include "models/platform.hpp"
 #include "workload/op.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -51,6 +54,44 @@ struct ExtentSums {
   uint64_t forgotten   = 0; ///< given up at no cost, as there were more than ExtentLock::most_ranges
 };
 
+/// Ranges that may overlap, each with a number. Finding those that overlap another costs a search for each class of
+/// lengths, a power of two.
+class OverlapIndex {
+public:
+  void add(const Units& units, uint64_t number);
+  void remove(const Units& units, uint64_t number);
+  /// Calls do_it(number) for each range that overlaps, twice where two of a number's do.
+  template <class DoIt> void overlapping(const Units& units, DoIt do_it) const
+  {
+    for (size_t length = 0; length < classes_.size(); ++length) {
+      const auto& ranges   = classes_[length];
+      const uint64_t reach = length < 63 ? std::min(units.begin, uint64_t{2} << length) : units.begin; // none is longer
+      for (auto at = ranges.lower_bound({units.begin - reach, 0}); at != ranges.end() && at->first.first < units.end;
+           ++at)
+        if (at->second > units.begin)
+          do_it(at->first.second);
+    }
+  }
+  /// Calls do_it(number, begin) for the ranges from here on upwards of each class, until it returns true.
+  template <class DoIt> void above(uint64_t from, DoIt do_it) const
+  {
+    for (const auto& ranges : classes_)
+      for (auto at = ranges.lower_bound({from, 0}); at != ranges.end() && !do_it(at->first.second, at->first.first);)
+        ++at;
+  }
+  /// Calls do_it(number, end) for the ranges that end here or before, downwards, until it returns true.
+  template <class DoIt> void below(uint64_t to, DoIt do_it) const
+  {
+    for (auto at = ends_.lower_bound({to + 1, 0}); at != ends_.begin();)
+      if (--at; do_it(at->second, at->first))
+        return;
+  }
+
+private:
+  std::vector<std::map<std::pair<uint64_t, uint64_t>, uint64_t>> classes_; ///< by length: end by (begin, number)
+  std::set<std::pair<uint64_t, uint64_t>> ends_;                           ///< (end, number)
+};
+
 /// Locks on ranges of one object. Who asks gets all its ranges at once, when nobody who came before has or wants any of
 /// them in a way that conflicts, so that no two wait for each other. A node keeps a range after use, grown as far as
 /// nobody contests it; who is called back gives up what the other gets. While it is in use all that was granted is;
@@ -90,6 +131,8 @@ private:
     uint32_t called = 0;
     std::vector<Units> requested; ///< ascending
     std::vector<Units> held;      ///< what nobody else may have meanwhile
+
+    const std::vector<Units>& claimed() const { return active ? held : requested; }
   };
   struct Kept {
     uint64_t end       = 0;
@@ -101,6 +144,10 @@ private:
   static bool overlap(const std::vector<Units>& some, const std::vector<Units>& others);
   /// Whether one that came later has to wait for it.
   static bool stops(const Request& earlier, const Request& later);
+  /// Numbers of requests, ascending, whose claims overlap and may conflict.
+  std::vector<uint64_t> near(const std::vector<Units>& units, bool shared) const;
+  void claim(uint64_t number, const Request& request);
+  void unclaim(uint64_t number, const Request& request);
   void activate(Request& request, const ExtentCutter& cutter, const LockSpec& spec, ExtentSums& sums);
   bool keeps(const Request& request, const Units& requested, Units& kept) const;
   bool call_back(const Request& request, const Units& requested, Units& room) const;
@@ -112,7 +159,11 @@ private:
   /// its way.
   template <class DoIt> void for_each_rival(const Request& request, const Units& requested, DoIt do_it) const;
 
-  std::vector<Request> requests_;                        ///< as they came
+  std::map<uint64_t, Request> requests_; ///< by a number, as they came
+  std::unordered_map<JobId, uint64_t> numbers_;
+  uint64_t next_ = 0;
+  std::set<uint64_t> ready_;                             ///< that wait for nobody any longer
+  std::array<OverlapIndex, 2> claims_;                   ///< what requests claim: alone, shared
   std::map<uint64_t, Kept> exclusive_;                   ///< by begin; they don't overlap
   std::map<std::pair<uint32_t, uint64_t>, Kept> shared_; ///< by node and begin; those of a node don't overlap
   uint64_t stamp_ = 0;

@@ -7,6 +7,7 @@
 #include "workload/random.hpp"
 
 #include <fmt/format.h>
+#include <set>
 
 namespace iocast::ranges {
 namespace {
@@ -44,6 +45,46 @@ struct Object {
     return called;
   }
 };
+
+TEST(OverlapIndex, FindsWhatALookAtEachRangeFinds)
+{
+  OverlapIndex index;
+  std::vector<Units> ranges;
+  const auto drawn = [](uint64_t counter, uint64_t most) {
+    return random_words(1, Stream::background, 0, counter)[0] % most;
+  };
+  for (uint64_t i = 0; i < 300; ++i) {
+    const uint64_t begin  = drawn(4 * i, 5000);
+    const uint64_t length = i % 50 == 0 ? all - begin : 1 + drawn(4 * i + 1, uint64_t{1} << drawn(4 * i + 2, 12));
+    ranges.push_back({begin, begin + length});
+    index.add(ranges.back(), i);
+  }
+  for (uint64_t i = 0; i < 300; i += 3)
+    index.remove(ranges[i], i);
+  for (uint64_t i = 0; i < 300; ++i) {
+    std::set<uint64_t> expected;
+    std::set<uint64_t> found;
+    uint64_t above = all;
+    uint64_t below = 0;
+    uint64_t next  = all;
+    uint64_t last  = 0;
+    for (uint64_t k = 0; k < 300; ++k)
+      if (k % 3 != 0) {
+        if (ranges[k].overlaps(ranges[i]))
+          expected.insert(k);
+        if (ranges[k].begin >= ranges[i].end)
+          above = std::min(above, ranges[k].begin);
+        if (ranges[k].end <= ranges[i].begin)
+          below = std::max(below, ranges[k].end);
+      }
+    index.overlapping(ranges[i], [&](uint64_t number) { found.insert(number); });
+    EXPECT_EQ(found, expected);
+    index.above(ranges[i].end, [&](uint64_t, uint64_t begin) { return next = std::min(next, begin), true; });
+    EXPECT_EQ(next, above);
+    index.below(ranges[i].begin, [&](uint64_t, uint64_t end) { return last = end, true; });
+    EXPECT_EQ(last, below);
+  }
+}
 
 TEST(ExtentLock, GrowsAsFarAsNobodyContests)
 {
