@@ -25,7 +25,7 @@ from iocast.errors import InputError, RunError
 from iocast.files import write_text
 from iocast.lab import init, precedence, servers
 from iocast.lab.nodes import wait_for
-from iocast.lab.record import MARK, Record, check_name
+from iocast.lab.record import MARK, Record, check_name, known_process
 from iocast.processes import start
 
 MAX_NODES = 64
@@ -39,13 +39,10 @@ LEAST_BURST = 65536
 """Bytes of a packet as the kernel hands it to a device."""
 
 
-def up(
-    name: str, nodes: int, server: str, settings: Mapping[str, str], rate: str = "", *, replace: bool = False
-) -> Record:
+def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: str = "") -> Record:
     """Makes a laboratory. What an interrupted one of this name left is removed first.
 
     @param rate of each client's link in bit/s as tc(8) writes it ("1gbit"); "" for no limit
-    @param replace also one that is in use
     @raises InputError, RunError; nothing is left then"""
     check_name(name)
     kind = servers.find(server)
@@ -59,8 +56,10 @@ def up(
         if shutil.which(program) is None:
             raise RunError(f"The program {program} is not installed; install the package {package}.")
     if (before := Record.read(name)) is not None:
-        if before.ready and before.init() is not None and not replace:
+        if before.ready and before.init() is not None:
             raise InputError(f"The laboratory '{name}' is up already; remove it first: iocast lab down {name}.")
+        if not before.ready and (maker := known_process(before.maker)) is not None:
+            raise InputError(f"The laboratory '{name}' is being made by the process {maker.pid}; wait for its end.")
         before.remove()
     record = Record(
         name,
@@ -231,7 +230,7 @@ class Laboratory:
         """Output of a command on a node. @raises RunError with its last words when it fails"""
         return _checked(subprocess.run(self.inside(node, command), capture_output=True, text=True, check=False))
 
-    def serve(self, node: str, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+    def serve(self, node: str, name: str, command: Sequence[str]) -> None:
         """Starts a program on a node that stays until the laboratory ends. Its output goes into the file NAME.log of
         the laboratory."""
         with (self.directory / f"{name}.log").open("ab") as log:
@@ -241,7 +240,6 @@ class Laboratory:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                env={**os.environ, **(environment or {})},
                 preexec_fn=self._join,
             )
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -25,9 +25,7 @@ class Nodes(Protocol):
 
     def do(self, node: str, *command: str) -> str: ...
 
-    def serve(
-        self, node: str, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None
-    ) -> None: ...
+    def serve(self, node: str, name: str, command: Sequence[str]) -> None: ...
 
     def wait(self, condition: Callable[[], bool], name: str) -> None: ...
 

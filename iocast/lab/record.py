@@ -41,6 +41,8 @@ class Record:
     identity: str = field(default_factory=lambda: secrets.token_hex(8))
     first: tuple[int, float] | None = None
     """Process 1 of the laboratory; None until it has started."""
+    maker: tuple[int, float] | None = field(default_factory=lambda: (os.getpid(), psutil.Process().create_time()))
+    """The process that makes it."""
     arguments: list[str] = field(default_factory=list)
     """What `iocast measure` is given for this storage."""
     environment: dict[str, str] = field(default_factory=dict)
@@ -70,18 +72,12 @@ class Record:
         if not file.exists():
             return None
         content = read_json(file, "laboratory")
-        first = content["first"]
-        return cls(**(content | {"first": None if first is None else (int(first[0]), float(first[1]))}))
+        processes = {key: tuple(content[key]) for key in ("first", "maker") if content[key] is not None}
+        return cls(**(content | processes))
 
     def init(self) -> psutil.Process | None:
         """Process 1 of the laboratory; None where it has ended."""
-        if self.first is None:
-            return None
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(self.first[0])
-            if process.create_time() == self.first[1] and process.status() != psutil.STATUS_ZOMBIE:
-                return process
-        return None
+        return known_process(self.first)
 
     def remove(self) -> None:
         """Ends all processes of the laboratory; networks and mounts go with them, and its directory last. What is gone
@@ -98,6 +94,16 @@ class Record:
             raise RunError(f"Processes of the laboratory '{self.name}' do not end: {which}. Its manifest is kept.")
         precedence.remove(self.group, PATIENCE)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def known_process(known: tuple[int, float] | None) -> psutil.Process | None:
+    """The process of this id and start time; None where it has ended."""
+    if known is not None:
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(known[0])
+            if process.create_time() == known[1] and process.status() != psutil.STATUS_ZOMBIE:
+                return process
+    return None
 
 
 def check_name(name: str) -> None:

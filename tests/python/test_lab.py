@@ -139,6 +139,8 @@ def test_a_laboratory_that_was_interrupted_is_found_and_removed(
     assert bool(left(record)) == (point != "before the name spaces")
     with pytest.raises(InputError, match="There is no laboratory"):
         Laboratory.open(name)
+    with pytest.raises(InputError, match="is being made by the process"):
+        laboratory.up(name, 1, "queuefs", {})
     laboratory.down(name)
     assert not left(record) and Record.read(name) is None
     assert not [p for p in set(psutil.pids()) - before if "queuefs" in _name_of(p)]
