@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import module_from_spec, spec_from_file_location
@@ -45,10 +46,10 @@ def phase(run: dict[str, Any], name: str) -> dict[str, Any]:
     return next(p for p in run["phases"] if p["name"] == name)
 
 
-@pytest.mark.parametrize("workload", ["hpcs-10", "hpcs-12"])
+@pytest.mark.parametrize(("workload", "nodes"), [("hpcs-10", 10), ("hpcs-11", 1), ("hpcs-12", 10)])
 @pytest.mark.parametrize("platform", ATTRIBUTES)
-def test_a_warm_pass_is_faster_where_clients_keep_attributes(platform: str, workload: str) -> None:
-    assert sweep.check_caches(sweep.Question(platform, workload, 10, TREE)) == []
+def test_a_warm_pass_is_faster_where_clients_keep_attributes(platform: str, workload: str, nodes: int) -> None:
+    assert sweep.check_caches(sweep.Question(platform, workload, nodes, TREE)) == []
 
 
 def test_a_platform_without_a_cache_is_listed() -> None:
@@ -116,6 +117,25 @@ def test_an_entry_ends_and_is_valid_for_twice_as_long_when_it_was_confirmed(simu
     assert cache["hits"] == cache["lookups"] - cache["expired"] - 1
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("objects: 9, valid_at_most: 1s", ("valid without end", "'valid'")),
+        ("objects: 9, valid: 2s, valid_at_most: 1s", ("2s at first, which is longer",)),
+        ("capacity: 1MiB, page: 4KiB, valid: 1s", ("holds pages", "only entries of objects")),
+        ("capacity: 1MiB, page: 4KiB, follows: strides", ("no read-ahead", "'ahead'")),
+        ("capacity: 9MiB, page: 4KiB, ahead: 1MiB, follows: stripes, fetch: [{delay: 1ms}]", ("sequential, strides",)),
+    ],
+)
+def test_keys_of_caches_that_make_no_sense_are_refused_with_their_line(
+    keys: str, words: tuple[str, ...], simulator: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "p.yaml").write_text(f"schema_version: 1\nextends: queue\ncaches: {{c: {{{keys}}}}}\n")
+    done = subprocess.run([simulator, "--platform", tmp_path / "p.yaml"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "p.yaml:3" in done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
+
+
 def test_what_no_object_sees_twice_is_not_kept_and_changes_no_time(simulate: Run, tmp_path: Path) -> None:
     """md-workbench calls stat once for each object: with the cache and without, the same times."""
     stat = json.dumps([{"station": "client", "demand": "client"}, {"limit": "rpcs", "steps": [
@@ -142,7 +162,8 @@ def test_the_solver_takes_first_look_ups_as_misses_and_refuses_others() -> None:
 
 def test_phases_before_matter_where_they_fill_a_cache() -> None:
     assert not remembers({"extends": "lustre"}, "md-workbench", "benchmark")
-    assert remembers({"extends": "nfs"}, "md-workbench", "benchmark")  # who makes a file knows its attributes
+    made = {"create": {"open": [{"delay": "1ms"}, {"cache": "attributes"}]}}
+    assert remembers({"extends": "lustre", "operations": made}, "md-workbench", "benchmark")
     assert remembers({"extends": "lustre"}, "hpcs-tree", "warm")
     assert not remembers({"extends": "lustre", "operations": {"stat": [{"delay": "1ms"}]}}, "hpcs-tree", "warm")
     assert remembers({"extends": "cooley"}, "md-workbench", "benchmark")  # its buffers
