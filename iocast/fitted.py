@@ -121,6 +121,7 @@ class Fitted:
                 document["demands"][name] = (
                     document["demands"][name] | law if name in laws and isinstance(law, dict) else law
                 )
+            document["demands"] = {name: law for name, law in document["demands"].items() if law is not None}
             result.append(self._edited(document))
         return result
 

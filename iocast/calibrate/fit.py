@@ -716,7 +716,7 @@ class _Search:
 
     def _difference(self, options: list[Option], values: dict[str, float], best: Fit) -> Document:
         """What of a candidate differs from the best one's document: laws from measurements only where the two see
-        stalls, or parts of operations, differently."""
+        stalls, or parts of operations, differently; none for a demand that it has no use for."""
         document = self.build(options, values)
         own = {name: _as_measured(law) for name, law in self.build(best.options, best.values)["demands"].items()}
         document["demands"] = {
@@ -727,7 +727,8 @@ class _Search:
             )
             for name, law in document["demands"].items()
         }
-        document["demands"] = {name: law for name, law in document["demands"].items() if law != {}}
+        lacking = {name: None for name, law in own.items() if law is not None and name not in document["demands"]}
+        document["demands"] = {name: law for name, law in document["demands"].items() if law != {}} | lacking
         return {key: value for key, value in document.items() if key not in ("schema_version", "extends")}
 
 

@@ -124,3 +124,14 @@ def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monk
     fitted.write_text(dump(document))
     forecast = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 32, 1)
     assert forecast["quantities"]["rate"]["value"] == pytest.approx(_rate(truth, 32, 99), rel=0.06)
+
+
+def test_a_draw_of_another_structure_has_no_demand_that_nothing_uses() -> None:
+    """A platform file that has one is refused."""
+    law = {"law": "empirical", "probabilities": [0.0, 1.0], "values": ["1ms", "2ms"]}
+    document = {"extends": "family", "demands": {"look": law, "look_elsewhere": law}}
+    fitted = Fitted(
+        Path("family"), {"draws": [{"demands": {"look": {"scale": 2.0}, "look_elsewhere": None}}]}, [document], []
+    )
+    (draw,) = fitted.draws()
+    assert draw["demands"] == {"look": law | {"scale": 2.0}}

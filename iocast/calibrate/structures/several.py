@@ -7,13 +7,20 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import ndtri
 
+from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits, seconds, without_lock
 from iocast.platform import Document, set_path
+from iocast.run_directory import NS
 
 COUNTS = (2, 4, 8)
 """Of servers, of which the nearest fits about as well as one in between."""
+LOWEST = 0.05
+"""Share of the longest parts below which too few were seen to tell what one part takes."""
+BELOW = 12
+"""Points of a part's law below what was seen."""
 
 
 def options(found: Seen) -> list[Option]:
@@ -53,8 +60,24 @@ def _forked(found: Seen, count: int, threads: int) -> Option:
 
 def _part(law: Document, count: int) -> Document:
     """The law of one of `count` parts, of which the longest has this law: its distribution function is the other's
-    root."""
-    return {**law, "probabilities": [float(p) ** (1 / count) for p in law["probabilities"]]}
+    root. So most of it lies below what is seen of the longest, and is continued there as a lognormal law has it."""
+    shift = reading.seconds_of(law.get("shift", "0s")) or 0.0
+    p, values = np.array(law["probabilities"]), np.maximum(np.array(seconds(law)) + shift, NS)
+    known = (p >= LOWEST) & (p < 1)
+    if known.sum() < 2:
+        return {**law, "probabilities": (p ** (1 / count)).tolist()}
+    places = ndtri(p[known] ** (1 / count))
+    slope, middle = np.polyfit(places, np.log(values[known]), 1)
+    first = float(p[known][0] ** (1 / count))
+    below = first * np.arange(BELOW) / BELOW
+    seen = p >= p[known][0]
+    continued = np.exp(middle + slope * ndtri(np.maximum(below, first / BELOW / 4)))
+    every = np.maximum.accumulate([*np.minimum(continued, values[known][0]), *values[seen]])
+    return {
+        "law": "empirical",
+        "probabilities": [*below.tolist(), *(p[seen] ** (1 / count)).tolist()],
+        "values": [f"{value:.9g}s" for value in every],
+    }
 
 
 def _mean(law: Document) -> float:
