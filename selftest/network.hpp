@@ -95,6 +95,8 @@ inline ssize_t receive_message(int socket, void* buffer, size_t size)
   return length;
 }
 
+#if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 14)
+
 /// Serves one file system to every machine that connects, until SIGTERM or SIGINT. Requests are taken one by one;
 /// answers may come from other threads. A session stays when its machine has gone: answers to it may still be due.
 class FuseServer {
@@ -171,6 +173,20 @@ private:
   int listener_;
   std::vector<fuse_session*> sessions_; ///< of `watched`, without the listener
 };
+
+#else
+
+/// libfuse before 3.14 has no sessions over other connections than the kernel's.
+class FuseServer {
+public:
+  FuseServer(const fuse_lowlevel_ops&, const std::string&)
+  {
+    throw RunError("This iocast-queuefs can't serve other machines; build it with libfuse 3.14 or later.");
+  }
+  void run() {}
+};
+
+#endif
 
 /// Mounts here what a FuseServer at `address` serves, until it is unmounted or the server has gone. Root only.
 inline void mount_from(const std::string& address, const std::string& mountpoint)
