@@ -811,7 +811,9 @@ def _fitted(
     alarm = missed > 0
     power = MISFIT_GROWTH_POWER if misfit else GROWTH_POWER
     step = max(DOUBLING, holdout["ranks"] / holdout["fitted_up_to"]) if holdout else DOUBLING
-    discrepancy = _discrepancy(holdout, search.noise, misfit or alarm, _aged(search.found), step, power)
+    # A structure to which nothing but a misfit has led may be one of several that explain as much.
+    stranger = misfit or alarm or best.structure.get(structures.CHOICE, PLAIN) in search.nearest
+    discrepancy = _discrepancy(holdout, search.noise, stranger, _aged(search.found), step, power)
     runs = [run for point in search.points for run in point.runs]
     few = len({point.ranks for point in search.points}) < 3
     known = search.backtest.document(misfit or alarm, few) if search.backtest else {}
