@@ -2,6 +2,7 @@
 """Structures beyond a family's own choices: each is found where it is the truth, by what the measurements show of it or
 by what nothing else explains, and forecasts beyond them hold."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 
 from iocast import binaries
 from iocast.calibrate import search, structures
+from iocast.calibrate.structures import seen, several
 from iocast.calibrate.fit import calibrate
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
@@ -135,3 +137,23 @@ def test_a_draw_of_another_structure_has_no_demand_that_nothing_uses() -> None:
     )
     (draw,) = fitted.draws()
     assert draw["demands"] == {"look": law | {"scale": 2.0}}
+
+
+def test_parts_at_several_servers_leave_no_lock_that_nothing_holds() -> None:
+    """A platform that declares one is refused, and with it the calibration of a server with one lock."""
+    law = {"law": "empirical", "probabilities": [0.0, 0.5, 1.0], "values": ["1ms", "2ms", "3ms"]}
+    steps = [{"station": "server", "demand": "drop", "lock": "directory", "lock_share": 0.3}]
+    document: dict[str, Any] = {
+        "stations": {"server": {"servers": 2}},
+        "demands": {"drop": law},
+        "locks": {"directory": {"per": "system"}},
+        "operations": {"unlink": steps},
+    }
+    alone: Any = None  # of the lone rank's runs, which these structures don't look at
+    route = {"drop": "operations.unlink"}
+    found = seen.Seen("server", {"drop": law}, route, {"drop": 2e-3}, {}, 16, 2.0, {}, alone, [])
+    for option in several.options(found):
+        changed = copy.deepcopy(document)
+        if option.rewrite is not None:
+            option.rewrite(changed)
+        assert ("locks" in changed) == ("lock" in changed["operations"]["unlink"][0])

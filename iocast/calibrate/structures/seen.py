@@ -121,6 +121,24 @@ def without_lock(visit: Document) -> Document:
     return {key: value for key, value in visit.items() if not key.startswith("lock")}
 
 
+def leave_out_unused_locks(document: Document) -> None:
+    """Drops declarations of locks that no step of the document holds any longer; a platform with one is refused."""
+    held = set(_locks(document.get("operations", {})))
+    if "locks" in document and not (document["locks"].keys() & held):
+        del document["locks"]
+
+
+def _locks(part: Any) -> Iterator[str]:
+    """Names of the locks that steps hold, anywhere below."""
+    if isinstance(part, dict):
+        if isinstance(part.get("lock"), str):
+            yield part["lock"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from _locks(one)
+
+
 def seconds(law: Document) -> list[float]:
     """The values of an `empirical` law."""
     return [reading.seconds_of(value) or 0.0 for value in law["values"]]

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option
-from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits, seconds, without_lock
+from iocast.calibrate.structures.seen import Seen, Steps, leave_out_unused_locks, rewrite_visits, seconds, without_lock
 from iocast.platform import Document, set_path
 from iocast.run_directory import NS
 
@@ -53,6 +53,7 @@ def _forked(found: Seen, count: int, threads: int) -> Option:
             return [*steps[:number], {**without_lock(visit), "stripes": count}, *steps[number + 1 :]]
 
         rewrite_visits(document, found, forked)
+        leave_out_unused_locks(document)
 
     edit: Document = {"stations": {found.station: {"count": count, "servers": threads}}}
     return Option(f"parts at {count} servers of {threads}", edit=edit, rewrite=rewrite)
