@@ -14,7 +14,7 @@ import argparse
 import csv
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -61,15 +61,15 @@ def measured(directory: Path) -> dict[tuple[str, str], dict[str, float]]:
     return {key: {name: median(values) for name, values in one.items()} for key, one in found.items()}
 
 
-def simulated(row: dict[str, str], size: str) -> dict[str, float]:
-    """The same of the platform."""
+def simulated(row: dict[str, str], size: str, more: Mapping[str, str] | None = None) -> dict[str, float]:
+    """The same of the platform with these edits."""
     nodes, ppn, datasets = (int(row[name]) for name in ("nodes", "ppn", "datasets"))
     loops = nodes * ppn * datasets
     # what fits into memory depends on the objects of one machine, which are therefore all there
     objects = int(row["objects"]) if nodes == 1 else min(int(row["objects"]), max(1, BUDGET // loops))
     iterations = min(int(row["iterations"]), max(1, BUDGET // loops), objects)
     settings = {"datasets": datasets, "objects": objects, "iterations": iterations, "object_size": f"{size}B"}
-    edits = {}
+    edits = dict(more or {})
     if row["data"] == "sandy9-2016":
         limit = int(row["run"].split("-")[-2])
         edits = {"caches.memory.capacity": f"{min(limit, ALL_MEMORY)}MB"}
@@ -129,7 +129,7 @@ def table(found: list[dict[str, Any]]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=Path, help="with the tables")
-    parser.add_argument("--set", default="frozen", choices=("frozen", "open"), dest="which")
+    parser.add_argument("--set", default="frozen", choices=("frozen", "fitted", "open"), dest="which")
     parser.add_argument("--data", nargs="*", default=[], help="of this data alone")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
