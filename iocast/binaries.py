@@ -133,6 +133,7 @@ def simulate(
     ]
     arguments += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node))]
     arguments += ["--placement", placement] if placement != "block" else []
+    arguments.append("--beyond")  # callers refuse what is too far, before they simulate
     for name, value in settings.items():
         arguments += ["--set", f"{name}={value}"]
     return cast(SimulatedRun, run_json(arguments))

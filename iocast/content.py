@@ -24,7 +24,7 @@ from iocast.errors import InputError
 from iocast.files import data_directory
 from iocast.platform import Document, chain, find_platform, merge
 
-PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
+PROSE = ("schema_version", "extends", "description", "source", "serves", "calibration", "fitted")
 """Keys of a platform file that say nothing about how it behaves."""
 WORKLOAD_PROSE = ("schema_version", "description", "source", "small")
 """Keys of a workload file that say nothing about what it asks for; `small` holds settings for tests."""

@@ -14,7 +14,7 @@ from iocast import binaries
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION
 from iocast.fitted import Fitted
-from iocast.published.errors import refuse_beyond
+from iocast.published.serves import refuse_beyond
 from iocast.scratch import scratch_directory
 from iocast.text import quantity, table
 

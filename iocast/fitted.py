@@ -16,7 +16,7 @@ from iocast.platform import Document, chain, find_platform, has_part, merge, ref
 from iocast.residuals import kind_of
 
 
-WORDS = {"schema_version", "extends", "name", "description", "source", "calibration"}
+WORDS = {"schema_version", "extends", "name", "description", "source", "serves", "calibration"}
 """Sections of a platform file that say nothing of the system."""
 
 

@@ -13,7 +13,8 @@ from iocast.family import others_of_family
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.forecasts.simulated import LONG, SEEDS
-from iocast.published.errors import Errors, refuse_beyond
+from iocast.published.errors import Errors
+from iocast.published.serves import refuse_beyond
 from iocast.question import Setting
 from iocast.records.forecast import AnalyticRates, CourseRow, ForecastDocument, PhaseDocument
 from iocast.text import interval, quantity, table
@@ -108,9 +109,10 @@ def simulation_text(answer: ForecastDocument) -> str:
     """The phase of the moment `at`, where the answer has one, and all phases together; time, rate and range of each
     phase; rate, bytes a second and latencies of each operation; measured systems; the course of repeated phases."""
     where = answer["placement"]
+    order = ", ranks lie cyclically" if "order" in where else ""
     lines = [
         f"{answer['workload']['name']} on {answer['platform']['name']}, {ranks_text(where['ranks'])} "
-        f"({where['nodes']} x {where['ranks_per_node']}): simulated from hardware data"
+        f"({where['nodes']} x {where['ranks_per_node']}{order}): simulated from hardware data"
     ]
     if (at := answer.get("at")) and "moment" in at:
         lines.append(_moment_text(at, at["moment"]))

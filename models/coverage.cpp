@@ -12,7 +12,8 @@ namespace iocast {
 namespace {
 constexpr double in_memory     = 0.1; // a share of a phase's bytes above which what is still in buffers shapes its rate
 const std::string no_server    = "no-server"; // kind of a finding
-constexpr uint64_t large_bytes = 1 << 16;     // of an operation: what moves them takes time on any system
+constexpr double rounding      = 1 + 1e-9;
+constexpr uint64_t large_bytes = 1 << 16; // of an operation: what moves them takes time on any system
 
 std::string bytes_text(double bytes)
 {
@@ -151,6 +152,11 @@ Reach reach_of(const Platform& platform, OpKind kind)
   return walk.result();
 }
 
+bool is_alone(const Reach& reach, OpKind kind)
+{
+  return reach.timed && !reach.server && !reach.buffered && kind != OpKind::close;
+}
+
 Coverage::Coverage(const Platform& platform, const Pattern& pattern, const Placement& placement)
     : platform_(platform), pattern_(pattern), placement_(placement)
 {
@@ -168,6 +174,46 @@ Coverage::Coverage(const Platform& platform, const Pattern& pattern, const Place
                                  "takes any time, so that there is no rate to tell. Give the routes steps with "
                                  "demands, delays or transfers.",
                                  platform.file, names));
+  refuse_alone();
+}
+
+void Coverage::refuse_alone() const
+{
+  if (placement_.nodes() < 2)
+    return;
+  std::vector<std::string_view> alone;
+  for (const auto& [kind, count] : pattern_.footprint().operations)
+    if (count > 0 && kind != OpKind::think && is_alone(reach_[static_cast<size_t>(kind)], kind) &&
+        !platform_.serves.node_local[static_cast<size_t>(kind)])
+      alone.push_back(name_of(kind));
+  if (!alone.empty())
+    throw InputError(fmt::format(
+        "On the platform '{}' these operations visit nothing that client nodes share: {}. Each further node would do "
+        "as much as the first, without bound. Give their routes a server; or, where each node works by itself, write "
+        "serves: {{node_local: [{}]}} in the platform's file. One node is simulated as it is.",
+        platform_.name, fmt::join(alone, ", "), fmt::join(alone, ", ")));
+}
+
+bool Coverage::visits_no_server(OpKind kind) const
+{
+  const auto& reach = reach_[static_cast<size_t>(kind)];
+  return !reach.server && !reach.buffered && kind != OpKind::close;
+}
+
+void Coverage::refuse_unbounded(const FinishedPhase& phase, OpKind kind, double rate, double bytes) const
+{
+  const auto k      = static_cast<size_t>(kind);
+  const auto& bound = platform_.serves;
+  const auto refuse = [&](const std::string& found, const std::string& most, const char* key) {
+    throw InputError(fmt::format(
+        "In the phase '{}' {} has {} on the platform '{}', whose file declares {} as the most that it serves "
+        "(serves.bounds.{}.{}): no such answer is given. Ask for fewer clients, or declare another bound.",
+        pattern_.phases()[phase.number].name, name_of(kind), found, platform_.name, most, name_of(kind), key));
+  };
+  if (bound.most[k] > 0 && rate > bound.most[k] * rounding)
+    refuse(rate_text(rate), rate_text(bound.most[k]), "rate");
+  if (bound.most_bytes[k] > 0 && bytes > bound.most_bytes[k] * rounding)
+    refuse(bytes_text(bytes) + "/s", bytes_text(bound.most_bytes[k]) + "/s", "bytes");
 }
 
 void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& buffers_before)
@@ -202,7 +248,8 @@ void Coverage::add(const FinishedPhase& phase, const std::vector<BufferSums>& bu
                        bytes_text(static_cast<double>(entered)), name, bytes_text(stayed), names));
       continue;
     }
-    if (!reach.server && !reach.buffered && kind != OpKind::close && placement_.nodes() > 1)
+    refuse_unbounded(phase, kind, count / seconds, bytes / seconds);
+    if (visits_no_server(kind) && placement_.nodes() > 1)
       note(no_server, phase, kind, {{"rate", count / seconds}}, {});
     if (bytes == 0)
       continue;

@@ -22,14 +22,18 @@ struct Reach {
                                        ///< bandwidth at stations of the system
 };
 Reach reach_of(const Platform& platform, OpKind kind);
+/// Whether an operation takes time and visits nothing that nodes share; nobody waits for the close of one.
+bool is_alone(const Reach& reach, OpKind kind);
 
 /// What of a run's results the platform doesn't model, or goes beyond what it declares: docs/run-directory.md,
 /// `model_limits`.
 class Coverage {
 public:
-  /// @throws InputError when no operation of the workload takes any time on the platform
+  /// @throws InputError when no operation of the workload takes any time on the platform, and when one that the
+  /// platform doesn't declare as node-local visits nothing that several nodes share
   Coverage(const Platform& platform, const Pattern& pattern, const Placement& placement);
 
+  /// @throws InputError for a rate beyond a bound that the platform declares
   void add(const FinishedPhase& phase, const std::vector<BufferSums>& buffers_before);
   /// A bound of the implementation that was met; `count` times.
   void add_bound(const std::string& kind, const std::string& of, uint64_t count, const std::string& sentence);
@@ -40,6 +44,9 @@ public:
   std::vector<std::string> sentences() const;
 
 private:
+  void refuse_alone() const;
+  bool visits_no_server(OpKind kind) const;
+  void refuse_unbounded(const FinishedPhase& phase, OpKind kind, double rate, double bytes) const;
   void note(const std::string& kind, const FinishedPhase& phase, OpKind operation, const nlohmann::ordered_json& more,
             const std::string& sentence);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/law.hpp"
+#include "models/serves.hpp"
 #include "workload/op.hpp"
 
 #include <algorithm>
@@ -337,6 +338,7 @@ struct Platform {
   std::vector<BufferSpec> buffers;
   std::vector<PoolSpec> pools;
   NetworkSpec network;
+  ServesSpec serves;
   std::vector<Way> ways;
   std::array<Route, op_count> routes;    ///< routes[OpKind::phase] is what waking up from a think time costs
   nlohmann::ordered_json routes_json;    ///< as read, with laws resolved

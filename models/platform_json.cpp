@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/coverage.hpp"
 #include "models/platform_reader.hpp"
 #include "models/topology.hpp"
 #include "workload/workload.hpp"
@@ -9,6 +10,10 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
 {
   static constexpr const char* disciplines[] = {"fcfs", "ps", "timeslice"};
   nlohmann::ordered_json json{{"name", name}, {"file", file}, {"description", description}, {"source", source}};
+  json["serves"] = serves.to_json();
+  for (size_t k = 1; k < op_count; ++k)
+    if (const auto kind = static_cast<OpKind>(k); routes[k].served && is_alone(reach_of(*this, kind), kind))
+      json["serves"]["alone"].push_back(name_of(kind));
   json["clients"] = {
       {"speed_sigma", speed_sigma}, {"think_overshoot", think_overshoot}, {"wake_slowdown", wake_slowdown}};
   if (slow.share > 0)

@@ -116,6 +116,7 @@ private:
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
   void read_hot(const YamlNode& yaml, LockSpec& lock);
   void read_stalls();
+  void read_serves(); // serves.cpp
   void read_failures();
   void read_link_failure(const std::string& name, const YamlNode& yaml);
   void refuse_endless_failures() const;

@@ -17,9 +17,9 @@ void PlatformReader::read()
                         {"routes", "operations"},
                         {"servers", "stations"},
                         {"queues", "stations"}});
-  yaml_.allow_only({"schema_version", "extends", "description", "source", "clients", "stations", "limits", "locks",
-                    "stalls", "failures", "background", "caches", "buffers", "pools", "demands", "network",
-                    "operations", "calibration", "fitted"});
+  yaml_.allow_only({"schema_version", "extends", "description", "source",     "clients",     "stations", "limits",
+                    "locks",          "stalls",  "failures",    "background", "caches",      "buffers",  "pools",
+                    "demands",        "network", "operations",  "serves",     "calibration", "fitted"});
   platform_.description = yaml_.text_or("description", "");
   platform_.source      = yaml_.text_or("source", "");
   read_stations();
@@ -54,6 +54,7 @@ void PlatformReader::read()
   read_buffers();
   read_pools();
   read_operations();
+  read_serves();
   refuse_endless_failures();
   check_all_used();
   check_places();

@@ -56,14 +56,16 @@ SimulationRequest request_of(const nlohmann::json& json)
 {
   const auto seed  = json.value("seed", uint64_t{0});
   const auto until = json.value("until", std::string());
+  auto workload =
+      open_workload(json.at("workload").get<std::string>(), json.value("settings", std::vector<std::string>{}), seed);
+  const bool cyclic = json.value("cyclic", false) || workload.is_cyclic();
   SimulationRequest request{
-      .platform  = open_platform(json.at("platform").get<std::string>()),
-      .workload  = open_workload(json.at("workload").get<std::string>(),
-                                 json.value("settings", std::vector<std::string>{}), seed),
-      .placement = make_placement(json.at("nodes").get<long long>(), json.at("ranks_per_node").get<long long>(),
-                                  json.value("cyclic", false)),
-      .seed      = seed,
-      .brief     = true,
+      .platform = open_platform(json.at("platform").get<std::string>()),
+      .workload = std::move(workload),
+      .placement =
+          make_placement(json.at("nodes").get<long long>(), json.at("ranks_per_node").get<long long>(), cyclic),
+      .seed  = seed,
+      .brief = true,
   };
   request.until_phase = json.value("phase", std::string("benchmark"));
   if (!until.empty())

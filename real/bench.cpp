@@ -74,7 +74,8 @@ public:
       , clocks_(cluster)
       , members_(options.threads_per_rank)
       , placement_{cluster.placement().ranks * options.threads_per_rank,
-                   cluster.placement().ranks_per_node * options.threads_per_rank}
+                   cluster.placement().ranks_per_node * options.threads_per_rank,
+                   cluster.in_turn() && options.threads_per_rank == 1}
   {
   }
 
@@ -107,6 +108,8 @@ private:
     Bench& bench_;
   };
 
+  /// The workload with these settings; its placement is the one that the ranks have. @throws InputError
+  Workload opened(const std::vector<std::string>& settings) const;
   void open_input();
   void make_backends();
   void check_threads() const;
@@ -156,9 +159,21 @@ private:
   std::optional<RunDirectory> directory_; ///< on rank 0 only
 };
 
+Workload Bench::opened(const std::vector<std::string>& settings) const
+{
+  auto workload = open_workload(options_.workload, settings, options_.seed);
+  if (placement_.cyclic)
+    workload.parameters.set("placement", "cyclic");
+  else if (workload.is_cyclic() && cluster_.nodes() > 1 && placement_.ranks > cluster_.nodes())
+    throw InputError("The workload's placement is cyclic, rank r on node r mod nodes, and the ranks lie otherwise; "
+                     "start one client a rank with mpirun --map-by node or srun --distribution=cyclic, or leave the "
+                     "parameter out.");
+  return workload;
+}
+
 void Bench::open_input()
 {
-  workload_ = open_workload(options_.workload, options_.settings, options_.seed);
+  workload_ = opened(options_.settings);
   pattern_  = workload_->make(placement_);
   check_size(pattern_->footprint());
   options_.brake.check(pattern_->footprint());
@@ -302,7 +317,7 @@ void Bench::read_manifest()
     if (manifest_)
       if (const auto seeds = seeds_to_go_on(*manifest_, *workload_->pattern, options_.settings); !seeds.empty()) {
         settings.insert(settings.end(), seeds.begin(), seeds.end());
-        workload_ = open_workload(options_.workload, settings, options_.seed);
+        workload_ = opened(settings);
         pattern_  = workload_->make(placement_);
       }
     check_manifest(manifest_, about[1] != 0, backend_->place(), *workload_->pattern, *pattern_, options_.sweep);
@@ -318,7 +333,7 @@ void Bench::read_manifest()
       for (const auto& setting :
            settings_to_go_on(*manifest_, backend_->place(), workload_->parameters, options_.settings))
         settings.push_back(setting);
-      workload_ = open_workload(options_.workload, settings, options_.seed);
+      workload_ = opened(settings);
       pattern_  = workload_->make(placement_);
     }
     if (!cluster_.is_first())
@@ -547,8 +562,9 @@ void Bench::keep(size_t number, MergedPhase& merged, double start_seconds, doubl
   result.seconds      = *std::max_element(merged.rank_seconds.begin(), merged.rank_seconds.end());
   result.most_seconds = most_seconds(phase);
   result.cut_ranks    = merged.cut_ranks;
-  if (cluster_.in_blocks())
+  if (cluster_.in_blocks() || placement_.cyclic)
     result.ranks_per_node = placement_.ranks_per_node;
+  result.cyclic = placement_.cyclic;
   if (!sweeps_ && !merged.interrupted) {
     result.accelerators       = pattern_->accelerators(number);
     result.first_step_seconds = first_step_seconds;
@@ -615,7 +631,7 @@ int Bench::run()
 {
   agree(cluster_, [&] { open_input(); });
   make_backends();
-  if (!cluster_.in_blocks())
+  if (!cluster_.in_blocks() && !placement_.cyclic)
     warnings_.push_back(
         fmt::format("The ranks are not placed in blocks of {} a node, as offsets between nodes assume; start "
                     "them in blocks (mpirun --map-by core, srun --distribution=block).",

@@ -35,8 +35,12 @@ Cluster::Cluster()
   const int here[2] = {leader % largest != 0 || rank_ - node_rank_ != leader, node_rank_ == 0};
   int everywhere[2];
   MPI_Allreduce(here, everywhere, 2, MPI_INT, MPI_SUM, comm_);
-  in_blocks_ = everywhere[0] == 0;
-  nodes_     = static_cast<uint32_t>(everywhere[1]);
+  in_blocks_    = everywhere[0] == 0;
+  nodes_        = static_cast<uint32_t>(everywhere[1]);
+  const int own = leader == rank_ % everywhere[1] && node_rank_ == rank_ / everywhere[1];
+  int all       = 0;
+  MPI_Allreduce(&own, &all, 1, MPI_INT, MPI_MIN, comm_);
+  in_turn_ = all == 1 && !in_blocks_;
 
   cpus_per_node_ = count_cpus();
   // With many ranks on a core, even a glance now and then adds up: keep its share of the core the same.

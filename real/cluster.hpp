@@ -30,6 +30,8 @@ public:
   uint32_t nodes() const { return nodes_; }
   /// Whether rank r lives on node r / ranks_per_node, as patterns assume.
   bool in_blocks() const { return in_blocks_; }
+  /// Whether rank r lives on node r mod nodes, where that is not in blocks as well.
+  bool in_turn() const { return in_turn_; }
   const std::string& host() const { return host_; }
   /// The hosts in the order of their first ranks; only rank 0 knows.
   const std::vector<std::string>& hosts() const { return hosts_; }
@@ -57,6 +59,7 @@ private:
   int node_size_  = 1;
   uint32_t nodes_ = 1;
   bool in_blocks_ = true;
+  bool in_turn_   = false;
   Placement placement_;
   std::string host_;
   std::vector<std::string> hosts_;

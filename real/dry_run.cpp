@@ -14,10 +14,13 @@ using Json = nlohmann::ordered_json;
 
 Json to_json(const Placement& clients, uint32_t nodes, uint32_t threads_per_rank)
 {
-  return {{"ranks", clients.ranks},
-          {"nodes", nodes},
-          {"ranks_per_node", clients.ranks_per_node},
-          {"threads_per_rank", threads_per_rank}};
+  Json json{{"ranks", clients.ranks},
+            {"nodes", nodes},
+            {"ranks_per_node", clients.ranks_per_node},
+            {"threads_per_rank", threads_per_rank}};
+  if (clients.cyclic)
+    json["order"] = "cyclic";
+  return json;
 }
 
 void check_backend(const Options& options, const BackendEntry& entry, const Backend& backend, const Pattern& pattern)
@@ -64,9 +67,9 @@ void dry_run(const Options& options)
   const uint32_t ranks    = std::max<uint32_t>(1, options.ranks);
   const uint32_t per_node = options.ranks_per_node > 0 ? options.ranks_per_node : ranks;
   const uint32_t nodes    = (ranks + per_node - 1) / per_node;
-  const Placement clients{ranks * options.threads_per_rank, per_node * options.threads_per_rank};
-  const auto workload = open_workload(options.workload, options.settings, options.seed);
-  const auto pattern  = workload.make(clients);
+  const auto workload     = open_workload(options.workload, options.settings, options.seed);
+  const Placement clients{ranks * options.threads_per_rank, per_node * options.threads_per_rank, workload.is_cyclic()};
+  const auto pattern = workload.make(clients);
   check_size(pattern->footprint());
   options.brake.check(pattern->footprint());
   const auto& entry     = backend_named(options.backend);

@@ -58,6 +58,7 @@ struct Arguments {
   bool json                 = false;
   bool brief                = false;
   bool serve                = false;
+  bool beyond               = false;
 };
 
 std::vector<Listed> listed(const std::string& what)
@@ -168,9 +169,27 @@ nlohmann::ordered_json workload_json(const Workload& workload, const Placement& 
   return json;
 }
 
-Placement placement_of(const Arguments& given)
+/// The workload, with the placement of the option or of its settings.
+Workload workload_of(const Arguments& given)
 {
-  return make_placement(given.nodes, given.ppn, given.placement == "cyclic");
+  auto settings = given.settings;
+  if (given.placement == "cyclic")
+    settings.push_back("placement=cyclic");
+  return open_workload(given.workload, settings, parse_seed("--seed", given.seed));
+}
+
+Placement placement_of(const Arguments& given, const Workload& workload)
+{
+  return make_placement(given.nodes, given.ppn, workload.is_cyclic());
+}
+
+/// A line for each sentence on what the run's answers rest on.
+std::string basis_text(const nlohmann::ordered_json& json)
+{
+  std::string text;
+  for (const auto& sentence : json["basis"])
+    text += sentence.get<std::string>() + "\n";
+  return text;
 }
 
 int run(const Arguments& given, const std::vector<std::string>& command)
@@ -189,23 +208,24 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     throw InputError("--brief shortens what --json prints; it needs --json, and does not go with --out, for a run "
                      "directory has all.");
   if (given.print_workload) {
-    fmt::print("{}\n", workload_json(open_workload(given.workload, given.settings, parse_seed("--seed", given.seed)),
-                                     placement_of(given), given.count_operations)
-                           .dump());
+    const auto workload = workload_of(given);
+    fmt::print("{}\n", workload_json(workload, placement_of(given, workload), given.count_operations).dump());
     return 0;
   }
   if (given.platform.empty())
     throw InputError("Which platform? Name one with --platform (see --list platforms, or give a YAML file).");
   if (given.trace && given.out.empty())
     throw InputError("--trace keeps the operations in the run directory; name one with --out.");
-  if (given.trace && given.placement == "cyclic")
-    throw InputError("A trace is of ranks that lie in blocks; leave out --trace or --placement cyclic.");
+  auto workload        = workload_of(given);
+  const auto placement = placement_of(given, workload);
+  if (given.trace && placement.cyclic)
+    throw InputError("A trace is of ranks that lie in blocks; leave out --trace or the cyclic placement.");
   if (given.trace)
     ops_file::require();
   const uint64_t seed = parse_seed("--seed", given.seed);
   SimulationRequest request{last_platform().take(given.platform, given.stripe_count),
-                            open_workload(given.workload, given.settings, seed),
-                            placement_of(given),
+                            std::move(workload),
+                            placement,
                             seed,
                             given.label,
                             given.out,
@@ -223,6 +243,8 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     fmt::print("{}\n", request.platform.to_json(true).dump());
     return 0;
   }
+  if (!given.beyond)
+    request.platform.serves.refuse_beyond(request.placement, request.platform.name);
   SimulationCost cost;
   auto json = simulate(request, cost);
   for (const auto& warning : json["warnings"])
@@ -236,8 +258,9 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   if (given.json)
     fmt::print("{}\n", json.dump());
   else
-    fmt::print("{}{} requests simulated in {:.2f} s: {:.2f} million a second, {:.0f} MiB\n", summary_text(json),
-               cost.requests, cost.wall_seconds, static_cast<double>(cost.requests) / cost.wall_seconds * 1e-6,
+    fmt::print("{}{}{} requests simulated in {:.2f} s: {:.2f} million a second, {:.0f} MiB\n", summary_text(json),
+               basis_text(json), cost.requests, cost.wall_seconds,
+               static_cast<double>(cost.requests) / cost.wall_seconds * 1e-6,
                static_cast<double>(cost.peak_rss_bytes) / 1048576);
   return 0;
 }
@@ -285,6 +308,8 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--stripe-count", given.stripe_count,
                  "instances that each object is striped over, in place of the platform's stripe_count")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--beyond", given.beyond,
+               "simulate also more than ten times the nodes or ranks of any published number of the platform");
   app.add_option("--seed", given.seed, "seed of all random draws")->capture_default_str();
   app.add_option("--out", given.out, "run directory to write; it must not exist");
   app.add_option("--label", given.label, "a name for the run, kept in run.json");

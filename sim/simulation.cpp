@@ -233,6 +233,7 @@ void Simulation::begin_directory()
                          {"ranks_per_node", request_.placement.ranks_per_node}};
   if (request_.placement.cyclic)
     header["placement"]["order"] = "cyclic";
+  header["basis"]        = request_.platform.serves.basis(request_.placement, request_.platform.name);
   header["warnings"]     = pattern_->warnings();
   header["peak_objects"] = pattern_->footprint().peak_objects;
   directory_->begin(std::move(header));

@@ -53,8 +53,15 @@ const std::vector<Parameter>& arrival_parameters()
        "think_time is fixed, or the mean of an exponential law: fixed or exponential"},
       {"rate", Unit::rate, "0/s",
        "open loop: operations a second that each rank intends, whatever the answers take; 0 for none", 0, 1e9},
-      {"arrivals", Unit::text, "poisson", "open loop: poisson (exponential gaps) or fixed (equal gaps)"}};
+      {"arrivals", Unit::text, "poisson", "open loop: poisson (exponential gaps) or fixed (equal gaps)"},
+      {"placement", Unit::text, "block",
+       "which ranks share a node: block (the first ones the first node) or cyclic (rank r is on node r mod nodes)"}};
   return parameters;
+}
+
+bool lies_cyclically(const Parameters& given)
+{
+  return chosen(given, "placement", "block", "cyclic");
 }
 
 Arrivals read_arrivals(const Parameters& given)

@@ -37,9 +37,11 @@ struct Arrivals {
   bool operator==(const Arrivals&) const = default;
 };
 
-/// Parameters of arrivals, which every workload has.
+/// Parameters of arrivals and of where ranks lie, which every workload has.
 const std::vector<Parameter>& arrival_parameters();
 /// @throws InputError when they contradict each other
 Arrivals read_arrivals(const Parameters& given);
+/// Whether rank r is to lie on node r mod nodes. @throws InputError for an unknown placement
+bool lies_cyclically(const Parameters& given);
 
 } // namespace iocast

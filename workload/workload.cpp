@@ -40,9 +40,16 @@ std::unique_ptr<Pattern> Workload::make(const Placement& placement) const
   return made;
 }
 
+bool Workload::is_cyclic() const
+{
+  return lies_cyclically(parameters);
+}
+
 nlohmann::ordered_json Workload::to_json() const
 {
   nlohmann::ordered_json json{{"name", name}, {"pattern", pattern->name}, {"parameters", parameters.to_json()}};
+  if (!is_cyclic()) // blocks are what runs without this parameter have
+    json["parameters"].erase("placement");
   if (!pattern->section.empty())
     json[pattern->section] = parameters.section().to_json();
   return json;

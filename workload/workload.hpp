@@ -16,6 +16,8 @@ struct Workload {
   std::vector<std::string> small; ///< as of PatternEntry; those of the catalogue entry if it has its own
 
   std::unique_ptr<Pattern> make(const Placement& placement) const;
+  /// Whether its parameter `placement` says so.
+  bool is_cyclic() const;
   nlohmann::ordered_json to_json() const;
 };
 

@@ -41,12 +41,14 @@ def study(
     tell: Callable[[str], None] = quietly,
     workers: Workers | None = None,
     command: Sequence[str] = ("iocast.study",),
+    beyond: bool = False,
 ) -> Study:
     """Chooses the cheapest design that meets service levels (docs/studies.md).
 
     @param out directory for the answer; results of an earlier run in it are used again
     @param tell hears what earlier runs say, before anything is computed
     @param command that the answer names as the one that made it
+    @param beyond also far beyond the published numbers of a platform of the catalogue
     @raises InputError with file and line"""
     crew = workers or Workers()
-    return Study(run_study(Path(file), Path(out), crew, progress, list(command), seed, tell))
+    return Study(run_study(Path(file), Path(out), crew, progress, list(command), seed, tell, beyond=beyond))

@@ -126,6 +126,8 @@ def calibrate_facts(file: Path, family: str, paths: Sequence[str] = (), report: 
         if isinstance(law, dict) and name not in document.setdefault(section, {}):
             document[section][name] = dict(law)  # a law replaces the family's
         set_path(document, path, value if start[path].unit else float(value))
+    nodes, ranks = max(fact.nodes for fact in every), max(fact.nodes * fact.ppn for fact in every)
+    document["serves"] = {"facts": {"nodes": nodes, "ranks": ranks}}
     patterns = list(dict.fromkeys(map(_pattern, every)))
     document["calibration"] = {"facts": {"patterns": patterns, "rows": rows, "numbers": numbers}}
     return FactsFit(document, rows, numbers, [path for path in start if path not in numbers])

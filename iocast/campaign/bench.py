@@ -186,7 +186,7 @@ def run_bench(
 
     @raises RunError or InputError with the benchmark's own sentence"""
     command = [
-        *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank),
+        *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank, run.settings),
         "--workload",
         workload,
         *backend.arguments(place),
@@ -229,7 +229,7 @@ def sweep(
         return
     require_directory(place)
     command = [
-        *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank),
+        *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank, run.settings),
         "--workload",
         workload,
         *backend.arguments(place),

@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import psutil
 
@@ -23,21 +24,24 @@ MAX_RANKS_PER_CORE = 128
 """Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""
 
 
-def bench_command(nodes: int, ranks_per_node: int, threads_per_rank: int = 1) -> list[str]:
+def bench_command(
+    nodes: int, ranks_per_node: int, threads_per_rank: int = 1, settings: Mapping[str, Any] | None = None
+) -> list[str]:
     """The start of a command line: iocast-bench with `nodes` x `ranks_per_node` clients, `threads_per_rank` in a
     process.
 
     @raises InputError when that number can't sensibly be started here"""
     threads = ["--threads-per-rank", str(threads_per_rank)] if threads_per_rank > 1 else []
-    return [*launcher(nodes, ranks_per_node // threads_per_rank), binaries.find("iocast-bench"), *threads]
+    return [*launcher(nodes, ranks_per_node // threads_per_rank, settings), binaries.find("iocast-bench"), *threads]
 
 
-def launcher(nodes: int, ranks_per_node: int) -> list[str]:
+def launcher(nodes: int, ranks_per_node: int, settings: Mapping[str, Any] | None = None) -> list[str]:
     """The command that starts `nodes` x `ranks_per_node` ranks: srun inside a Slurm job, else mpirun, on the hosts of a
-    host file where there is one.
+    host file where there is one. Ranks lie as the workload's setting `placement` says: in blocks, or cyclically.
 
     @raises InputError when that number can't sensibly be started here"""
     ranks = nodes * ranks_per_node
+    cyclic = (settings or {}).get("placement") == "cyclic"
     if "SLURM_JOB_ID" in os.environ:
         have = int(os.environ.get("SLURM_JOB_NUM_NODES", os.environ.get("SLURM_NNODES", "1")))
         if nodes > have:
@@ -49,10 +53,11 @@ def launcher(nodes: int, ranks_per_node: int) -> list[str]:
             f"--ntasks={ranks}",
             f"--ntasks-per-node={ranks_per_node}",
             "--overcommit",
+            *(["--distribution=cyclic"] if cyclic else []),
         ]
     if (hosts := Hosts.find()) is not None:
         _require_mpirun()
-        return ["mpirun", *mpirun_options(), *_on(hosts.first(nodes), ranks_per_node), "-n", str(ranks)]
+        return ["mpirun", *mpirun_options(), *_on(hosts.first(nodes), ranks_per_node, cyclic), "-n", str(ranks)]
     if nodes > 1:
         raise InputError(
             f"The campaign needs {nodes} nodes; name them with --hosts FILE, start iocast measure inside a Slurm job, "
@@ -80,12 +85,12 @@ def mpirun_options() -> list[str]:
     return ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"] if _is_open_mpi() else []
 
 
-def _on(names: Sequence[str], ranks_per_node: int) -> list[str]:
-    """These ranks on each of the hosts, the first ones on the first host."""
+def _on(names: Sequence[str], ranks_per_node: int, cyclic: bool) -> list[str]:
+    """These ranks on each of the hosts, the first ones on the first host or one a host by turns."""
     if _is_open_mpi():
         slots = ",".join(f"{name}:{ranks_per_node}" for name in names)
-        return ["--host", slots, "--map-by", f"ppr:{ranks_per_node}:node"]
-    return ["-hosts", ",".join(names), "-ppn", str(ranks_per_node)]
+        return ["--host", slots, "--map-by", "node" if cyclic else f"ppr:{ranks_per_node}:node"]
+    return ["-hosts", ",".join(names), "-ppn", "1" if cyclic else str(ranks_per_node)]
 
 
 HANDED_ON = ("IOCAST_", "AWS_", "PG", "MONGODB_")

@@ -67,6 +67,16 @@ Beyond = Annotated[
         rich_help_panel=LOAD,
     ),
 ]
+Placed = Annotated[
+    Optional[str],
+    typer.Option(
+        "--placement",
+        metavar="block|cyclic",
+        help="Which ranks share a node, short for --set placement=...: block, the first ones on the first node, or "
+        "cyclic, rank r on node r mod nodes.  [default: as the workload or the measurement has it]",
+        rich_help_panel=LOAD,
+    ),
+]
 Nodes = Annotated[int, typer.Option(help="Client nodes.", min=1, rich_help_panel=LOAD)]
 Ppn = Annotated[int, typer.Option(help="Ranks a node.", min=1, rich_help_panel=LOAD)]
 BackendName = Annotated[
@@ -238,6 +248,11 @@ def settings_of(sets: list[str] | None, option: str = "--set") -> dict[str, str]
 
     @raises InputError for one without `=`"""
     return {name: values[-1] for name, values in choices_of(sets, option).items()}
+
+
+def placed(settings: dict[str, str], placement: str | None) -> dict[str, str]:
+    """The settings with that of --placement."""
+    return settings if placement is None else settings | {"placement": placement}
 
 
 def choices_of(sets: list[str] | None, option: str) -> dict[str, list[str]]:

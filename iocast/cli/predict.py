@@ -18,8 +18,10 @@ from iocast.cli.options import (
     Edits,
     Json,
     Level,
+    Placed,
     Seed,
     Sets,
+    placed,
     refuse_existing,
     settings_of,
     refuse_without_effect,
@@ -62,6 +64,7 @@ def predict(
         ),
     ] = None,
     level: Level = 0.9,
+    placement: Placed = None,
     beyond: Beyond = False,
     label: Annotated[str, typer.Option(help="What to call the forecast in a report.", rich_help_panel=OUTPUT)] = "",
     points_of: Annotated[
@@ -92,12 +95,11 @@ def predict(
         refuse_without_effect("on the points of a campaign", "workload", "nodes", "ppn", "sets", "label")
         _predict_points(fitted, points_of, out, phase, solver, level, seed, json_)
         return
+    settings = placed(settings_of(sets), placement)
     options: dict[str, Any] = {"phase": phase, "solver": solver, "level": level, "seed": seed, "label": label}
     with Steps(after=PATIENCE) as steps:
         steps(f"forecasting {nodes} node{'s' * (nodes != 1)}", 0, 1)
-        answer = forecast_of(
-            fitted, nodes, ppn, workload=workload, settings=settings_of(sets), beyond=beyond, **options
-        )
+        answer = forecast_of(fitted, nodes, ppn, workload=workload, settings=settings, beyond=beyond, **options)
     if out is not None:
         write_json(out, answer.document())
     print(json.dumps(answer.document()) if json_ else answer.text())

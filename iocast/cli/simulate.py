@@ -18,9 +18,11 @@ from iocast.cli.options import (
     LocalWorkers,
     Nodes,
     Ppn,
+    Placed,
     Seed,
     Sets,
     local_workers,
+    placed,
     refuse_existing,
     settings_of,
 )
@@ -61,6 +63,7 @@ def simulate(
         typer.Option(help="Accelerators of a node, with --accelerators; 8 by default.", min=1, rich_help_panel=LOAD),
     ] = None,
     edit: Edits = None,
+    placement: Placed = None,
     beyond: Beyond = False,
     out: AnswerFile = None,
     workers: LocalWorkers = 0,
@@ -82,6 +85,7 @@ def simulate(
         moment_of(at)  # refused before anything is simulated
     if out is not None:
         refuse_existing(out)
+    settings = placed(settings_of(sets), placement)
     edits = dict(parse_edit(text) for text in edit or [])
     if accelerators is not None:
         numbers = numbers_of(accelerators)
@@ -92,7 +96,7 @@ def simulate(
             )
         with Steps(after=PATIENCE) as steps:
             counted = fed(
-                platform_of(platform, edits), workload, settings_of(sets), numbers, accelerators_per_node or PER_NODE,
+                platform_of(platform, edits), workload, settings, numbers, accelerators_per_node or PER_NODE,
                 seed=seed, beyond=beyond, report=steps,
             )  # fmt: skip
         if out is not None:
@@ -101,7 +105,7 @@ def simulate(
         return
     with Steps(after=PATIENCE) as steps, local_workers(workers) as crew:
         answer = simulated(
-            platform, workload, nodes, ppn, settings=settings_of(sets), phase=phase, edits=edits, seed=seed,
+            platform, workload, nodes, ppn, settings=settings, phase=phase, edits=edits, seed=seed,
             beyond=beyond, progress=steps, workers=crew,
         )  # fmt: skip
     if out is not None:

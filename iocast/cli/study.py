@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from iocast.cli.app import verb
-from iocast.cli.options import FELL_SHORT, HERE, OUTPUT, Json, Seed, WorkerOptions
+from iocast.cli.options import FELL_SHORT, HERE, OUTPUT, Beyond, Json, Seed, WorkerOptions
 from iocast.progress import CONTINUES, Steps
 
 
@@ -35,6 +35,7 @@ def study(
         ),
     ],
     computing: WorkerOptions = HERE,
+    beyond: Beyond = False,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
@@ -46,8 +47,9 @@ def study(
 
     with Steps(every=5, interrupted=CONTINUES) as steps, computing.start(out / "workers") as crew:
         answer = decide(
-            file, out=out, seed=seed, progress=steps, tell=steps.tell, workers=crew, command=["iocast", *sys.argv[1:]]
-        )
+            file, out=out, seed=seed, progress=steps, tell=steps.tell, workers=crew, command=["iocast", *sys.argv[1:]],
+            beyond=beyond,
+        )  # fmt: skip
     text = f"{answer.text()}\nWritten to {out}; iocast report {out} makes a page of it."
     print(json.dumps(answer.document()) if json_ else text)
     if answer.decision is None:

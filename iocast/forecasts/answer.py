@@ -48,7 +48,8 @@ from iocast.measured import about, is_called, other_settings, speaks_of
 from iocast.plan import next_runs
 from iocast.platform_names import check_edits, check_file, speed_sentences
 from iocast.proposed import Place, telling
-from iocast.published.errors import Errors, refuse_beyond
+from iocast.published.errors import Errors
+from iocast.published.serves import Serves
 from iocast.question import Question
 from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
 from iocast.records.quantities import Quantity
@@ -69,6 +70,9 @@ SET_BY_HAND = (
 NO_ERROR_OF_SOLVER = (
     "The analytic solver has no model for what was measured, so that its error and an interval are not known; --solver "
     "simulate has one."
+)
+WITHOUT_ORDER = (
+    "The analytic solver takes no account of which ranks share a node; --solver simulate does, with --placement cyclic."
 )
 SUM_OF_MACHINES = (
     "This is the sum of {} machines, each with storage of its own like that which was measured. Storage that these "
@@ -127,8 +131,9 @@ def predict(
             "forecasts."
         )
     platform.require_nodes(nodes)
+    serves = Serves.of(platform)
     if not beyond:
-        refuse_beyond(platform, nodes, nodes * ranks_per_node)
+        serves.refuse_beyond(nodes, nodes * ranks_per_node)
     check_file(platform)
     check_edits(platform)
     as_measured = platform.rates_alone and is_called(platform.fitted, workload)
@@ -171,6 +176,8 @@ def predict(
         "parameters": requested.settings,
     }
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
+    if requested.settings.get("placement") == "cyclic":
+        answer["placement"]["order"] = "cyclic"
     answer |= {"ranks_per_node_assumed": assumed_ranks, "solver": solver, "level": level, "waiting_factor": factor}
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
@@ -190,7 +197,7 @@ def predict(
         known = {} if rests or rows == [] else platform.fitted
         quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
         if errors := samples.get("errors"):
-            quantities = rules.rising(errors.around(samples["value"], level))
+            quantities = rules.rising(errors.around(samples["value"], level, serves.beyond(nodes, ranks)))
         blend_sentence = bounded = None
         applied = None
         if closed and not rests and not platform.rates_alone:
@@ -213,6 +220,10 @@ def predict(
         one["parts"] = {key: printed for key, printed in quantities.items() if Quantity.of(key).is_part}
         one["rests_on"] = rests
         one["operations"] = by_operation(shares, quantities["rate"])
+        if solver == "analytic" and nodes > 1 and not platform.rates_alone:
+            serves.refuse_alone(shares.share, resolved(platform.best(), platform.file)["serves"].get("alone", ()))
+        for op, row in one["operations"].items():
+            serves.refuse_unbounded(op, name, row["rate"]["value"], row.get("bytes_each", 0.0))
         one["seconds"] = phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
         one["repeats"] = shares.repeats
         line = rules.line_of(platform.fitted, question) if closed else []
@@ -269,14 +280,16 @@ def predict(
     if platform.fitted and nodes > 1 and requested.unshared:
         answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
     answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
-    if published := Errors.of(platform):
-        answer["warnings"] += filter(None, [published.far(nodes, ranks)])
+    answer["warnings"] += filter(None, [serves.far(nodes, ranks)])
     answer["warnings"] += outside_bounds([answer, *answer["further_phases"]])
     answer["warnings"] += more_objects(platform, samples.get("peak_objects"))
     numbers, answer["basis"] = _numbers_of(platform, samples.get("errors"))
     answer["platform"]["numbers"] = numbers.value
+    answer["basis"] += filter(None, [serves.template])
     rows = [answer, *answer["further_phases"]]
     answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
+    if "order" in answer["placement"] and solver == "analytic":
+        answer["basis"].append(WITHOUT_ORDER)
     moved = dict.fromkeys(op for one in rows for op, row in one["operations"].items() if "bytes_each" in row)
     if moved:
         answer["basis"] += speed_sentences(resolved(platform.best(), platform.file), moved)

@@ -189,7 +189,7 @@ def _first_run(
             "--seed",
             str(seed),
         ]
-        command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out)]
+        command += ["--nodes", str(nodes), "--ppn", str(round(ranks_per_node)), "--out", str(out), "--beyond"]
         for name, value in request.settings.items():
             command += ["--set", f"{name}={value}"]
         first = cast(SimulatedRun, binaries.run_json(command))

@@ -20,6 +20,7 @@ from hdrh.histogram import HdrHistogram
 
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION, sync_directory, umask, write_json, write_text
+from iocast.importers.order import order_of
 from iocast.importers.source import Source
 from iocast.records.declared import Impossible
 from iocast.records.run import read_run
@@ -248,6 +249,8 @@ class Record:
             self.warnings.append(
                 f"{self.ranks} ranks on {self.nodes} nodes, as {nodes} states, are unequal numbers on each node."
             )
+        if self.nodes is not None and 1 < self.nodes < self.ranks and order_of(sources) == "cyclic":
+            self.parameters["placement"] = "cyclic"
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
         self.settle()
@@ -413,6 +416,7 @@ class Record:
                 "ranks": self.ranks,
                 "nodes": self.nodes,
                 "ranks_per_node": _even(self.ranks, self.nodes) if self.ranks and self.nodes else None,
+                **({"order": "cyclic"} if self.parameters.get("placement") == "cyclic" else {}),
             },
             "environment": self.environment,
             "imported": self.imported,

@@ -5,7 +5,8 @@ forecasts.
 `platforms/facts/errors.csv` holds such numbers beside their simulation; `validation/published/errors.py` writes it. The
 logarithm of simulated over published is taken for normal about zero. Its variance is estimated from the platform's own
 rows, and from the other platforms' as if they were FOREIGN rows more; a further row then lies in Student's t of as many
-degrees of freedom. `tests/python/test_catalogue_errors.py` leaves out each row in turn: 90 % intervals hold 90 %."""
+degrees of freedom. `tests/python/test_catalogue_errors.py` leaves out each row in turn: 90 % intervals hold 90 %.
+Beyond the largest scale of a platform's facts the variance grows (growth())."""
 
 from __future__ import annotations
 
@@ -14,12 +15,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from statistics import median
 from typing import Any
 
+import numpy as np
+from scipy.optimize import nnls
 from scipy.special import stdtrit
 
-from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import PLATFORMS
 from iocast.published.facts import BOUNDS, BUDGET, FACTS, Fact
@@ -27,10 +30,6 @@ from iocast.published.facts import BOUNDS, BUDGET, FACTS, Fact
 COLUMNS = ("source", "platform", "run", "nodes", "ppn", "phase", "operation", "quantity", "value", "simulated")
 FOREIGN = 4
 """Rows that the other platforms' mean square counts for."""
-FAR = 4
-"""Times the largest nodes or ranks of any published number of a platform, beyond which a forecast says so."""
-REFUSED = 10
-"""And beyond which there is none but on request."""
 PATTERN = "md-workbench"
 """The workload of all rows: what a platform misses of another is not known."""
 KINDS = {"rate": "rate", "virtual_rate": "rate", "max": "max"}
@@ -62,6 +61,8 @@ class Row:
     kind: str
     value: float
     simulated: float
+    what: str = ""
+    """Phase, operation and quantity."""
 
     @property
     def error(self) -> float:
@@ -76,9 +77,22 @@ def rows() -> tuple[Row, ...]:
             Row(
                 one["platform"], int(one["nodes"]), int(one["nodes"]) * int(one["ppn"]), kind_of(one["quantity"]),
                 float(one["value"]), float(one["simulated"]),
+                " ".join((one["phase"], one["operation"], one["quantity"])),
             )
             for one in csv.DictReader(file)
         )  # fmt: skip
+
+
+@cache
+def growth() -> float:
+    """Variance by which errors of one quantity of a platform differ between two scales, for each unit of the logarithm
+    of their ratio in ranks: the slope of squared differences, beside what they differ by at one scale."""
+    alike: dict[tuple[str, str], list[Row]] = {}
+    for one in rows():
+        alike.setdefault((one.platform, one.what), []).append(one)
+    pairs = [pair for those in alike.values() for pair in combinations(those, 2)]
+    distances = np.array([[1.0, abs(math.log(a.ranks / b.ranks))] for a, b in pairs])
+    return float(nnls(distances, np.array([(a.error - b.error) ** 2 for a, b in pairs]))[0][1])
 
 
 def of_catalogue(platform: str) -> tuple[Row, ...]:
@@ -153,19 +167,21 @@ class Errors:
     def own(self, kind: str | None = None) -> list[Row]:
         return [one for one in self.rows if kind in (None, one.kind)]
 
-    def spread(self, quantity: str) -> Spread:
+    def spread(self, quantity: str, beyond: float = 1.0) -> Spread:
+        """beyond: times the largest scale of a published number (serves.py), with which the error grows"""
         kind = kind_of(quantity)
         others: dict[str, list[float]] = {}
         for one in rows():
             if one.kind == kind and one not in self.rows:
                 others.setdefault(one.platform, []).append(one.error)
-        return spread([one.error for one in self.own(kind)], list(others.values()))
+        near = spread([one.error for one in self.own(kind)], list(others.values()))
+        return Spread(math.sqrt(near.deviation**2 + growth() * math.log(max(1.0, beyond))), near.degrees)
 
-    def around(self, values: Mapping[str, float], level: float) -> dict[str, dict[str, float]]:
-        """Value, low and high of each quantity of a forecast."""
+    def around(self, values: Mapping[str, float], level: float, beyond: float) -> dict[str, dict[str, float]]:
+        """Value, low and high of each quantity of a forecast; `beyond` as in spread()."""
         found = {}
         for name, value in values.items():
-            factor = self.spread(name).factor(level)
+            factor = self.spread(name, beyond).factor(level)
             found[name] = {"value": value, "low": value / factor, "high": value * factor}
         return found
 
@@ -181,31 +197,3 @@ class Errors:
         if self.left_out:
             which = f"{self.platform} was fitted to, each forecast from the rest"
         return f"Intervals rest on published numbers that {which}{upon}: {'; '.join(known)} (docs/evidence.md)."
-
-    def beyond(self, nodes: int, ranks: int) -> float:
-        """Times the largest nodes or ranks of a published number."""
-        own = self.own()
-        return max(nodes / max(one.nodes for one in own), ranks / max(one.ranks for one in own))
-
-    def far(self, nodes: int, ranks: int) -> str:
-        """A caution, "" where none is due."""
-        factor = self.beyond(nodes, ranks)
-        if factor <= FAR:
-            return ""
-        return (
-            f"{nodes:,} nodes with {ranks:,} ranks are {factor:.0f} times the largest of any published number of "
-            f"{self.platform}: how far off it is there, nobody published; the intervals are of smaller numbers."
-        )
-
-
-def refuse_beyond(platform: Fitted, nodes: int, ranks: int) -> None:
-    """@raises InputError where a platform with published numbers is requested far beyond all of them"""
-    errors = Errors.of(platform)
-    if errors is not None and (factor := errors.beyond(nodes, ranks)) > REFUSED:
-        own = errors.own()
-        raise InputError(
-            f"{nodes:,} nodes with {ranks:,} ranks are {factor:.0f} times the largest of any published number of "
-            f"{errors.platform} ({max(one.nodes for one in own):,} nodes, {max(one.ranks for one in own):,} ranks): "
-            f"nothing tells whether it is like its model there. Allowed: {REFUSED} times; or simulate it all the same "
-            "with --beyond."
-        )

@@ -141,6 +141,7 @@ class PlaceDocument(TypedDict):
     ranks: int
     nodes: int
     ranks_per_node: float
+    order: NotRequired[str]
 
 
 class PhaseDocument(TypedDict):

@@ -37,6 +37,8 @@ class Allocation(Struct, frozen=True):
     nodes: Whole | None
     ranks_per_node: Mean | None
     threads_per_rank: Whole | None = None
+    order: str | None = None
+    """ "cyclic" where rank r is on node r mod nodes."""
 
 
 class Counted(Struct, frozen=True):

@@ -68,6 +68,7 @@ class ModelLimits(TypedDict):
 
 class SimulatedRun(TypedDict):
     workload: WorkloadDocument
+    basis: list[str]
     warnings: list[str]
     peak_objects: int
     phases: list[SimulatedPhase]

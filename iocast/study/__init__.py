@@ -28,9 +28,12 @@ def run_study(
     command: list[str],
     seed: int = 0,
     tell: Callable[[str], None] = lambda _: None,
+    *,
+    beyond: bool = False,
 ) -> dict[str, Any]:
     """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run
-    is used again. `report` hears the progress, `tell` what earlier runs' results say before more is computed.
+    is used again. `report` hears the progress, `tell` what earlier runs' results say before more is computed. `beyond`:
+    also at scales far beyond the published numbers of a platform.
 
     @raises InputError for what the study file says, or a directory that holds something else"""
     from iocast.study.answer import answer
@@ -43,7 +46,7 @@ def run_study(
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / MEMORY).is_file())):
         raise InputError(f"'{out}' exists and is no directory of a study; name another one, nothing is overwritten.")
     with Store(out / MEMORY) as store:
-        desk = Desk(study, store, workers, report, seed)
+        desk = Desk(study, store, workers, report, seed, beyond=beyond)
         search = Search(desk, tell)
         search.run(explore)
         reported = answer(search, command)

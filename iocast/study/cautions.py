@@ -32,8 +32,10 @@ def warnings(search: Search, answer: Json) -> list[str]:
     found: list[str] = []
     for platform in search.desk.platforms.values():
         name = platform.reference.rpartition("/")[2]
+        serves = platform.serves
+        found += filter(None, [serves.template, serves.far(study.largest.nodes, study.largest.ranks)])
         if (errors := search.desk.published_errors(platform)) is not None:
-            found += filter(None, [errors.sentence, errors.far(study.largest.nodes, study.largest.ranks)])
+            found.append(errors.sentence)
         elif not platform.fitted:
             error = (
                 ""

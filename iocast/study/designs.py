@@ -18,6 +18,7 @@ from iocast.family import MeasuredSystem, family_of, others_of_family, set_by_ha
 from iocast.fitted import Fitted
 from iocast.platform import Document, get_path, merge
 from iocast.published.errors import Errors
+from iocast.published.serves import Serves
 from iocast.question import Question
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
@@ -137,6 +138,7 @@ class Platform:
         self.description, self.source = str(own.get("description") or ""), str(own.get("source") or "")
         self.set_by_hand_to = set_by_hand_to(fitted)
         self.errors = Errors.of(fitted)
+        self.serves = Serves.of(fitted)
         self._source = fitted
         self._defaults = defaults
 

@@ -24,6 +24,7 @@ from iocast.platform_names import check_file
 from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
 from iocast.published.errors import Errors
+from iocast.published.serves import refuse_beyond
 from iocast.question import Question
 from iocast.records.quantities import ACCELERATORS
 from iocast.residuals import Residuals
@@ -47,7 +48,11 @@ DOWN: Result = {"down": True}
 class Desk:
     """@raises InputError when the study asks for something that its platform or its workloads don't have"""
 
-    def __init__(self, study: Study, store: Store, workers: Workers, report: Report, seed: int = 0) -> None:
+    def __init__(
+        self, study: Study, store: Store, workers: Workers, report: Report, seed: int = 0, *, beyond: bool = False
+    ) -> None:
+        """beyond: also at scales far beyond the published numbers of a platform"""
+        self.beyond = beyond
         self.study, self.store, self.workers, self.report, self.seed = study, store, workers, report, seed
         self.designs = Designs(study)
         self.platforms = self._open_platforms()
@@ -77,7 +82,10 @@ class Desk:
         for name in names:
             find_platform(name)
             fitted = Fitted.open(name)
-            fitted.require_nodes(max(scale.nodes for scale in self.study.scales.values()))
+            scales = self.study.scales.values()
+            fitted.require_nodes(max(scale.nodes for scale in scales))
+            if not self.beyond:
+                refuse_beyond(fitted, max(one.nodes for one in scales), max(one.ranks for one in scales))
             if fitted.rates_alone:
                 raise InputError(
                     f"{self.study.file}: the platform '{short(name)}' was fitted to rates alone, so that a study has "

@@ -375,7 +375,9 @@ class Search:
                 noise.append(fitted["noise"][kind])
                 continue
             published = self.desk.published_errors(platform, point.workload)
-            spread = Spread(0.0, math.inf) if published is None else published.spread(kind)
+            at = self.study.scales[point.scale]
+            beyond = platform.serves.beyond(at.nodes, at.ranks)
+            spread = Spread(0.0, math.inf) if published is None else published.spread(kind, beyond)
             if kind in self.study.model_error:
                 spread = Spread(self.study.model_error[kind], math.inf)
             scale.append(spread.deviation)

@@ -72,6 +72,7 @@ def forecast_text(forecast: ForecastDocument) -> str:
         if forecast.get("ranks_per_node_assumed") and where["ranks_per_node"] > 1
         else ""
     )
+    assumed += ", ranks lie cyclically" if where.get("order") == "cyclic" else ""
     level = "" if forecast.get("family") else f", {100 * forecast['level']:.0f} % intervals"
     lines = [
         f"Forecast for {ranks_text(where['ranks'])} ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "

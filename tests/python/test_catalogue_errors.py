@@ -14,8 +14,9 @@ from iocast.fed import fed
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.published import errors
-from iocast.published.errors import Errors, Row, refuse_beyond, rows, spread, tells
+from iocast.published.errors import Errors, Row, rows, spread, tells
 from iocast.published.facts import BUDGET, read_facts, simulated
+from iocast.published.serves import Serves, refuse_beyond
 
 SMALL = {"datasets": "1", "objects": "20", "iterations": "10"}
 
@@ -89,10 +90,9 @@ def test_a_platform_that_extends_one_has_its_errors_and_says_so(tmp_path: Path) 
 
 def test_far_beyond_the_published_numbers_there_is_a_caution_and_then_a_refusal() -> None:
     platform = Fitted.open("ime")
-    published = Errors.of(platform)
-    assert published is not None
-    nodes = max(one.nodes for one in published.own())
-    assert published.far(4 * nodes, nodes) == "" and "5 times" in published.far(5 * nodes, nodes)
+    serves = Serves.of(platform)
+    nodes = serves.nodes
+    assert serves.far(4 * nodes, nodes) == "" and "5 times" in serves.far(5 * nodes, nodes)
     refuse_beyond(platform, 10 * nodes, 10 * nodes)
     with pytest.raises(InputError, match=r"11 times .* with --beyond"):
         refuse_beyond(platform, 11 * nodes, 11 * nodes)
@@ -101,6 +101,31 @@ def test_far_beyond_the_published_numbers_there_is_a_caution_and_then_a_refusal(
         fed(platform, "unet3d", {}, [88 * nodes])
     answer = predict(platform, "md-workbench-large", SMALL, 11 * nodes, 1, beyond=True)
     assert any("11 times" in text for text in answer["warnings"])
+
+
+def test_intervals_widen_beyond_the_published_scales_and_not_within() -> None:
+    published = Errors.of(Fitted.open("cori"))
+    assert published is not None and errors.growth() > 0
+    near, edge, far, farther = (published.around({"rate": 1.0}, 0.9, times)["rate"] for times in (0.1, 1, 4, 10))
+    assert near == edge
+    assert farther["low"] < far["low"] < edge["low"] < 1 < edge["high"] < far["high"] < farther["high"]
+    answer = predict(Fitted.open("cori"), "md-workbench-large", SMALL, 40, 1)["quantities"]["rate"]
+    assert answer["high"] / answer["value"] == pytest.approx(far["high"])
+
+
+def test_errors_that_do_not_depend_on_the_scale_widen_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(slope: float) -> tuple[Row, ...]:
+        return tuple(
+            Row(f"p{i}", ranks, ranks, "rate", 1.0, math.exp(slope * sign * math.sqrt(math.log(ranks))), "a")
+            for i, sign in enumerate((1, -1, 1, -1))
+            for ranks in (1, 10, 100)
+        )
+
+    for slope in (0.0, 0.5):
+        monkeypatch.setattr(errors, "rows", lambda slope=slope: made(slope))
+        errors.growth.cache_clear()
+        assert (errors.growth() > 0.01) == (slope > 0)
+    errors.growth.cache_clear()
 
 
 def test_an_unusual_platform_widens_those_with_few_rows_most(monkeypatch: pytest.MonkeyPatch) -> None:

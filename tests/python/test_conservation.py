@@ -125,6 +125,7 @@ def a_platform(seed: int) -> dict[str, Any]:
     kept = {"hand_over": "300us"} if r.random() < 0.5 else {}
     platform: dict[str, Any] = {
         "schema_version": 1,
+        "serves": {"node_local": "all"},
         "stations": stations,
         "limits": {
             "rpc": {"slots": r.choice([1, 2, 8])} | later.choice([{}, {"of": "mds"}, {"barging": 0.7}]),
@@ -317,8 +318,8 @@ def test_utilisation_and_queue_length_are_those_of_the_closed_form(simulate, tmp
     utilisation X S, and X R requests are there."""
     file = tmp_path / "repair.yaml"
     file.write_text(
-        "schema_version: 1\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay: 2ms}, {station: s, demand: {law:"
-        " exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n"
+        "schema_version: 1\nserves: {node_local: [read]}\nstations: {s: {servers: 1}}\noperations:\n  stat: [{delay:"
+        " 2ms}, {station: s, demand: {law: exponential, mean: 1ms}}]\n  read: {read: [{delay: 1ms}]}\n"
     )
     arguments = (
         "--workload md-workbench --set read_only=true --set phases=benchmark --set datasets=1 --set "

@@ -116,6 +116,7 @@ def answer_of(file: Path, text: str, workload: tuple[str, dict[str, str]], phase
 
 def test_operations_that_use_no_station_have_a_reason_too(tmp_path: Path) -> None:
     text = PLATFORM.replace("read: {open: [{station: server, demand: 100us}]", "read: {open: [{delay: 1ms}]")
+    text += "serves: {node_local: [read]}\n"
     answer = answer_of(tmp_path / "p.yaml", text, FILES, "file-read")
     assert "slots of limits, the network and delays, 100 %" in answer["bottleneck"]
 

@@ -10,6 +10,14 @@ from typing import Any
 
 import pytest
 
+from iocast.campaign import launchers
+from iocast.fitted import Fitted
+from iocast.forecasts.answer import predict
+from iocast.importers.order import order_of
+from iocast.importers.source import Source
+from iocast.run_directory import Run as RunDirectory
+from iocast.run_directory import group
+
 Run = Callable[..., dict[str, Any]]
 SMALL = "--workload md-workbench --set datasets=1 --set objects=40 --set iterations=20 --seed 3".split()
 CYCLIC = ("--placement", "cyclic")
@@ -87,3 +95,81 @@ def test_slow_nodes_take_longer_at_their_own_stations(simulate: Run, tmp_path: P
     for a, b, ratio in ((0, 1, 3), (0, 2, 1), (2, 3, 3)):
         assert times["all"][b] / times["all"][a] == pytest.approx(ratio, rel=0.1)
         assert times["one"][b] / times["one"][a] == pytest.approx(1, rel=0.1)
+
+
+def test_a_setting_of_the_workload_says_the_same_as_the_option(simulate: Run) -> None:
+    where = ("--nodes", "3", "--ppn", "2")
+    by_option, by_setting = (
+        simulate("lustre", *SMALL, *where, *more) for more in (CYCLIC, ("--set", "placement=cyclic"))
+    )
+    assert seconds(by_option) == seconds(by_setting)
+    for run in (by_option, by_setting):
+        assert run["placement"]["order"] == "cyclic" and run["workload"]["parameters"]["placement"] == "cyclic"
+    block = simulate("lustre", *SMALL, *where)
+    assert "order" not in block["placement"] and "placement" not in block["workload"]["parameters"]
+    assert seconds(simulate("lustre", *SMALL, *where, "--set", "placement=block")) == seconds(block)
+
+
+def test_a_forecast_differs_where_neighbours_share_something(tmp_path: Path) -> None:
+    """Each rank makes files for its neighbour. In blocks half of the neighbours are on the same node, which keeps the
+    lock of the directory; cyclically none are. Without a lock it is the same."""
+    shared = tmp_path / "shared.yaml"
+    shared.write_text("schema_version: 1\nextends: lustre\nlocks: {directory: {hand_over: 5ms}}\n")
+    alike = tmp_path / "alike.yaml"
+    alike.write_text("schema_version: 1\nextends: network\n")
+    settings = {"datasets": "1", "objects": "40", "iterations": "20"}
+    rates = {}
+    for file in (shared, alike):
+        for order in ("block", "cyclic"):
+            answer = predict(Fitted.open(str(file)), "md-workbench", settings | {"placement": order}, 4, 4)
+            assert answer["placement"].get("order", "block") == order
+            rates[file, order] = answer["quantities"]["rate"]["value"]
+    assert rates[shared, "cyclic"] < 0.97 * rates[shared, "block"]
+    assert rates[alike, "cyclic"] == pytest.approx(rates[alike, "block"], rel=0.02)
+
+
+LOG = """mdtest-3.4.0+dev was launched with 8 total task(s) on 2 node(s)
+Command line used: mdtest '-n' '100' '-F'
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "order"),
+    [
+        ("srun -N 2 -n 8 --distribution=cyclic mdtest -n 100", "cyclic"),
+        ("#SBATCH -m cyclic", "cyclic"),
+        ("SLURM_DISTRIBUTION=cyclic", "cyclic"),
+        ("mpirun -np 8 --map-by node mdtest", "cyclic"),
+        ("mpiexec -rr -n 8 mdtest", "cyclic"),
+        ("srun -m block:cyclic mdtest", "block"),
+        ("mpirun --map-by ppr:4:node mdtest", "block"),
+        ("mpirun -np 8 mdtest", None),
+        ("srun -m block mdtest\nsrun -m cyclic mdtest", None),
+    ],
+)
+def test_an_import_reads_how_ranks_were_started(tmp_path: Path, line: str, order: str | None) -> None:
+    file = tmp_path / "log.txt"
+    file.write_text(f"+ {line}\n{LOG}")
+    assert order_of([Source(file)]) == order
+
+
+def test_runs_of_both_placements_are_two_points(simulator: Path, tmp_path: Path) -> None:
+    runs = []
+    for order in ("block", "cyclic"):
+        for seed in ("1", "2"):
+            out = tmp_path / f"{order}-{seed}"
+            command = [simulator, "--platform", "lustre", *SMALL[:-2], "--seed", seed, "--nodes", "2", "--ppn", "2"]
+            subprocess.run(
+                [*map(str, command), "--placement", order, "--out", str(out)], check=True, capture_output=True
+            )
+            runs.append(RunDirectory(out))
+    points = group(runs)
+    assert [len(point.runs) for point in points] == [2, 2]
+    assert sorted(point.apart.get("placement", "block") for point in points) == ["block", "cyclic"]
+
+
+def test_launchers_place_ranks_as_the_workload_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
+    assert "--distribution=cyclic" in launchers.launcher(2, 4, {"placement": "cyclic"})
+    assert "--distribution=cyclic" not in launchers.launcher(2, 4, {})

@@ -208,6 +208,7 @@ def test_a_run_tells_how_often_ranges_were_called_back(simulator: Path, tmp_path
 
 
 PAGES = """schema_version: 1
+serves: {node_local: all}
 stations: {disk: {per: node, servers: 1}}
 caches: {memory: {per: node, capacity: CAPACITY, page: 4KiB}}
 operations:

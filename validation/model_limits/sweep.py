@@ -89,6 +89,7 @@ def run(simulator: Path, platform: str, workload: str, nodes: int, settings: tup
         str(simulator),
         "--json",
         "--brief",
+        "--beyond",
         "--platform",
         platform,
         "--workload",
