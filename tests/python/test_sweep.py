@@ -41,3 +41,20 @@ def test_a_rate_beyond_cards_is_listed() -> None:
     sums = {"pwrite": {"bytes_per_second": 5.1e9}}
     faults = sweep.faults_of(question, {"phases": [{"name": "write", "by_operation": sums}]})
     assert len(faults) == 1 and "more than cards and disks" in faults[0]
+
+
+def test_a_step_is_explained_by_the_instance_that_has_most() -> None:
+    """A quarter of the bytes on one of eight OSTs at eleven nodes, an eighth at nine and twelve."""
+
+    def run(share: float) -> dict[str, object]:
+        return {
+            "phases": [
+                {"name": "write", "network": {"shares": {"oss": {"instance": 5, "share": share, "instances": 8}}}}
+            ]
+        }
+
+    runs = {9: run(0.125), 11: run(0.25), 12: run(0.125)}
+    line = 1 / 9 / 3 + 2 / 12 / 3
+    off = (0.5 / 11) / line - 1
+    assert "oss 5: 25.00 % of the bytes of all 8" in sweep.explained("write", off, runs)
+    assert sweep.explained("write", -off, runs) == "" and sweep.explained("read", off, runs) == ""

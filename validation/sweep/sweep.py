@@ -7,8 +7,8 @@
 - `cells`: bytes that take no time of any device or link; links or devices that carry more than they can, and rates
   beyond the cards and devices of both ends; no answer within 40 s of a processor.
 - `nodes`: the rate of a node at n + 1 (n = 10, 100, 1000) that differs by more than 2 % from the line through n - 1 and
-  n + 2. Where it does, seven more seeds tell it from chance, and the busiest link of n + 1 is named beside it: files
-  that lie unevenly are a reason, a bound of the program is none.
+  n + 2. Where it does, seven more seeds tell it from chance. Beside it stands the instance whose share of the bytes
+  explains it, as where files lie unevenly; else the busiest link of n + 1, and `unexplained`.
 - `sizes`: ior-easy with transfers of 1 MiB and of 16 KiB, and of one byte more and less: bytes a second that differ by
   more than 2 %, again beyond chance.
 - `caches`: cold and warm caches that differ by less than 10 % in HPCS scenarios 10 to 12, and platforms whose route of
@@ -204,6 +204,32 @@ def busiest(run: dict[str, Any], phase: str) -> str:
     return f", busiest link {links[0]['name']} {100 * links[0]['busy']:.0f} %" if links else ""
 
 
+def shares_of(run: dict[str, Any], phase: str) -> dict[str, dict[str, Any]]:
+    """Of each station the instance with most bytes of the phase."""
+    network = next((one["network"] for one in run["phases"] if one["name"] == phase and "network" in one), {})
+    shares: dict[str, dict[str, Any]] = network.get("shares", {})
+    return shares
+
+
+def explained(phase: str, off: float, runs: dict[int, dict[str, Any]]) -> str:
+    """Names the instance whose share of the bytes explains that the rate a node is `off` the line through the outer two
+    of three numbers of nodes: where it limits, the rate of all goes by the inverse of its share."""
+    before, here, after = runs
+    for station, most in shares_of(runs[here], phase).items():
+        others = [shares_of(runs[nodes], phase).get(station) for nodes in (before, after)]
+        if None in others:
+            continue
+        pace = {
+            nodes: 1 / (share["share"] * nodes)
+            for nodes, share in zip((before, here, after), (others[0], most, others[1]), strict=True)
+            if share
+        }
+        expected = pace[here] / (pace[before] / 3 + 2 * pace[after] / 3) - 1
+        if expected * off > 0 and abs(expected - off) <= max(MAX_STEP, abs(off) / 3):
+            return f", by {station} {most['instance']}: {100 * most['share']:.2f} % of the bytes of all {most['instances']}"
+    return ""
+
+
 def beyond_chance(deviations: list[float], most: float) -> bool:
     """Whether their mean is beyond `most` in size, whatever the seed."""
     error = statistics.stdev(deviations) / math.sqrt(len(deviations))
@@ -242,12 +268,19 @@ def check_nodes(question: Question) -> list[str]:
         found = cliffs(deviations)
         if not found:
             return []
-        run = Question(question.platform, question.workload, n + 1, question.settings).answer()
+        runs = {
+            nodes: Question(question.platform, question.workload, nodes, question.settings).answer()
+            for nodes in (n - 1, n + 1, n + 2)
+        }
     except Late:
         return [f"steps of nodes: no answer in {MAX_SECONDS} s"]
     except RuntimeError as error:
         return [f"steps of nodes: refused: {error}"]
-    return [f"{name} at {n + 1} nodes: {100 * off:+.1f} %{busiest(run, name)}" for name, off in sorted(found.items())]
+    return [
+        f"{name} at {n + 1} nodes: {100 * off:+.1f} %"
+        f"{explained(name, off, runs) or busiest(runs[n + 1], name) + ', unexplained'}"
+        for name, off in sorted(found.items())
+    ]
 
 
 def check_sizes(question: Question) -> list[str]:
