@@ -129,6 +129,9 @@ def _more(station: dict[str, Any]) -> str:
         entries.append(
             f"a disk each, reads {quantity_of_bytes(disk['read'])}/s, writes {quantity_of_bytes(disk['write'])}/s"
         )
+    if kept := station.get("redundancy"):
+        coded = f"{kept['data']} + {kept['parity']} shards of stripes" if "data" in kept else ""
+        entries.append(coded or f"{kept['copies']} copies")
     if rpc := station.get("rpc"):
         entries.append(f"{rpc['in_flight']} requests of {size(rpc['size'])} in flight")
     entries += (

@@ -119,6 +119,36 @@ void Fabric::fail_links(double now)
   }
 }
 
+/// Whether transfers go around it now.
+bool Fabric::is_gone(FlowNetwork::Link link) const
+{
+  return std::any_of(failing_.begin(), failing_.end(), [&](const FailingLink& failing) {
+    return failing.slow && failing.spec->reroute &&
+           std::find(failing.links.begin(), failing.links.end(), link) != failing.links.end();
+  });
+}
+
+/// This way, or the next one none of whose links is gone.
+uint32_t Fabric::way_around(const Ends& ends, uint32_t way) const
+{
+  if (failing_.empty())
+    return way;
+  const auto is_free = [&](uint32_t one) {
+    const auto route = topology_->route(ends.from, ends.to, one);
+    return std::none_of(route.begin(), route.end(), [&](const auto& pass) { return is_gone(pass.link); });
+  };
+  if (is_free(way))
+    return way;
+  for (uint32_t other = 0; other < topology_->ways(ends.from, ends.to); ++other)
+    if (is_free(other))
+      return other;
+  const auto names = iocast::ends_of(platform_, nodes_);
+  throw InputError(fmt::format("{}: while '{}' is gone, no way leads from {} to {}; say 'reroute: false', with which "
+                               "transfers wait, or leave one of its links.",
+                               failing_.front().spec->where, failing_.front().spec->link, names.name(ends.from),
+                               names.name(ends.to)));
+}
+
 void Fabric::add_ways()
 {
   const auto& network = platform_.network;
@@ -137,7 +167,7 @@ void Fabric::add_ways()
     state.answered  = way.answered;
     if (way.network)
       state.fixed = network.latency * state.ways();
-    if (state.station->disk.exists()) {
+    if (way.device && state.station->disk.exists()) {
       add_disk(state);
       const auto& disk = state.station->disk;
       state.speed      = disk.speed(way.to_server) * (disk.slowdown.empty() ? 1 : disk.slowdown.front());
@@ -170,7 +200,7 @@ void Fabric::add_disk(WayState& state)
   if (state.disk_links == 1)
     state.weight = std::max(disk.read, disk.write) / disk.speed(state.to_server);
   for (const auto& before : ways_)
-    if (before.station == state.station) {
+    if (before.disk && before.station == state.station) {
       state.first_disk  = before.first_disk;
       state.first_queue = before.first_queue;
       return;
@@ -284,7 +314,7 @@ void Fabric::begin(const Transfer& transfer, double now)
                                                                 : Stage::disk;
   if (way.network) {
     move.ends = ends_of(transfer);
-    move.path = topology_->way(move.ends.from, move.ends.to, number_++);
+    move.path = way_around(move.ends, topology_->way(move.ends.from, move.ends.to, number_++));
     move.wire = narrowest(topology_->route(move.ends.from, move.ends.to, move.path));
   }
   begun_bytes_ += transfer.bytes;
@@ -543,7 +573,7 @@ double Fabric::alone(const Transfer& transfer) const
   const double seconds  = way.streams && !way.answered ? transfer.bytes / std::min(wire, way.speed)
                           : way.disk                   ? transfer.bytes / wire + transfer.bytes / way.speed
                                                        : transfer.bytes / wire;
-  return topology_->latency(from, to, 0) * way.ways() + way.station->disk.overhead + seconds;
+  return topology_->latency(from, to, 0) * way.ways() + (way.disk ? way.station->disk.overhead : 0) + seconds;
 }
 
 std::string Fabric::name_of(FlowNetwork::Link link) const

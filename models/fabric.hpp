@@ -19,8 +19,8 @@ namespace iocast {
 struct Transfer {
   JobId job;
   uint32_t node;     ///< client node, unless it comes from a server
-  uint32_t station;  ///< other end
-  uint32_t instance; ///< of that station
+  uint32_t station;  ///< other end; UINT32_MAX: another client node
+  uint32_t instance; ///< of that station, or that node
   double bytes;
   bool to_server;
   uint16_t way;                        ///< of the platform's
@@ -148,10 +148,11 @@ private:
   };
   Ends ends_of(const Transfer& transfer) const
   {
-    const uint32_t near   = transfer.from_station == UINT32_MAX
-                                ? transfer.node
-                                : first_server_[transfer.from_station] + transfer.from_instance;
-    const uint32_t server = first_server_[transfer.station] + transfer.instance;
+    const uint32_t near = transfer.from_station == UINT32_MAX
+                              ? transfer.node
+                              : first_server_[transfer.from_station] + transfer.from_instance;
+    const uint32_t server =
+        transfer.station == UINT32_MAX ? transfer.instance : first_server_[transfer.station] + transfer.instance;
     return transfer.to_server ? Ends{near, server} : Ends{server, near};
   }
   /// A link that fails, with both its directions.
@@ -162,6 +163,8 @@ private:
     bool slow = false;
   };
   void add_failing_links();
+  bool is_gone(FlowNetwork::Link link) const;
+  uint32_t way_around(const Ends& ends, uint32_t way) const;
   /// Those that begin and end up to then.
   void fail_links(double now);
   bool passes_links(const Transfer& transfer, double time);

@@ -51,6 +51,18 @@ struct RpcSpec {
   uint32_t in_flight = 1; ///< requests on their way at a time, of a node to an instance
 };
 
+/// What each instance of a station keeps for others: copies of objects, or shards of their stripes.
+struct RedundancySpec {
+  uint32_t data   = 1; ///< shards that have the bytes of a stripe; 1: each has a copy
+  uint32_t shards = 1; ///< all of them, each at an instance of its own, from the object's one on; 1: nothing is kept
+  uint64_t unit   = 0; ///< bytes of a stripe at one of `data` shards
+
+  bool exists() const { return shards > 1; }
+  bool is_coded() const { return data > 1; }
+  /// Bytes that are read and written together.
+  uint64_t stripe() const { return is_coded() ? data * unit : 1; }
+};
+
 struct StationSpec {
   std::string name;
   Per per                = Per::system;
@@ -59,14 +71,15 @@ struct StationSpec {
   uint64_t stripe_size   = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
   uint32_t stripe_count  = 0;       ///< ... over this many instances, from ...
   bool allocated_in_turn = false;   ///< ... one after those of the object before it; else one that its name chooses
-  uint32_t servers       = 1;
-  double rating          = 1; ///< how many times as fast as the demands say, memory of other sockets included
-  Discipline discipline  = Discipline::fcfs;
-  double quantum         = 0;     ///< seconds, timeslice only
-  bool wakeup_preempts   = true;  ///< timeslice only: a job that comes from elsewhere takes a running job's server
-  bool newest_first      = false; ///< fcfs only: of those who wait, whom a server takes
-  double contention      = 0;
-  double coherency       = 0;
+  std::vector<double> free{};       ///< ... by these shares of all free space, summed up to each instance; else evenly
+  uint32_t servers      = 1;
+  double rating         = 1; ///< how many times as fast as the demands say, memory of other sockets included
+  Discipline discipline = Discipline::fcfs;
+  double quantum        = 0;     ///< seconds, timeslice only
+  bool wakeup_preempts  = true;  ///< timeslice only: a job that comes from elsewhere takes a running job's server
+  bool newest_first     = false; ///< fcfs only: of those who wait, whom a server takes
+  double contention     = 0;
+  double coherency      = 0;
   std::vector<double> speeds{}; ///< measured, of each of 1, 2, ... busy servers; empty: by the two above
   double crowding = 0;          ///< service is 1 + crowding ln(1 + waiting / servers) times as long
   std::vector<std::vector<std::string>>
@@ -74,6 +87,7 @@ struct StationSpec {
   std::array<uint8_t, work_of_others + 1> class_of{}; ///< its place there, by kind of work
   DiskSpec disk{};
   RpcSpec rpc{};
+  RedundancySpec redundancy{};
 
   /// Speed of each of n > 0 busy servers: as measured, or by Gunther's universal scalability law as a rate inside the
   /// queue, 1 for n = 1.
@@ -139,7 +153,8 @@ struct LinkFailureSpec {
   double at     = 0;
   double every  = 0; ///< from one to the next; 0: there is but one
   double length = 0;
-  double share  = 0; ///< that is left
+  double share  = 0;     ///< that is left
+  bool reroute  = false; ///< transfers that begin meanwhile go another way
 };
 
 struct BackgroundSpec {
@@ -169,9 +184,10 @@ struct NetworkSpec {
   double never_limited      = 1 << 14;      ///< bytes; smaller transfers are flows only where links are busy
   std::shared_ptr<const TopologyPlan> plan; ///< none: a star
   std::vector<ServerPlace> places;          ///< of stations that have a place or a bandwidth of their own
+  int32_t routers = -1; ///< not negative: bytes between nodes and servers pass an instance of this station
 
   /// Whether any two ends are as far apart, and limited by the same bandwidths.
-  bool is_uniform() const { return !plan && places.empty(); }
+  bool is_uniform() const { return !plan && places.empty() && routers < 0; }
   /// Of the link of each server.
   std::vector<double> bandwidths(const NetworkEnds& ends) const;
 };
@@ -184,7 +200,8 @@ struct Step {
     seize,
     release,
     transfer,
-    train, ///< of requests; an access of one request takes the visit and the transfer behind it instead
+    train,  ///< of requests; an access of one request takes the visit and the transfer behind it instead
+    shards, ///< of redundant bytes move between the instance that has the object and the others, and are at their disks
     enter,
     flush,
     take,
@@ -208,11 +225,14 @@ struct Step {
   uint32_t stripes                  = 1;
   static constexpr uint32_t spanned = 0; ///< as many as an access has bytes at
   bool to_server                    = true;
-  uint16_t way                      = 0;     ///< of a transfer or train: its place in Platform::ways
-  bool forgets                      = false; ///< a look that takes out what the cache has of the object
-  bool evicts                       = false; ///< a look after which steps follow if something else was evicted
-  Times times = Times::once;                 ///< of a visit's demand: for each entry listed, for each block accessed
-  Flush flush = Flush::all;
+  uint16_t way                      = 0; ///< of a transfer or train: its place in Platform::ways
+  int32_t shard_way = -1; ///< of shards, and of a train with which they move: likewise, that between two instances ...
+  uint16_t own_way  = 0;  ///< ... and that of the shard which needs no network
+  bool mends        = false;       ///< of shards: those of stripes that are written in part and read whole before
+  bool forgets      = false;       ///< a look that takes out what the cache has of the object
+  bool evicts       = false;       ///< a look after which steps follow if something else was evicted
+  Times times       = Times::once; ///< of a visit's demand: for each entry listed, for each block accessed
+  Flush flush       = Flush::all;
   LawPointer law;
   double constant = -1; ///< the law's value when it has but one
 };
@@ -222,6 +242,7 @@ struct CollectiveSpec {
   uint32_t aggregators = 0; ///< ranks of a node that access for all; 0: each rank makes its own access
   uint64_t unit        = 1; ///< bytes of a file, which aggregators have by turns
   uint32_t servers     = 0; ///< that have such units by turns, too: a divisor of their number aggregates; 0: any number
+  uint16_t way         = 0; ///< place in Platform::ways of their exchange
 };
 
 /// What bytes pass that move to or from an instance of a station.
@@ -230,6 +251,7 @@ struct Way {
   bool to_server   = true;
   bool network     = true; ///< between two ends; else they are at the station already
   bool train       = false;
+  bool device      = true;  ///< they pass the station's disk
   bool answered    = false; ///< it is of requests, which wait for an answer; else bytes stream
   double demand    = 0;     ///< of an answered one: mean seconds for which a request has one of the station's servers
 

@@ -45,6 +45,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["stripe_count"] = station.stripe_count;
       if (station.allocated_in_turn)
         entry["allocation"] = "round-robin";
+      else if (!station.free.empty())
+        entry["allocation"] = "weighted";
     }
     if (station.newest_first)
       entry["waiting"] = "newest-first";
@@ -62,6 +64,11 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       if (!disk.slowdown.empty())
         entry["disk"]["slowdown"] = disk.slowdown;
     }
+    if (const auto& redundancy = station.redundancy; redundancy.is_coded())
+      entry["redundancy"] = {
+          {"data", redundancy.data}, {"parity", redundancy.shards - redundancy.data}, {"unit", redundancy.unit}};
+    else if (redundancy.exists())
+      entry["redundancy"] = {{"copies", redundancy.shards}};
     if (station.rpc.size > 0)
       entry["rpc"] = {{"size", station.rpc.size}, {"in_flight", station.rpc.in_flight}};
   }
@@ -122,7 +129,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"at", failure.at},
                                       {"every", failure.every},
                                       {"length", failure.length},
-                                      {"share", failure.share}};
+                                      {"share", failure.share},
+                                      {"reroute", failure.reroute}};
   for (const auto& work : background)
     json["background"][work.name] = {{"station", stations[work.station].name},
                                      {"rate", work.rate},
@@ -181,6 +189,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                      {"server_bandwidth", network.server_bandwidth},
                      {"backbone_bandwidth", network.backbone_bandwidth},
                      {"never_limited", network.never_limited}};
+  if (network.routers >= 0)
+    json["network"]["routers"] = stations[static_cast<size_t>(network.routers)].name;
   if (network.plan) {
     json["network"]["hop_latency"] = network.hop_latency;
     json["network"].update(network.plan->to_json());

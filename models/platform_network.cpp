@@ -19,6 +19,12 @@ void PlatformReader::read_network()
   spec.server_bandwidth = network->quantity_or("server_bandwidth", Unit::bandwidth, 0, 1, 1e15);
   spec.never_limited    = network->quantity_or("never_limited", Unit::bytes, 1 << 14, 1, 1e18);
   read_topology(*network);
+  if (const auto routers = network->find("routers")) {
+    spec.routers = static_cast<int32_t>(find_in(platform_.stations, *routers, "station"));
+    if (platform_.stations[static_cast<size_t>(spec.routers)].per == Per::node)
+      routers->fail(fmt::format("'{}' is of the client nodes; routers are instances of a station of the system",
+                                routers->text()));
+  }
   network->finish();
 }
 
@@ -26,7 +32,8 @@ void PlatformReader::read_topology(const YamlNode& network)
 {
   auto& spec         = platform_.network;
   const auto& kinds  = topology_kinds();
-  const auto name    = network.text_or("topology", "star");
+  const auto file    = network.find("simgrid");
+  const auto name    = network.text_or("topology", file ? "simgrid" : "star");
   const auto* chosen = static_cast<const TopologyKind*>(nullptr);
   std::vector<std::string> names{"star"};
   for (const auto& kind : kinds) {
@@ -34,6 +41,8 @@ void PlatformReader::read_topology(const YamlNode& network)
     if (kind.name == name)
       chosen = &kind;
   }
+  if (chosen == nullptr && file)
+    file->fail("this program reads no platforms of SimGrid; iocast-sim does");
   if (chosen == nullptr && name != "star")
     network["topology"].fail(fmt::format("the topology '{}' is unknown. {}", name, allowed_sentence(name, names)));
   for (const auto& kind : kinds)
@@ -51,7 +60,13 @@ void PlatformReader::read_topology(const YamlNode& network)
   refuse_idle(network, "backbone_bandwidth", "topology",
               fmt::format("only a star has a backbone; the topology '{}' has links of its own between switches", name));
   spec.hop_latency = network.quantity_or("hop_latency", Unit::seconds, 0, 0, 10);
-  spec.plan        = chosen->read(network, spec);
+  if (chosen->has_cards) {
+    for (const char* key : {"latency", "hop_latency", "node_bandwidth", "server_bandwidth", "servers"})
+      refuse_idle(network, key, chosen->keys.front().first.c_str(), "the links of that file have it");
+    spec.latency = spec.hop_latency = spec.node_bandwidth = spec.server_bandwidth = 0;
+    spec.places.clear();
+  }
+  spec.plan = chosen->read(network, spec);
 }
 
 /// @param place what `topology` calls a switch that ends are at; empty: it has none to choose from
@@ -102,6 +117,13 @@ void PlatformReader::read_link_failure(const std::string& name, const YamlNode& 
   failure.at      = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
   failure.length  = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
   failure.share   = yaml["share"].quantity(Unit::factor, 0, 1);
+  if (const auto reroute = yaml.find("reroute")) {
+    if (disk || (reroute->text() != "true" && reroute->text() != "false"))
+      reroute->fail(disk
+                        ? "no other way leads to what a disk has"
+                        : fmt::format("transfers go another way ('true') or not ('false'), not '{}'", reroute->text()));
+    failure.reroute = reroute->text() == "true";
+  }
   if (const auto every = yaml.find("every")) {
     failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
     if (failure.length >= failure.every)

@@ -105,12 +105,16 @@ private:
   void read_stations();
   /// Who accesses in a collective access.
   void read_collective(const YamlNode& yaml);
+  /// What weighted allocation goes by.
+  static void read_free(const YamlNode& yaml, StationSpec& station);
   /// A measured table in the place of a law.
   static void read_speeds(const YamlNode& yaml, StationSpec& station);
   /// Which work is served before which.
   static void read_priority(const YamlNode& yaml, StationSpec& station);
   static void read_disk(const YamlNode& yaml, StationSpec& station);
   static void read_rpc(const YamlNode& yaml, StationSpec& station);
+  /// Copies or shards of an instance's objects at others.
+  static void read_redundancy(const YamlNode& yaml, StationSpec& station);
   void read_limits_and_locks();
   /// What of an object a node keeps when not all of it.
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
@@ -177,6 +181,8 @@ private:
   /// Bytes at the disk of a station.
   nlohmann::ordered_json read_disk_access(const YamlNode& item, const YamlNode& access, std::vector<Step>& out);
   uint16_t number_of(const Way& way);
+  /// Of a transfer or train: the ways of the shards that move with it, if the station has some.
+  Step shards_of(const Step& step);
   /// Steps for those who had to call the lock of the visit back.
   nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
                                      const std::vector<uint32_t>& held);

@@ -242,9 +242,18 @@ nlohmann::ordered_json PlatformReader::read_transfer(const YamlNode& item, const
     if (spec.spread == Spread::stripe)
       json["stripes"] = "spanned";
   }
+  const Step shards = shards_of(step);
   Way way{step.target, step.to_server};
-  step.way = number_of(way);
+  way.device = shards.shard_way < 0;
+  step.way   = number_of(way);
   check_beside_step(item, step);
+  if (step.to_server && spec.redundancy.is_coded() && op_ != OpKind::create) {
+    Step before      = step;
+    before.to_server = false;
+    before           = shards_of(before);
+    before.mends     = true;
+    out.push_back(before);
+  }
   if (const auto demand = item.find("demand")) {
     if (spec.rpc.size == 0)
       demand->fail(fmt::format("the demand of a transfer is that of each of its requests; say with 'rpc' how the "
@@ -260,9 +269,9 @@ nlohmann::ordered_json PlatformReader::read_transfer(const YamlNode& item, const
     way.demand     = visit.law->mean() / spec.rating;
     way.train      = true;
     way.answered   = true;
-    Step train     = step;
+    Step train     = shards.shard_way < 0 ? step : shards;
     train.kind     = Step::Kind::train;
-    train.jump     = 3;
+    train.jump     = shards.shard_way < 0 ? 3 : 4;
     train.way      = number_of(way);
     out.push_back(train);
     out.push_back(visit);
@@ -270,7 +279,26 @@ nlohmann::ordered_json PlatformReader::read_transfer(const YamlNode& item, const
     step.way  = number_of(way);
   }
   out.push_back(step);
+  if (shards.shard_way >= 0) {
+    out.push_back(shards);
+    if (!step.to_server) // which has nothing to send before
+      std::swap(out.back(), out[out.size() - 2]);
+  }
   return json;
+}
+
+/// All bytes pass the instance that has the object; what it exchanges with others is at their disks, and its own part
+/// at its own.
+Step PlatformReader::shards_of(const Step& step)
+{
+  const auto& spec = platform_.stations[step.target];
+  Step shards      = step;
+  shards.kind      = Step::Kind::shards;
+  if (!spec.redundancy.exists() || (!step.to_server && !spec.redundancy.is_coded()))
+    return shards;
+  shards.shard_way = number_of({step.target, step.to_server});
+  shards.own_way   = number_of({step.target, step.to_server, false});
+  return shards;
 }
 
 nlohmann::ordered_json PlatformReader::read_disk_access(const YamlNode& item, const YamlNode& access,
@@ -483,15 +511,15 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
   route.served     = true;
   const bool jumps = std::any_of(model.steps.begin(), model.steps.end(), [](const Step& step) {
     return step.kind == Step::Kind::look || step.kind == Step::Kind::recalled || step.kind == Step::Kind::evicted ||
-           step.kind == Step::Kind::train;
+           step.kind == Step::Kind::train || step.kind == Step::Kind::shards;
   });
   for (const auto& step : model.steps) {
     if (step.kind == Step::Kind::end_part) { // a directory has a name, as a file that is opened, and no content
       add_marker(route, Step::Kind::end);
       return;
     }
-    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::train && step.kind != Step::Kind::enter &&
-        step.kind != Step::Kind::flush && step.kind != Step::Kind::take &&
+    if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::train && step.kind != Step::Kind::shards &&
+        step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::take &&
         !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
       route.steps.push_back(step);
     else if (jumps) // to the next step, so that others lead where they did

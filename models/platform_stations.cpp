@@ -123,6 +123,8 @@ void PlatformReader::check_all_used() const
   mark(platform_.buffers);
   mark(platform_.pools);
   mark(platform_.caches);
+  if (platform_.network.routers >= 0)
+    stations[static_cast<size_t>(platform_.network.routers)] = true;
   check_used("stations", "station", platform_.stations, stations);
   check_used("limits", "limit", platform_.limits, limits);
   check_used("locks", "lock", platform_.locks, locks);
@@ -215,13 +217,18 @@ void PlatformReader::read_stations()
         station.stripe_count = stripes; // else the file that says how objects are spread leaves their stripes out
     }
     if (const auto allocation = yaml.find("allocation")) {
-      static const std::vector<std::string> known{"by-name", "round-robin"};
+      static const std::vector<std::string> known{"by-name", "round-robin", "weighted"};
       const auto found = std::find(known.begin(), known.end(), allocation->text());
       if (found == known.end())
         allocation->fail(fmt::format("an object's first instance can't be chosen by '{}'. {}", allocation->text(),
                                      allowed_sentence(allocation->text(), known)));
-      station.allocated_in_turn = found != known.begin();
+      station.allocated_in_turn = *found == "round-robin";
+      if (*found == "weighted")
+        read_free(yaml, station);
     }
+    if (station.free.empty())
+      refuse_idle(yaml, "free", "allocation",
+                  fmt::format("objects of '{}' are allocated by free space only with allocation: weighted", name));
     if (const auto discipline = yaml.find("discipline")) {
       static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
       const auto found = std::find(known.begin(), known.end(), discipline->text());
@@ -276,11 +283,27 @@ void PlatformReader::read_stations()
     read_priority(yaml, station);
     read_disk(yaml, station);
     read_rpc(yaml, station);
+    read_redundancy(yaml, station);
     yaml.finish();
     platform_.stations.push_back(station);
   }
   if (platform_.stations.empty())
     yaml_["stations"].fail("a platform needs at least one station");
+}
+
+void PlatformReader::read_free(const YamlNode& yaml, StationSpec& station)
+{
+  double all = 0;
+  for (const auto& free : yaml["free"].items()) {
+    all += free.quantity(Unit::bytes, 0, 1e18);
+    station.free.push_back(all);
+  }
+  if (station.free.size() != station.count || !(all > 0))
+    yaml["free"].fail(fmt::format("the free space of each of the {} instances of '{}' is needed, and not all full; "
+                                  "there are {} numbers",
+                                  station.count, station.name, station.free.size()));
+  for (double& free : station.free)
+    free /= all;
 }
 
 void PlatformReader::read_speeds(const YamlNode& yaml, StationSpec& station)
@@ -346,6 +369,35 @@ void PlatformReader::read_rpc(const YamlNode& yaml, StationSpec& station)
   station.rpc.size      = static_cast<uint64_t>((*rpc)["size"].quantity(Unit::bytes, 1, 1e18));
   station.rpc.in_flight = static_cast<uint32_t>((*rpc)["in_flight"].quantity(Unit::count, 1, most));
   rpc->finish();
+}
+
+void PlatformReader::read_redundancy(const YamlNode& yaml, StationSpec& station)
+{
+  const auto given = yaml.find("redundancy");
+  if (!given)
+    return;
+  refuse_foreign_words(*given, {{"replicas", "copies"}, {"size", "copies"}, {"k", "data"}, {"m", "parity"}});
+  auto& spec        = station.redundancy;
+  const auto copies = given->find("copies");
+  if (copies.has_value() == given->has("data"))
+    given->fail("objects have copies, or stripes of data and parity; give one of the two");
+  if (copies) {
+    spec.shards = static_cast<uint32_t>(copies->quantity(Unit::count, 1, most_parts));
+  } else {
+    spec.data   = static_cast<uint32_t>((*given)["data"].quantity(Unit::count, 2, most_parts));
+    spec.shards = spec.data + static_cast<uint32_t>((*given)["parity"].quantity(Unit::count, 1, most_parts));
+    spec.unit   = static_cast<uint64_t>(given->quantity_or("unit", Unit::bytes, 4096, 1, 1e15));
+  }
+  given->finish();
+  if (station.per == Per::node)
+    given->fail(fmt::format("'{}' is of the client nodes, which keep nothing for each other", station.name));
+  if (spec.shards > station.count)
+    given->fail(fmt::format("{} {} need as many instances; the station '{}' has {}", spec.shards,
+                            spec.is_coded() ? "shards" : "copies", station.name, station.count));
+  if (station.spread == Spread::stripe && station.stripe_size % spec.stripe() > 0)
+    given->fail(fmt::format("a stripe of {} x {} bytes must fit a whole number of times into the stripe_size of '{}', "
+                            "{} bytes",
+                            spec.data, spec.unit, station.name, station.stripe_size));
 }
 
 void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
@@ -510,11 +562,14 @@ void PlatformReader::read_collective(const YamlNode& yaml)
     spec.unit = static_cast<uint64_t>(unit->quantity(Unit::bytes, 1, 1e15));
   } else {
     const auto& station = platform_.stations[find_in(platform_.stations, *stripe, "station")];
-    if (station.spread != Spread::stripe)
+    if (station.spread != Spread::stripe && stripe->file() == platform_.file) // else who extends it has objects whole
       stripe->fail(fmt::format("the station '{}' has no stripes; give a 'unit' instead", station.name));
     spec.unit    = station.stripe_size;
-    spec.servers = station.stripe_count;
+    spec.servers = station.spread == Spread::stripe ? station.stripe_count : 1;
   }
+  Way between_nodes;
+  between_nodes.device = false;
+  spec.way             = number_of(between_nodes);
   yaml.finish();
 }
 

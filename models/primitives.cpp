@@ -19,7 +19,9 @@ std::vector<PrimitiveEntry> mechanisms()
         {"stripe_size", "spread by stripe: bytes of an object on one instance before the next, default 1 MiB"},
         {"stripe_count", "spread by stripe: instances of an object, default all"},
         {"allocation", "spread by stripe: an object's first instance, chosen by-name (default: by chance), or "
-                       "round-robin: behind those of the object before it"},
+                       "round-robin: behind those of the object before it; or weighted, by chance as its share of all "
+                       "free space has it"},
+        {"free", "with allocation: weighted: a list of the free bytes of each instance"},
         {"servers", "servers (threads, cores) of an instance"},
         {"speed",
          "factor on the speed of service: 1 (default) as the demands state, 2 takes half of it; time by bytes stays"},
@@ -45,6 +47,7 @@ std::vector<PrimitiveEntry> mechanisms()
         {"rpc", "size: bytes of a request, into which a client cuts a transfer to or from an instance; in_flight: "
                 "requests on their way at a time, of a node to an instance. A transfer of several requests is at the "
                 "network, the servers and the disk at the same time"},
+        {"redundancy", "copies or coded shards of an instance's objects, at others: see redundancy"},
         {"wakeup", "timeslice: a job that comes from a sleep or an answer 'preempts' (default) a running one or "
                    "'queues'"}}},
       {"visit",
@@ -119,6 +122,8 @@ std::vector<PrimitiveEntry> mechanisms()
          "ways unless up, down, in or out is added. Its flows are slower; none is lost"},
         {"disk", "likewise: the disk of an instance, such as oss 3, while it is rebuilt"},
         {"share", "of a link or disk: part of its bandwidth that is left, 0 to 1; with 0 flows wait until it is back"},
+        {"reroute", "of a link: false (default), or true: transfers that begin meanwhile take another way, and a run "
+                    "where none remains is refused. Those on it wait"},
         {"timeout", "time after the loss at which a client sends a request again, or when someone serves if that is "
                     "later; default 0: clients wait for recovery"}}},
       {"background",
@@ -217,6 +222,15 @@ std::vector<PrimitiveEntry> mechanisms()
         {"slowdown",
          "share of its speed that is left with 1, 2, ... accesses at a time; the last entry holds for more"},
         {"discipline", "shared (default): all accesses at a time share it; fifo: one after the other"}}},
+      {"redundancy",
+       "of a station: the instance that has the object sends what is written to others, and a write ends when all have "
+       "it on their disks. Requests beyond one of `rpc` are passed on while more come. The others are those behind it",
+       {{"copies", "instances that have all bytes of an object; reads go to the first one"},
+        {"data", "in place of copies: erasure coding, the instances that have a part of each stripe; all of them are "
+                 "read"},
+        {"parity", "with data: further instances, which have as much of each stripe as one of these"},
+        {"unit", "with data: bytes of a stripe at one instance, default 4 KiB. An append or pwrite of a part of a "
+                 "stripe reads that stripe, and then writes it whole"}}},
       {"clients",
        "the client nodes",
        {{"speed_sigma", "sigma of a lognormal factor on each node's own demands"},

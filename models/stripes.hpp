@@ -14,6 +14,8 @@ struct StripePart {
   uint32_t turn   = 0; ///< the instance, counted from the object's first one
   uint32_t blocks = 0; ///< of the access that have bytes there
   uint64_t bytes  = 0;
+  uint64_t whole  = 0; ///< bytes of the stripes of redundancy that it touches
+  uint64_t partly = 0; ///< of these, of stripes that it covers in part
 };
 
 /// Cuts accesses at the boundaries of stripes.
@@ -40,6 +42,19 @@ public:
     return parts_;
   }
 
+  /// All of the access as one part.
+  static StripePart in_one(const Op& op, const StationSpec& spec)
+  {
+    StripePart part{0, std::max(op.count, 1U), op.bytes()};
+    const uint64_t size = op.bytes() > 0 ? op.size : 0;
+    if (size == 0)
+      return part;
+    const bool one_piece = op.count <= 1 || op.stride == op.size;
+    for (uint32_t block = 0; block < (one_piece ? 1 : op.count); ++block)
+      add_stripes(part, op.offset + block * op.stride, one_piece ? op.bytes() : size, spec);
+    return part;
+  }
+
   /// Of the first byte, at `offset` or behind it, that lies at the instance of this turn: the object's bytes there
   /// before it.
   static uint64_t offset_there(uint64_t offset, uint32_t turn, const StationSpec& spec)
@@ -61,9 +76,21 @@ private:
   {
     if (place_[turn] == nowhere) {
       place_[turn] = static_cast<uint32_t>(parts_.size());
-      parts_.push_back({turn, 0, 0});
+      parts_.push_back({turn});
     }
     return parts_[place_[turn]];
+  }
+
+  /// Bytes that lie together, as stripes of the station's redundancy.
+  static void add_stripes(StripePart& part, uint64_t begin, uint64_t size, const StationSpec& spec)
+  {
+    const uint64_t stripe = spec.redundancy.stripe();
+    const uint64_t first  = begin / stripe;
+    const uint64_t last   = (begin + size - 1) / stripe;
+    const bool head       = begin % stripe > 0;
+    const bool tail       = (begin + size) % stripe > 0;
+    part.whole += (last - first + 1) * stripe;
+    part.partly += (first == last ? (head || tail ? 1 : 0) : (head ? 1 : 0) + (tail ? 1 : 0)) * stripe;
   }
 
   /// Bytes that lie together.
@@ -73,15 +100,19 @@ private:
     const uint64_t end    = begin + size;
     const uint64_t first  = begin / stripe;
     const uint64_t last   = (end - 1) / stripe;
-    // Each instance has one stripe in every round; the first and the last stripe may be short.
+    // Each instance has one stripe in every round; the first and the last stripe may be short. Each is a whole number
+    // of the redundancy's.
     for (uint64_t number = first; number <= std::min(last, first + spec.stripe_count - 1); ++number) {
       StripePart& here      = part(static_cast<uint32_t>(number % spec.stripe_count));
       const uint64_t rounds = (last - number) / spec.stripe_count + 1;
-      here.bytes += rounds * stripe;
+      uint64_t bytes        = rounds * stripe;
       if (number == first)
-        here.bytes -= begin - first * stripe;
+        bytes -= begin - first * stripe;
       if (number + (rounds - 1) * spec.stripe_count == last)
-        here.bytes -= (last + 1) * stripe - end;
+        bytes -= (last + 1) * stripe - end;
+      here.bytes += bytes;
+      if (spec.redundancy.exists())
+        add_stripes(here, number == first ? begin : 0, bytes, spec);
       ++here.blocks;
     }
   }

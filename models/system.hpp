@@ -201,7 +201,10 @@ private:
   bool join(JobId id, const Cursor& before);
   void gather(Group& group);
   bool is_two_phase(const std::vector<JobId>& ranks) const;
-  double aggregate(const std::vector<JobId>& ranks);
+  struct ExchangingNode;
+  std::vector<ExchangingNode> aggregate(const std::vector<JobId>& ranks);
+  void exchange(const std::vector<JobId>& ranks, const std::vector<ExchangingNode>& nodes);
+  bool end_exchange(JobId part);
   void begun(JobId id);
   bool part(JobId id);
   bool cut(JobId id);
@@ -332,6 +335,14 @@ private:
   JobId fork(JobId id, uint32_t instance);
   bool join_part(JobId part);
   void split_transfer(JobId id, const Step& step);
+  bool split_shards(JobId id, const Step& step);
+  void fork_shards(JobId id, const Step& step);
+  void begin_parts(JobId id);
+  void send_shard(Transfer& transfer, const Step& step, uint32_t owner) const;
+  bool is_shard(JobId part) const
+  {
+    return part - placement_.ranks < shard_of_.size() && shard_of_[part - placement_.ranks] != nobody;
+  }
   void begin_part(JobId part);
   void resume_part(JobId part);
 
@@ -443,6 +454,9 @@ private:
   std::vector<JobId> free_jobs_;
   StripeCutter stripes_;
   size_t parts_ = 0;               ///< of requests, under way
+  std::vector<JobId> forked_;      ///< parts that are about to begin
+  std::vector<uint32_t> shard_of_; ///< by job less the clients: the instance that has the object whose shard moves;
+                                   ///< empty where no station has redundancy
   std::vector<JobId> granted_;     ///< jobs that got a slot and go on at the current time, in this order
   std::unique_ptr<Fabric> fabric_; ///< none: no transfer could wait for a link
   std::vector<JobId> arrived_;
@@ -471,9 +485,15 @@ private:
   uint64_t cut_ranks_ = 0;
   std::vector<Group> groups_;             ///< empty when nothing can be shared
   std::unordered_map<JobId, Op> own_ops_; ///< of ranks while aggregators access for all
-  std::vector<OpenObjects> open_;         ///< by client
-  std::vector<Steps> steps_;              ///< by group; empty when the pattern has none
-  std::vector<Intent> intents_;           ///< by client; empty in a closed loop
+  /// What nodes exchange before that.
+  struct Exchange {
+    size_t parts; ///< on their way
+    std::vector<JobId> ranks;
+  };
+  std::unordered_map<JobId, Exchange> exchanges_; ///< by the job that stands for it
+  std::vector<OpenObjects> open_;                 ///< by client
+  std::vector<Steps> steps_;                      ///< by group; empty when the pattern has none
+  std::vector<Intent> intents_;                   ///< by client; empty in a closed loop
   double think_asked_  = 0;
   double think_actual_ = 0;
   std::unique_ptr<PhaseRecorder> recorder_;

@@ -99,6 +99,8 @@ NetworkEnds ends_of(const Platform& platform, uint32_t nodes)
     if (buffer != nullptr && buffer->station >= 0)
       add_servers(static_cast<uint32_t>(buffer->station));
   });
+  if (platform.network.routers >= 0)
+    add_servers(static_cast<uint32_t>(platform.network.routers));
   if (count > most)
     throw InputError(fmt::format("The network of '{}' has {} ends, client nodes and servers; it may have {}.",
                                  platform.file, count, most));
@@ -125,9 +127,8 @@ std::vector<TopologyKind>& topology_kinds()
 
 std::unique_ptr<Topology> make_topology(const NetworkSpec& spec, const NetworkEnds& ends)
 {
-  if (spec.plan)
-    return spec.plan->make(spec, ends);
-  return std::make_unique<Star>(spec, ends);
+  auto topology = spec.plan ? spec.plan->make(spec, ends) : std::make_unique<Star>(spec, ends);
+  return spec.routers < 0 ? std::move(topology) : behind_routers(std::move(topology), spec, ends);
 }
 
 nlohmann::ordered_json describe_network(const Platform& platform, uint32_t nodes)

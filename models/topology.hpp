@@ -57,6 +57,8 @@ public:
   virtual Wire wire(Link link) const        = 0;
   /// The way that a flow takes, of several: 0 is the shortest. @param number of the flow
   virtual uint32_t way(uint32_t /*from*/, uint32_t /*to*/, uint64_t /*number*/) const { return 0; }
+  /// Ways that there are, as far as they are known, from 0 on: one of them may go around a link that is gone.
+  virtual uint32_t ways(uint32_t /*from*/, uint32_t /*to*/) const { return 1; }
   /// Whether way() is always 0.
   virtual bool has_one_way() const { return true; }
   virtual Route route(uint32_t from, uint32_t to, uint32_t way) const = 0;
@@ -95,6 +97,7 @@ struct TopologyKind {
   std::vector<std::pair<std::string, std::string>> keys; ///< key of `network`, meaning
   std::string place; ///< key that says how many servers are at one switch: leaf or router; empty: it has no places
   std::shared_ptr<const TopologyPlan> (*read)(const YamlNode& network, const NetworkSpec& spec);
+  bool has_cards = false; ///< it has latencies, and the links of ends, so that `network` states none of them
 };
 /// All but the star. Programs may add theirs.
 std::vector<TopologyKind>& topology_kinds();

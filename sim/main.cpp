@@ -7,7 +7,7 @@
 #include "models/topology.hpp"
 #include "profile/summary.hpp"
 #include "sim/serve.hpp"
-#include "sim/simgrid_compat.hpp"
+#include "sim/simgrid_topology.hpp"
 #include "sim/simulate.hpp"
 #include "workload/count.hpp"
 #include "workload/describe.hpp"
@@ -378,5 +378,6 @@ int run_command(const std::vector<std::string>& command, bool served)
 
 int main(int argc, char** argv)
 {
+  iocast::topology_kinds().push_back(iocast::simgrid_kind());
   return iocast::run_command({argv, argv + argc}, false);
 }

@@ -2,6 +2,7 @@
 #include "sim/network.hpp"
 
 #include "input/error.hpp"
+#include "sim/simgrid_topology.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -27,7 +28,10 @@ Network::Network(s4u::Engine&, const Platform& platform, const Placement& placem
   if (!platform.link_failures.empty())
     throw InputError(fmt::format("{}: links that fail are not compared with SimGrid's; leave out --flows simgrid.",
                                  platform.link_failures.front().where));
-  if (topology->is_star() && platform.network.is_uniform())
+  if (const auto* hosts = dynamic_cast<const SimGridHosts*>(topology.get()))
+    for (uint32_t end = 0; end < ends_.count(); ++end)
+      hosts_.push_back(hosts->host_of(end));
+  else if (topology->is_star() && platform.network.is_uniform())
     make_star(platform.network);
   else
     make_routes(platform, *topology);
@@ -103,8 +107,9 @@ void Network::start(const Transfer& transfer)
 {
   const bool of_node = transfer.from_station == UINT32_MAX;
   s4u::Host* node    = hosts_[of_node ? transfer.node : first_server_[transfer.from_station] + transfer.from_instance];
-  s4u::Host* server  = hosts_[first_server_[transfer.station] + transfer.instance];
-  auto comm          = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
+  s4u::Host* server =
+      hosts_[transfer.station == UINT32_MAX ? transfer.instance : first_server_[transfer.station] + transfer.instance];
+  auto comm = transfer.to_server ? s4u::Comm::sendto_init(node, server) : s4u::Comm::sendto_init(server, node);
   comm->set_payload_size(static_cast<uint64_t>(transfer.bytes));
   begun_bytes_ += transfer.bytes;
   flows_[comm.get()] = {comm, transfer.job, transfer.bytes};

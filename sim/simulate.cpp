@@ -5,6 +5,7 @@
 #include "sim/calendar_model.hpp"
 #include "sim/network.hpp"
 #include "sim/progress.hpp"
+#include "sim/simgrid_topology.hpp"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -24,29 +25,10 @@ void refuse_devices(const Platform& platform)
                                    station.disk.exists() ? "disk" : "window of requests", station.name, platform.name));
 }
 
-/// Links that share as ours do, for SimGrid's flows to be compared with them.
-void configure_simgrid()
-{
-  using simgrid_compat::s4u::Engine;
-  // The default network model stretches latencies 13-fold and takes 3 % off bandwidths, to resemble TCP on Ethernet of
-  // 2008; an HPC fabric does neither. No TCP window either, and no cost of the reverse direction.
-  Engine::set_config("network/model:CM02");
-  Engine::set_config("network/TCP-gamma:0");
-  Engine::set_config("network/crosstraffic:0");
-  // The default updates only flows near those that changed and at times leaves some at old rates, in 3.32 other ones
-  // than in 4.1: half a millisecond off max-min sharing in validation/theory/test_flows.py.
-  Engine::set_config("network/optim:Full");
-}
-
 /// SimGrid times the flows, and the calendar is one of its models.
 void run_with_simgrid(Simulation& simulation, const SimulationRequest& request, SimulationProgress& progress)
 {
-  int argc          = 2;
-  std::string name  = "iocast-sim";
-  std::string log   = "--log=root.thresh:warning";
-  char* arguments[] = {name.data(), log.data(), nullptr};
-  simgrid_compat::s4u::Engine engine(&argc, arguments);
-  configure_simgrid();
+  auto& engine = simgrid_engine();
   Network network(engine, request.platform, request.placement);
   network.connect(simulation.system());
   simulation.start();

@@ -288,7 +288,8 @@ def _flows(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, use
         if not sums.get(kind):
             continue
         by_chance = kind[0] in ("server", "disk") and not in_turn(spec)
-        queues_apart = instances if by_chance else 1
+        at_once = max(flow.instances for _, flow in flows)
+        queues_apart = max(instances // at_once, 1) if by_chance else 1
         work = servers(max(1.0, alone / sums[kind] * number[kind[0]] / queues_apart))
         visits = sum(count for count, _ in flows)
         served = Served(name, False, "ps", 0.0, queues_apart, len(work), alone / visits, 0.0, visits, work, work)

@@ -53,6 +53,7 @@ class Flow:
     uses: Mapping[tuple[str, str], float]
     limits: tuple[str, ...] = ()
     latency: float = 0.0
+    instances: int = 1  # of the station where it is at the same time
 
 
 @dataclass(eq=False)
@@ -270,14 +271,23 @@ def _read_transfer(
     """
     network, name, direction = platform.get("network", {}), step["station"], step["transfer"]
     station = platform["stations"][name]
-    if "topology" in network or "servers" in network:
+    if {"topology", "servers", "routers"} & set(network):
         raise InputError(
             f"The route of {route.operation} moves bytes over a network whose links differ "
             f"({network.get('topology', 'star with servers of several bandwidths')}); which of them are busy depends "
             "on where both ends are, which the analytic solver can't know; use the simulator."
         )
+    kept = station.get("redundancy", {})
+    if "data" in kept:
+        raise InputError(
+            f"The route of {route.operation} moves shards of '{name}' between its instances, which the analytic solver "
+            "doesn't know; use the simulator."
+        )
     disk = _disk(platform, name, route) if "disk" in station else {}
     wire, latency = _wire(network, direction, size), float(network.get("latency", 0))
+    if "copies" in kept and direction == "write":
+        _read_copies(platform, step, size, disk, wire, limits, route)
+        return
     if "demand" not in step:
         streams = bool(disk) and float(disk["overhead"]) == 0
         uses = wire | ({("disk", ""): size / float(disk[direction])} if streams else {})
@@ -295,6 +305,41 @@ def _read_transfer(
     _add_flow(platform, Flow(name, queue, max(wire.values(), default=0.0), wire, limits, 2 * latency), size, route)
     if disk:
         _read_disk(platform, name, direction, size, limits, route)
+
+
+def _read_copies(
+    platform: Mapping[str, Any],
+    step: Mapping[str, Any],
+    size: float,
+    disk: Mapping[str, Any],
+    wire: Mapping[tuple[str, str], float],
+    limits: tuple[str, ...],
+    route: Route,
+) -> None:
+    """A write to an instance that then has it on its disk and on those of others, to which it sends it; in a train of
+    requests both at the same time."""
+    name, latency = step["station"], float(platform.get("network", {}).get("latency", 0))
+    station = platform["stations"][name]
+    copies = int(station["redundancy"]["copies"])
+    queue, card = _queue(name, "write", disk), wire.get(("server", "write"), 0.0)
+    uses = {
+        ("server", "write"): (copies - 1) * card,
+        ("server", "copies"): (copies - 1) * card,
+        ("disk", ""): copies * size / float(disk["write"]) + copies * float(disk["overhead"]) if disk else 0.0,
+    }
+    demand = at_speed(platform, name, read_law(step["demand"])) if "demand" in step else None
+    if demand and size > float(station["rpc"]["size"]):
+        train = _train(station, {}, wire, "write", size, demand.mean, latency, name, limits)
+        both = {kind: train.uses.get(kind, 0.0) + uses.get(kind, 0.0) for kind in {**train.uses, **uses}}
+        route.steps.append(replace(train, queue=queue, uses=both, instances=copies))
+        return
+    if demand:
+        route.steps.append(Visit(name, demand, limits=limits))
+    ways = 2 if demand else 1
+    sent = Flow(name, queue, max(wire.values(), default=0.0), wire, limits, ways * latency)
+    alone = max(card, uses["disk", ""] / copies)
+    _add_flow(platform, sent, size, route)
+    _add_flow(platform, Flow(name, queue, alone, uses, limits, latency, copies), size, route)
 
 
 def _train(

@@ -51,9 +51,11 @@ void System::gather(Group& group)
     begun(id);
     ranks.push_back(id);
   }
-  const double exchange = is_two_phase(ranks) ? aggregate(ranks) : 0;
-  for (const JobId id : ranks)
-    push(now_ + exchange, EventKind::resume, id);
+  if (is_two_phase(ranks))
+    exchange(ranks, aggregate(ranks));
+  else
+    for (const JobId id : ranks)
+      push(now_, EventKind::resume, id);
 }
 
 /// Whether aggregators access for all: in one collective access of several ranks to one object.
@@ -68,27 +70,33 @@ bool System::is_two_phase(const std::vector<JobId>& ranks) const
          });
 }
 
+/// A node of a collective access.
+struct System::ExchangingNode {
+  uint32_t number      = 0;
+  uint32_t aggregators = 0;
+  double has           = 0; ///< bytes of its ranks
+  double accesses      = 0; ///< share of all bytes that its aggregators access
+};
+
 /// Two-phase I/O (Thakur, Gropp & Lusk, Frontiers 1999): the units of the file that the ranks access go to aggregators
 /// by turns, always the same ones, as ROMIO's driver for Lustre has it, so that none needs another's locks. Each
 /// accesses its units at once; a unit with gaps is accessed without them. The others have nothing left to do.
-/// @return seconds in which the cards of the nodes exchange what is not their own part
-double System::aggregate(const std::vector<JobId>& ranks)
+std::vector<System::ExchangingNode> System::aggregate(const std::vector<JobId>& ranks)
 {
-  struct Node {
-    uint32_t aggregators = 0;
-    double has           = 0; ///< bytes of its ranks
-    double accesses      = 0; ///< bytes of its aggregators
-  };
-  std::unordered_map<uint32_t, Node> nodes;
+  std::vector<ExchangingNode> nodes;
+  std::unordered_map<uint32_t, size_t> place;
   std::vector<JobId> aggregators;
   uint64_t begin = UINT64_MAX;
   uint64_t end   = 0;
   uint64_t bytes = 0;
   for (const JobId id : ranks) {
-    const Op& op = clients_[id].op;
-    Node& node   = nodes[jobs_[id].owner];
-    begin        = std::min(begin, op.offset);
-    end          = std::max(end, op.offset + (op.count - 1) * op.stride + op.size);
+    const Op& op              = clients_[id].op;
+    const auto [found, fresh] = place.try_emplace(jobs_[id].owner, nodes.size());
+    if (fresh)
+      nodes.push_back({jobs_[id].owner});
+    ExchangingNode& node = nodes[found->second];
+    begin                = std::min(begin, op.offset);
+    end                  = std::max(end, op.offset + (op.count - 1) * op.stride + op.size);
     bytes += op.bytes();
     node.has += static_cast<double>(op.bytes());
     if (node.aggregators < platform_.collective.aggregators) {
@@ -119,17 +127,58 @@ double System::aggregate(const std::vector<JobId>& ranks)
     op.stride      = count > 1 ? all * unit_size : 0;
     op.size        = static_cast<uint64_t>(share * static_cast<double>(range) / static_cast<double>(count));
     jobs_[id].at   = 0;
-    nodes[jobs_[id].owner].accesses += share * static_cast<double>(range);
+    nodes[place.at(jobs_[id].owner)].accesses += share * static_cast<double>(range) / static_cast<double>(bytes);
   }
-  double most = 0;
-  for (const auto& [number, node] : nodes) {
-    const double stays = node.has * node.accesses / static_cast<double>(bytes);
-    most               = std::max({most, node.has - stays, node.accesses - stays});
-  }
-  if (nodes.size() == 1)
-    return 0;
-  const double card = platform_.network.node_bandwidth;
-  return platform_.network.latency + (card > 0 ? most / card : 0);
+  return nodes;
+}
+
+/// Each node sends each aggregator's its share of its bytes, as flows; where these would be too many, it sends as
+/// much to some of them, each node to others. The ranks go on when all have what they need.
+void System::exchange(const std::vector<JobId>& ranks, const std::vector<ExchangingNode>& nodes)
+{
+  constexpr size_t most_flows = 1 << 12;
+  std::vector<const ExchangingNode*> into;
+  for (const auto& node : nodes)
+    if (node.accesses > 0)
+      into.push_back(&node);
+  const size_t peers = std::clamp<size_t>(most_flows / nodes.size(), 1, into.size());
+  const JobId all    = new_job();
+  auto& exchange     = exchanges_[all];
+  exchange           = {1, ranks};
+  double latency     = 0;
+  for (size_t from = 0; from < nodes.size(); ++from)
+    for (size_t peer = 0; peer < peers; ++peer) {
+      const auto& to     = *into[(from + peer * into.size() / peers) % into.size()];
+      const double share = peers == into.size() ? to.accesses : (1 - nodes[from].accesses) / static_cast<double>(peers);
+      const double bytes = nodes[from].has * share;
+      if (to.number == nodes[from].number || bytes == 0)
+        continue;
+      const JobId part       = fork(all, to.number);
+      jobs_[part].parts_done = 1; // it is on its way
+      ++exchange.parts;
+      const Transfer transfer{part, nodes[from].number, UINT32_MAX, to.number, bytes, true, platform_.collective.way};
+      if (fabric_)
+        begin_flow(transfer);
+      else
+        latency = platform_.network.latency;
+    }
+  push(now_ + latency, EventKind::resume, fork(all, 0));
+}
+
+/// False unless the part is of an exchange.
+bool System::end_exchange(JobId part)
+{
+  const auto found = exchanges_.find(jobs_[part].owner);
+  if (found == exchanges_.end())
+    return false;
+  join_part(part);
+  if (--found->second.parts > 0)
+    return true;
+  for (const JobId id : found->second.ranks)
+    push(now_, EventKind::resume, id);
+  free_jobs_.push_back(found->first);
+  exchanges_.erase(found);
+  return true;
 }
 
 void System::begun(JobId id)

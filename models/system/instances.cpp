@@ -13,6 +13,12 @@ uint32_t remainder(uint64_t number, uint32_t count)
 {
   return static_cast<uint32_t>((count & (count - 1)) == 0 ? number & (count - 1) : number % count);
 }
+/// Each instance by its share of the free space.
+uint32_t weighted(uint64_t hash, const StationSpec& spec)
+{
+  const double at = static_cast<double>(hash >> 11) * 0x1p-53;
+  return static_cast<uint32_t>(std::upper_bound(spec.free.begin(), spec.free.end() - 1, at) - spec.free.begin());
+}
 } // namespace
 
 /// Of a station of the system that has several.
@@ -34,7 +40,7 @@ uint32_t System::instance_of(const Op& op, const StationSpec& spec, uint64_t off
             remainder(offset / spec.stripe_size, spec.stripe_count)) %
            spec.count;
   const uint64_t hash  = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
-  const uint32_t first = remainder(hash, spec.count);
+  const uint32_t first = spec.free.empty() ? remainder(hash, spec.count) : weighted(hash, spec);
   if (spec.spread != Spread::stripe || spec.stripe_count == 1)
     return first;
   return (first + remainder(offset / spec.stripe_size, spec.stripe_count)) % spec.count;

@@ -100,11 +100,16 @@ void System::advance(JobId id)
         break;
       case Step::Kind::transfer:
       case Step::Kind::train:
-        if (step.stripes == Step::spanned)
+        if (step.stripes == Step::spanned || (step.kind == Step::Kind::train && step.shard_way >= 0))
           split_transfer(id, step);
         else if (begin_transfer(id, step))
           job.at = static_cast<uint16_t>(job.at + step.jump);
         return;
+      case Step::Kind::shards:
+        if (split_shards(id, step))
+          return;
+        ++job.at;
+        break;
       case Step::Kind::enter:
       case Step::Kind::flush:
       case Step::Kind::take:

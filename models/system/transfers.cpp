@@ -36,7 +36,7 @@ Transfer System::transfer_of(JobId id, JobId whole, const Step& step, uint32_t i
 }
 
 /// Whether the transfer takes as long as it would alone, at this time.
-inline bool System::passes(const Transfer& transfer, double time)
+bool System::passes(const Transfer& transfer, double time)
 {
   return options_.hands_out_flows ? transfer.bytes < platform_.network.never_limited : fabric_->passes(transfer, time);
 }

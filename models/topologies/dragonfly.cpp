@@ -68,13 +68,15 @@ public:
               static_cast<double>(shape_.nodes) * shape_.routers);
     return json;
   }
+  /// The minimal one, and one over each third group.
+  uint32_t ways(uint32_t, uint32_t) const override { return groups_ + 1; }
 
 protected:
   void go(Route& route, uint32_t from, uint32_t to, uint32_t way) const override
   {
     const uint32_t there = places_.switch_of(to);
     uint32_t here        = places_.switch_of(from);
-    if (way > 0)
+    if (way > 0 && way - 1 != here / shape_.routers && way - 1 != there / shape_.routers)
       here = cross(route, here, way - 1, from, to);
     if (here / shape_.routers != there / shape_.routers)
       here = cross(route, here, there / shape_.routers, from, to);

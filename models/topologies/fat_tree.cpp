@@ -68,17 +68,24 @@ public:
     }
     return json;
   }
+  /// One over each uplink.
+  uint32_t ways(uint32_t from, uint32_t to) const override
+  {
+    const uint32_t a = places_.switch_of(from);
+    const uint32_t b = places_.switch_of(to);
+    return a == b ? 1 : a / pod_leaves_ == b / pod_leaves_ ? shape_.uplinks : shape_.pod_uplinks;
+  }
 
 protected:
-  void go(Route& route, uint32_t from, uint32_t to, uint32_t) const override
+  void go(Route& route, uint32_t from, uint32_t to, uint32_t way) const override
   {
     const uint32_t a = places_.switch_of(from);
     const uint32_t b = places_.switch_of(to);
     if (a == b)
       return;
     // d-mod-k: all that goes to one end comes down one way; or by both ends, as tables of hashes do.
-    const auto choice =
-        shape_.hashed ? static_cast<uint32_t>(hash_of(from, to) >> 32) : (to < ends_.nodes ? to : to - ends_.nodes);
+    const uint32_t choice = way + (shape_.hashed ? static_cast<uint32_t>(hash_of(from, to) >> 32)
+                                                 : (to < ends_.nodes ? to : to - ends_.nodes));
     const uint32_t spines = shape_.uplinks;
     const uint32_t p      = a / pod_leaves_;
     const uint32_t q      = b / pod_leaves_;

@@ -226,7 +226,8 @@ def explained(phase: str, off: float, runs: dict[int, dict[str, Any]]) -> str:
         }
         expected = pace[here] / (pace[before] / 3 + 2 * pace[after] / 3) - 1
         if expected * off > 0 and abs(expected - off) <= max(MAX_STEP, abs(off) / 3):
-            return f", by {station} {most['instance']}: {100 * most['share']:.2f} % of the bytes of all {most['instances']}"
+            share = f"{100 * most['share']:.2f} % of the bytes of all {most['instances']}"
+            return f", by {station} {most['instance']}: {share}"
     return ""
 
 

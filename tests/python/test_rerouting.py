@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routers between client nodes and servers, and ways around links that are gone: by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PLATFORM = """schema_version: 1
+stations:
+  s: {{count: 2, servers: 400, spread: stripe, stripe_count: 1, allocation: round-robin}}
+{more}
+operations:
+  mkdir: []
+  rmdir: []
+  unlink: []
+  open: []
+  close: []
+  fsync: []
+  create: {{}}
+  pwrite: [{{transfer: write, station: s}}]
+  pread: [{{transfer: read, station: s}}]
+"""
+TREE = """network:
+  latency: 2us
+  node_bandwidth: 10GB/s
+  server_bandwidth: 10GB/s
+  topology: fat-tree
+  leaf: {nodes: 4, uplinks: 2, bandwidth: 800MB/s}
+  servers: {s: {leaf: 2}}
+"""
+ROUTED = """  lnet: {{count: {routers}}}
+network:
+  latency: 2us
+  node_bandwidth: 10GB/s
+  server_bandwidth: 10GB/s
+  servers: {{lnet: {{bandwidth: 300MB/s}}}}
+  routers: lnet
+"""
+BYTES = 8 * 8 * 2**20
+"""Of a phase: eight nodes have a file of 8 MiB each, by turns at both servers."""
+
+
+def ran(simulator: Path, tmp_path: Path, more: str) -> subprocess.CompletedProcess[str]:
+    file = tmp_path / "p.yaml"
+    file.write_text(PLATFORM.format(more=more))
+    command = [str(simulator), "--platform", str(file), "--workload", "ior-easy", "--json", "--brief"]
+    sizes = ("--nodes", "8", "--set", "per_process=8MiB", "--set", "transfer_size=1MiB")
+    return subprocess.run([*command, *sizes], capture_output=True, text=True, check=False)
+
+
+def seconds(run: subprocess.CompletedProcess[str], phase: str = "write") -> float:
+    assert run.returncode == 0, run.stderr
+    return next(float(one["seconds"]) for one in json.loads(run.stdout)["phases"] if one["name"] == phase)
+
+
+def gone(link: str, at: str = "0s", reroute: str = "true", name: str = "cut") -> str:
+    return f"  {name}: {{link: {link}, at: {at}, length: 900s, share: 0, reroute: {reroute}}}\n"
+
+
+def test_all_bytes_pass_the_routers(simulator: Path, tmp_path: Path) -> None:
+    one = ran(simulator, tmp_path, ROUTED.format(routers=1))
+    for phase in ("write", "read"):
+        assert seconds(one, phase) == pytest.approx(BYTES / 300e6, rel=1e-3)
+    write = next(phase for phase in json.loads(one.stdout)["phases"] if phase["name"] == "write")
+    assert {link["name"] for link in write["network"]["busiest"]} >= {"lnet 0 in", "lnet 0 out"}
+    assert seconds(one) > 1.4 * seconds(ran(simulator, tmp_path, ROUTED.format(routers=8)))
+
+
+def test_the_other_router_serves_when_one_is_gone(simulator: Path, tmp_path: Path) -> None:
+    two = ROUTED.format(routers=2)
+    one = seconds(ran(simulator, tmp_path, ROUTED.format(routers=1)))
+    assert seconds(ran(simulator, tmp_path, f"{two}failures:\n{gone('lnet 0')}")) == pytest.approx(one, rel=1e-6)
+    none = ran(simulator, tmp_path, f"{two}failures:\n{gone('lnet 0')}{gone('lnet 1', name='other')}")
+    assert none.returncode == 2 and f"{tmp_path}/p.yaml:" in none.stderr, none.stderr
+    assert "no way leads from node 0 to s 0" in none.stderr
+
+
+def test_an_uplink_that_is_gone_halves_a_tree_of_two(simulator: Path, tmp_path: Path) -> None:
+    """Each server's bytes come down over an uplink of its own; then both over the one that is left."""
+    whole = seconds(ran(simulator, tmp_path, TREE))
+    assert whole == pytest.approx(BYTES / 1600e6, rel=1e-3)
+    cut = seconds(ran(simulator, tmp_path, f"{TREE}failures:\n{gone('leaf 2 uplink 0')}"))
+    assert cut == pytest.approx(2 * whole, rel=1e-3)
+
+
+def test_what_is_on_a_link_waits_and_what_comes_goes_around(simulator: Path, tmp_path: Path) -> None:
+    """Transfers in progress wait for the link, 900 s; each client has one, and its next ones go the other way."""
+    middle = BYTES / 1600e6 / 2
+    run = ran(simulator, tmp_path, f"{TREE}failures:\n{gone('leaf 2 uplink 0', at=f'{middle:.6f}s')}")
+    assert 900 < seconds(run) < 901
+    waits = ran(simulator, tmp_path, f"{TREE}failures:\n{gone('leaf 2 uplink 0', reroute='false')}")
+    assert 900 < seconds(waits) < 901
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (ROUTED.format(routers=2).replace("routers: lnet", "routers: lnnet"), "lnet"),
+        (f"{TREE}failures:\n{gone('leaf 2 uplink 0', reroute='maybe')}", "'maybe'"),
+    ],
+)
+def test_what_cannot_be_is_refused(simulator: Path, tmp_path: Path, more: str, sentence: str) -> None:
+    done = ran(simulator, tmp_path, more)
+    assert done.returncode == 2 and f"{tmp_path}/p.yaml:" in done.stderr and sentence in done.stderr, done.stderr
