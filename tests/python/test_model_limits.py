@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 from programs import REPOSITORY
+
+from iocast.forecasts.simulated import _limits
 
 sys.path.insert(0, str(REPOSITORY / "validation" / "model_limits"))
 import sweep  # noqa: E402
@@ -115,3 +119,25 @@ def test_the_long_table_is_made_in_pieces(simulator, tmp_path):
     assert len(wanted) == len(PLATFORMS) * 7 * 4 and wanted[0][2] == 1
     assert set(wanted) - set(sweep.to_run(wanted, results, 1)) == set(results)
     assert set(wanted) - set(sweep.to_run(wanted, results, 2)) == set(results) - {late}
+
+
+def test_a_forecast_has_the_limits_of_its_phases() -> None:
+    """A sentence may name another phase, in which the same was found first."""
+    simulated: Any = {
+        "model_limits": {
+            "sentences": [
+                "In the phase 'precreate' create ... 1 more phase.",
+                "In the phase 'precreate' mkdir ...",
+                "A cache ...",
+            ],
+            "findings": [
+                {"kind": "no-bytes", "phase": "precreate", "sentence": 0},
+                {"kind": "no-bytes", "phase": "benchmark", "sentence": 0},
+                {"kind": "no-bytes", "phase": "precreate", "sentence": 1},
+                {"kind": "sampled-cache", "of": "pages", "count": 1, "sentence": 2},
+            ],
+        }
+    }
+    first, second, third = simulated["model_limits"]["sentences"]
+    assert _limits(simulated, ["benchmark"], Path("p.yaml")) == [first, third]
+    assert _limits(simulated, ["precreate"], Path("p.yaml")) == [first, second, third]
