@@ -213,7 +213,7 @@ def _read_steps(
                 continue
             raise InputError(
                 f"The route of {route.operation} looks into the cache '{step['cache']}'; how often it hits hangs on "
-                "what was used before, which the analytic solver can't know; use the simulator."
+                "what was used before, which the analytic solver can't know; use the simulator (--solver simulate)."
             )
         elif "delay" in step:
             route.steps.append(Delay(read_law(step["delay"]), limits))
