@@ -110,7 +110,7 @@ def test_no_rate_is_beyond_cards_and_devices(simulator: Path, name: str) -> None
             subprocess.run(
                 [
                     str(simulator), "--platform", name, "--workload", workload, "--json", "--brief",
-                    "--nodes", str(NODES), *(a for s in settings for a in ("--set", s)),
+                    "--beyond", "--nodes", str(NODES), *(a for s in settings for a in ("--set", s)),
                 ],
                 capture_output=True, text=True, check=True,
             ).stdout

@@ -29,6 +29,7 @@ import resource
 import statistics
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,13 @@ EQUAL_WORK = 0.05
 """The two closed networks' simulated rates may differ by this share: their random numbers differ."""
 
 
+@cache
+def _beyond(program: str) -> tuple[str, ...]:
+    """The option for more nodes than ten times the published ones; earlier programs have none."""
+    known = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout
+    return ("--beyond",) if "--beyond" in known else ()
+
+
 def simulate(
     program: str, platform: str, clients: int, *settings: str, ranks_per_node: int = RANKS_PER_NODE
 ) -> dict[str, Any]:
@@ -62,6 +70,7 @@ def simulate(
         str(clients // ranks_per_node),
         "--ppn",
         str(ranks_per_node),
+        *_beyond(program),
         *settings,
     ]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

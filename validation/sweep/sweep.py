@@ -90,7 +90,7 @@ class Question:
             RuntimeError: it ends with an error.
         """
         command = [str(simulator()), "--json", "--brief", "--platform", self.platform, "--workload", self.workload]
-        command += ["--nodes", str(self.nodes), "--seed", str(self.seed)]
+        command += ["--nodes", str(self.nodes), "--seed", str(self.seed), "--beyond"]
         command += [part for setting in self.settings for part in ("--set", setting)]
         limit = (MAX_SECONDS, MAX_SECONDS + 1)
         done = subprocess.run(
