@@ -18,6 +18,7 @@ import report_inputs
 from shared import shared
 
 from iocast.errors import InputError
+from iocast.whatif.page_file import GENERATOR
 from iocast.report import answers
 from iocast.report import (
     evidence, figures, record, story, tables, units, write_data, write_figures, write_numbers, write_report
@@ -577,10 +578,11 @@ def test_a_damaged_histogram_log_is_named(inputs, tmp_path):
 
 
 def test_the_file_is_written_whole_or_not_at_all(inputs, tmp_path):
-    out = _write(tmp_path / "r.html", "the old one")
+    old = f'{GENERATOR}0.0">the old page'
+    out = _write(tmp_path / "r.html", old)
     with pytest.raises(InputError):
         write_report([tmp_path / "nowhere"], out)
-    assert out.read_text() == "the old one"
+    assert out.read_text() == old
     write_report([inputs.validation], out)
     assert out.read_text().startswith("<!DOCTYPE html>") and [p.name for p in tmp_path.iterdir()] == ["r.html"]
     with pytest.raises(InputError, match="is a directory"):
