@@ -213,7 +213,8 @@ def shares_of(run: dict[str, Any], phase: str) -> dict[str, dict[str, Any]]:
 
 def explained(phase: str, off: float, runs: dict[int, dict[str, Any]]) -> str:
     """Names the instance whose share of the bytes explains that the rate a node is `off` the line through the outer two
-    of three numbers of nodes: where it limits, the rate of all goes by the inverse of its share."""
+    of three numbers of nodes. Where it limits all the time, the rate of all goes by the inverse of its share; where it
+    limits for a part of the time, by half of that or more."""
     before, here, after = runs
     for station, most in shares_of(runs[here], phase).items():
         others = [shares_of(runs[nodes], phase).get(station) for nodes in (before, after)]
@@ -225,7 +226,7 @@ def explained(phase: str, off: float, runs: dict[int, dict[str, Any]]) -> str:
             if share
         }
         expected = pace[here] / (pace[before] / 3 + 2 * pace[after] / 3) - 1
-        if expected * off > 0 and abs(expected - off) <= max(MAX_STEP, abs(off) / 3):
+        if expected * off > 0 and abs(off) - MAX_STEP <= abs(expected) <= 2 * abs(off) + MAX_STEP:
             share = f"{100 * most['share']:.2f} % of the bytes of all {most['instances']}"
             return f", by {station} {most['instance']}: {share}"
     return ""
