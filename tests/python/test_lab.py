@@ -122,7 +122,6 @@ class Interrupted(QueueFs):
 def test_a_laboratory_that_was_interrupted_is_found_and_removed(
     name: str, point: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = set(psutil.pids())
     with monkeypatch.context() as patched:
         patched.setattr(Record, "remove", lambda self: None)  # who was killed removes nothing
         if point == "before the name spaces":
@@ -136,21 +135,15 @@ def test_a_laboratory_that_was_interrupted_is_found_and_removed(
             laboratory.up(name, 1, "queuefs", {})
     record = Record.read(name)
     assert record is not None and not record.ready and name in [one.name for one in all_records()]
-    assert bool(left(record)) == (point != "before the name spaces")
+    processes = left(record)
+    assert bool(processes) == (point != "before the name spaces")
     with pytest.raises(InputError, match="There is no laboratory"):
         Laboratory.open(name)
     with pytest.raises(InputError, match="is being made by the process"):
         laboratory.up(name, 1, "queuefs", {})
     laboratory.down(name)
     assert not left(record) and Record.read(name) is None
-    assert not [p for p in set(psutil.pids()) - before if "queuefs" in _name_of(p)]
-
-
-def _name_of(pid: int) -> str:
-    try:
-        return psutil.Process(pid).name()
-    except psutil.Error:
-        return ""
+    assert not [process for process in processes if process.is_running()]
 
 
 @pytest.mark.needs("laboratory")
