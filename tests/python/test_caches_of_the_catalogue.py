@@ -184,7 +184,7 @@ operations:
   close: []
   fsync: []
   unlink: [{forget: c, of: everywhere}]
-  pwrite: [{delay: 1us}]
+  pwrite: [{station: oss, demand: 1us}]
   pread: [{delay: 1ms}, {cache: c, miss: [{station: oss, demand: 10ms}]}]
 """
 BLOCKS = 256
