@@ -7,6 +7,7 @@
 #include "input/error.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <limits>

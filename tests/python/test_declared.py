@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from programs import REPOSITORY
+from typing_extensions import NotRequired
 
 import iocast
 from iocast.records.comparison import ComparisonDocument
@@ -18,7 +19,6 @@ from iocast.records.forecast import ForecastDocument
 from iocast.records.knee import KneeDocument
 from iocast.records.validation import ValidationDocument
 
-pytestmark = pytest.mark.skipif(not hasattr(typing, "NotRequired"), reason="Python 3.10 can't look at declarations")
 SMALL = {"datasets": 1, "iterations": 10, "objects": 10}
 CIRRUS = str(REPOSITORY / "examples" / "first-forecast" / "cirrus.csv")
 KNEES = sorted((REPOSITORY / "tests" / "earlier").rglob("knee.json"))
@@ -46,14 +46,14 @@ def fault(value: Any, kind: Any, where: str = "document") -> str:
 def _fault_of_map(value: Any, kind: Any, where: str) -> str:
     if not isinstance(value, Mapping):
         return f"{where} is {value!r}, not a map"
-    hints = typing.get_type_hints(kind, localns={"NotRequired": typing.NotRequired}, include_extras=True)
-    optional = {key for key, hint in hints.items() if typing.get_origin(hint) is typing.NotRequired}
+    hints = typing.get_type_hints(kind, localns={"NotRequired": NotRequired}, include_extras=True)
+    optional = {key for key, hint in hints.items() if typing.get_origin(hint) is NotRequired}
     optional |= kind.__optional_keys__
     if unknown := value.keys() - hints.keys():
         return f"{where} has {sorted(unknown)}, which {kind.__name__} lacks"
     if absent := hints.keys() - optional - value.keys():
         return f"{where} has no {sorted(absent)} of {kind.__name__}"
-    bare = {key: typing.get_args(h)[0] if typing.get_origin(h) is typing.NotRequired else h for key, h in hints.items()}
+    bare = {key: typing.get_args(h)[0] if typing.get_origin(h) is NotRequired else h for key, h in hints.items()}
     return next(filter(None, (fault(one, bare[key], f"{where}.{key}") for key, one in value.items())), "")
 
 

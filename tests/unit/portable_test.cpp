@@ -2,6 +2,7 @@
 #include "input/normal.hpp"
 #include "input/portable.hpp"
 
+#include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <gtest/gtest.h>
