@@ -24,8 +24,9 @@ from iocast.errors import InputError
 from iocast.files import data_directory
 from iocast.platform import Document, chain, find_platform, merge
 
-PROSE = ("schema_version", "extends", "description", "source", "serves", "calibration", "fitted")
-"""Keys of a platform file that say nothing about how it behaves."""
+PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
+"""Keys of a platform file that say nothing about how it behaves. `serves` is not one of them: what it refuses, and how
+far it lies from published numbers, is part of an answer."""
 WORKLOAD_PROSE = ("schema_version", "description", "source", "small")
 """Keys of a workload file that say nothing about what it asks for; `small` holds settings for tests."""
 ORDERED_PATTERNS = ("mix",)

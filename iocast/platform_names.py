@@ -54,7 +54,7 @@ def known_paths(document: Document, resolved: Document) -> set[str]:
         if isinstance(law, dict)
         for key in ("scale", "shift")
     }
-    return {path for path in known if path.partition(".")[0] not in PROSE}
+    return {path for path in known if path.partition(".")[0] not in (*PROSE, "serves")}
 
 
 def missing(

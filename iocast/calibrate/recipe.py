@@ -204,6 +204,7 @@ def family_document(platform: str) -> Document:
     merged: Document = {}
     for _, document in reversed(chain(find_platform(platform))):
         merged = merge(merged, document)
+    merged.pop("extends", None)  # it is merged, and a file beside another is not found from elsewhere
     own: dict[str, Any] = yaml.safe_load(yaml.safe_dump(merged))
     return own
 

@@ -15,7 +15,7 @@ REST = "\n".join(f"  {name}: [{FREE}]" for name in ("mkdir", "rmdir", "stat", "u
 
 def platform(directory: Path, body: str, operations: str) -> Path:
     file = directory / "platform.yaml"
-    file.write_text(f"schema_version: 1\n{body}operations:\n{REST}\n{operations}")
+    file.write_text(f"schema_version: 1\nserves: {{node_local: all}}\n{body}operations:\n{REST}\n{operations}")
     return file
 
 

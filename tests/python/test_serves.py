@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from iocast import binaries
 from iocast.api.study import study
+from iocast.content import whole
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.platform import PLATFORMS
+from iocast.platform import PLATFORMS, dump
 from iocast.published.facts import FACTS, read_facts
 from iocast.published.serves import Serves
 
@@ -129,3 +131,12 @@ def test_it_is_in_the_resolved_platform(simulator: Path) -> None:
         "facts": {"nodes": 256, "ranks": 256},
         "bounds": {"pwrite": {"bytes": 5.25e9}},
     }
+
+
+@pytest.mark.parametrize("name", ["local", "gpfs", "mistral"])
+def test_a_platform_that_is_merged_for_edits_serves_the_same(name: str, simulator: Path, tmp_path: Path) -> None:
+    """Studies and edits simulate it so."""
+    file = tmp_path / "merged.yaml"
+    file.write_text(dump(whole({"extends": name})))
+    serves = binaries.resolve_platform(file)["serves"]
+    assert {"facts", "node_local"} & set(serves) and serves == binaries.resolve_platform(name)["serves"]

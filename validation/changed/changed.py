@@ -35,8 +35,10 @@ from iocast.campaign.plan import CAMPAIGNS, read_plan  # noqa: E402
 from iocast.content import content_hash, whole  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.files import sha256  # noqa: E402
+from iocast.fitted import Fitted  # noqa: E402
 from iocast.platform import PLATFORMS, dump, set_path  # noqa: E402
 from iocast.platform_names import is_unused, unused  # noqa: E402
+from iocast.published.serves import Serves  # noqa: E402
 from iocast.study.documents import number  # noqa: E402
 
 Path_ = tuple[Any, ...]
@@ -72,6 +74,8 @@ reaches."""
 QUESTIONS_ON = ("lustre", "mistral", "pvfs2-gigabit", "cori")
 """Platforms that a workload is simulated on, until one answers otherwise: not all heed where in a file an access
 goes."""
+FAR_AWAY = 1e7
+"""Nodes or ranks, beyond what is published of any system."""
 CLEAR = 3.0
 """Times what seeds differ by, that an answer must move; with common random numbers a change is clear of them."""
 LEAST = 1e-4
@@ -248,6 +252,20 @@ class Asker:
             )
         return found
 
+    def of_platform(self, content: Any, name: str, rows: list[Any], seed: int = 0) -> Answer:
+        """What is simulated, and how far a scale lies beyond a platform's published numbers: that widens intervals and
+        refuses forecasts, and moves nothing that is simulated.
+
+        @raises InputError, RunError with the simulator's sentences"""
+        file = self.write(content, name)
+        found, serves = self.simulated(file, rows, seed), Serves.of(Fitted.open(str(file)))
+        if serves.nodes:
+            found |= {
+                "beyond nodes": math.log(serves.beyond(FAR_AWAY, 0)),
+                "beyond ranks": math.log(serves.beyond(0, FAR_AWAY)),
+            }
+        return found
+
     def operations(self, content: Any, name: str, settings: dict[str, str]) -> str:
         """Hash of the operations of each rank; "" where the simulator refuses."""
         with tempfile.TemporaryDirectory(dir=self._directory.name) as scratch:
@@ -283,7 +301,7 @@ def changed_platform(
     asker: Asker, name: str, document: dict[str, Any], sample: slice = slice(None), rows: list[Any] = QUESTIONS
 ) -> list[Change]:
     """Every value of a platform, changed one at a time."""
-    seeds = [asker.simulated(asker.write(document, name), rows, seed) for seed in (0, 1, 2)]
+    seeds = [asker.of_platform(document, name, rows, seed) for seed in (0, 1, 2)]
     noise = asker.noise(seeds)
     chosen = [
         (path, value)
@@ -301,17 +319,15 @@ def changed_platform(
         beside = copy.deepcopy(document)
         for other_path, other_value in BESIDE.get((name, dotted), {}).items():
             set_path(beside, other_path, other_value)
-        start = seeds[0] if beside == document else asker.simulated(asker.write(beside, name), rows)
+        start = seeds[0] if beside == document else asker.of_platform(beside, name, rows)
 
         def tried() -> Iterator[tuple[Any, float | str]]:
             for other in others(value):
                 try:
-                    yield (
-                        other,
-                        farthest(start, asker.simulated(asker.write(replaced(beside, path, other), name), rows), noise),
-                    )
+                    after = asker.of_platform(replaced(beside, path, other), name, rows)
+                    yield other, farthest(start, after, noise)
                 except (InputError, RunError) as error:
-                    yield other, str(error)
+                    yield other, math.inf if path[0] == "serves" else str(error)  # what it says is what is refused
 
         return farthest_of(name, dotted, value, tried())
 
