@@ -17,7 +17,7 @@ from scipy.special import ndtri, stdtrit
 
 from iocast import binaries
 from iocast.calibrate.recipe import Parameter, Recipe, options_of, read_recipe, simplest
-from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only, remembers
+from iocast.calibrate.search import RATE_FLOOR, SUMMARIES, Simulations, only
 from iocast.candidate_places import beyond, four_times, has_sizes
 from iocast.errors import InputError
 from iocast.fitted import Fitted, discrepancy_at
@@ -229,13 +229,7 @@ def of_family(
     generator = np.random.default_rng(seed)
     documents = [believed(recipe, generator) for _ in range(BELIEFS)]
     return Ensemble(
-        simulations,
-        documents,
-        workload,
-        settings | only(phase, workload, any(remembers(d, workload, phase) for d in documents)),
-        phase,
-        noise,
-        seed=seed,
+        simulations, documents, workload, settings | only(phase, workload, documents), phase, noise, seed=seed
     )
 
 

@@ -112,7 +112,8 @@ def changed(quantities: Quantities, changes: Mapping[str, float]) -> Quantities:
 
 
 def rising(quantities: dict[str, Ends]) -> dict[str, Ends]:
-    """The same without quantiles that cross, as they may when each is shifted by itself."""
+    """The same without quantiles that cross, as they may when each is shifted by itself; what is given stays."""
+    quantities = {name: {**one} for name, one in quantities.items()}
     for op in {name.rpartition(".")[0] for name in quantities} - {""}:
         steps = [quantities[f"{op}.{q}"] for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(steps):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -71,14 +71,16 @@ MEMORY = ("caches", "buffers", "pools")
 """Sections of a platform by which what was done before a phase matters in it."""
 
 
-def only(phases: str | list[str], pattern: str, remembering: bool = False) -> dict[str, str]:
-    """The setting by which a workload runs these phases alone, where it has a choice of them; on a platform that
-    remembers with those before them."""
+def only(phases: str | list[str], pattern: str, documents: Iterable[Document] = ()) -> dict[str, str]:
+    """The setting by which a workload runs these phases alone, where it has a choice of them; with those before them
+    where one of the platforms (`documents`) remembers. Whoever simulates a phase takes it from here, so that all
+    simulate the same."""
     wanted = [phases] if isinstance(phases, str) else phases
     parts = next((p["default"].split(",") for p in parameters_of(pattern) if p["name"] == "phases"), [])
     if not wanted or any(phase not in parts for phase in wanted):
         return {}  # the pattern's parts are not its phases: it runs them all
     last = max(parts.index(phase) for phase in wanted)
+    remembering = any(remembers(document, pattern, phases) for document in documents)
     return {"phases": ",".join(part for part in parts[: last + 1] if remembering or part in wanted)}
 
 
@@ -171,11 +173,10 @@ def whole_settings(run: Run, document: Document | None = None) -> dict[str, str]
     (`document`) that remembers of the phases before it as well, and of all phases when the pattern has no choice of
     them."""
     pattern = run.json["workload"]["pattern"]
-    remembering = document is not None and remembers(document, pattern, run.phase)
     return (
         settings_of(run.json["workload"] | {"parameters": run.parameters})
         | ({"start_index": "0"} if "start_index" in units_of(pattern) else {})
-        | only(run.phase, pattern, remembering)
+        | only(run.phase, pattern, [] if document is None else [document])
     )
 
 
@@ -225,8 +226,7 @@ class Target:
     def simulation(self, document: Document) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node."""
         pattern, phase = self.point.first.record.workload.pattern, self.point.first.phase
-        phases = only(phase, pattern, remembers(document, pattern, phase))
-        return pattern, self.settings | phases, *self.point.first.placement
+        return pattern, self.settings | only(phase, pattern, [document]), *self.point.first.placement
 
 
 def summaries(simulated: SimulatedRun, target: Target, otherwise: NDArray[np.float64]) -> NDArray[np.float64]:

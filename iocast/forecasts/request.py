@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from iocast import binaries
-from iocast.calibrate.search import Simulations, only, remembers
+from iocast.calibrate.search import Simulations, only
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.measured import measured_workload
@@ -81,8 +81,8 @@ def workload_of(
             str(phase or default), names, pattern, lambda: phase_operations(pattern, full, nodes, ranks_per_node)
         )
     phases = [str(phase or default)] if phase or default else main_phases(names)
-    remembering = any(remembers(document, pattern, phases) for document in (platform.best(), *platform.draws()))
-    return Request(pattern, only(phases, pattern, remembering) | full, phases, phase)
+    documents = (platform.best(), *platform.draws())
+    return Request(pattern, only(phases, pattern, documents) | full, phases, phase)
 
 
 def measured_request(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Request:

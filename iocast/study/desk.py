@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 
-from iocast.calibrate.search import MEMORY, only
+from iocast.calibrate.search import only
 from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
@@ -121,7 +121,7 @@ class Desk:
                 known and "phases" not in settings and wanted in known["default"].split(",")
             ):  # others need not be simulated
                 documents = [d for p in self.platforms.values() for d in (p.best[0], *p.fitted.get("draws", []))]
-                settings |= only(wanted, profile["pattern"], any(d.get(kind) for d in documents for kind in MEMORY))
+                settings |= only(wanted, profile["pattern"], documents)
                 profile = self._one(request | {"settings": settings})
         except InputError as error:
             raise InputError(

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from iocast import binaries
-from iocast.calibrate.search import only, remembers
+from iocast.calibrate.search import only
 from iocast.content import whole
 from iocast.draws import LENGTHS
 from iocast.operations import phase_operations
@@ -109,7 +109,7 @@ def setting_of(name_or_file: str, workload: str, settings: dict[str, str], nodes
         document=document,
         resolved=binaries.resolve_platform(path),
         workload=workload,
-        settings=only(main_phases(names), workload, remembers(document, workload, main_phases(names))) | settings,
+        settings=only(main_phases(names), workload, [document]) | settings,
         nodes=nodes,
         ranks_per_node=ranks_per_node,
     )

@@ -34,7 +34,7 @@ def test_the_answer_is_that_of_a_process_of_its_own() -> None:
         "--seed",
         "7",
     ]
-    command += ["--nodes", "2", "--ppn", "2", *settings]
+    command += ["--nodes", "2", "--ppn", "2", "--beyond", *settings]
     alone = json.loads(subprocess.run([*command[:2], "--brief", *command[2:]], capture_output=True, check=True).stdout)
     assert small() == small() == {key: value for key, value in alone.items() if key not in MEASURED}
 
