@@ -10,6 +10,7 @@ inline constexpr auto bad_input      = "bad-input";
 inline constexpr auto failed         = "failed";
 inline constexpr auto work_piles_up  = "work-piles-up";  ///< requests of others come faster than they are served
 inline constexpr auto no_demand_left = "no-demand-left"; ///< a share of a station's time, for requests without demand
+inline constexpr auto nothing_shared = "nothing-shared"; ///< operations of several nodes that visit no server
 inline constexpr auto unknown_key    = "unknown-key";    ///< a key that a map of an input file can't have
 } // namespace error_code
 

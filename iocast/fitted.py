@@ -99,7 +99,10 @@ class Fitted:
 
     def chain(self) -> list[tuple[Path, Document]]:
         """The file and all that it extends, itself first."""
-        return chain(self.file)
+        if self.file.is_file():
+            return chain(self.file)
+        own: list[tuple[Path, Document]] = [(self.file, one) for one in reversed(self.documents)]  # not yet written
+        return [*own, *chain(find_platform(str(self.documents[0]["extends"])))]
 
     def best(self) -> Document:
         """The fitted platform with all edits, as one document."""

@@ -2,6 +2,7 @@
 #include "models/coverage.hpp"
 
 #include "input/error.hpp"
+#include "input/error_code.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -187,11 +188,14 @@ void Coverage::refuse_alone() const
         !platform_.serves.node_local[static_cast<size_t>(kind)])
       alone.push_back(name_of(kind));
   if (!alone.empty())
-    throw InputError(fmt::format(
-        "On the platform '{}' these operations visit nothing that client nodes share: {}. Each further node would do "
-        "as much as the first, without bound. Give their routes a server; or, where each node works by itself, write "
-        "serves: {{node_local: [{}]}} in the platform's file. One node is simulated as it is.",
-        platform_.name, fmt::join(alone, ", "), fmt::join(alone, ", ")));
+    throw Coded<InputError>(
+        error_code::nothing_shared,
+        fmt::format("On the platform '{}' these operations visit nothing that client nodes share: {}. Each further "
+                    "node would do "
+                    "as much as the first, without bound. Give their routes a server; or, where each node works by "
+                    "itself, write "
+                    "serves: {{node_local: [{}]}} in the platform's file. One node is simulated as it is.",
+                    platform_.name, fmt::join(alone, ", "), fmt::join(alone, ", ")));
 }
 
 bool Coverage::visits_no_server(OpKind kind) const

@@ -41,8 +41,8 @@ OVERLOADED = "work-piles-up"
 """Code of iocast-sim's error about work of others that a station can't cope with."""
 NOTHING_LEFT = "no-demand-left"
 """Code of its error about work of others whose whole time the candidate has put elsewhere."""
-NOTHING_SHARED = "visit nothing that client nodes share"
-"""In its error about operations whose whole time the candidate has put elsewhere."""
+NOTHING_SHARED = "nothing-shared"
+"""Code of its error about operations whose whole time the candidate has put elsewhere."""
 HARDLY_ANYTHING = 0.05
 """Of the mean demand of others' work, below which a candidate has put it elsewhere: to keep servers as busy with what
 is left, such requests would have to come by the million."""
@@ -252,7 +252,7 @@ def _outcome(job: Job) -> Outcome:
     try:
         return binaries.simulate(*job)
     except InputError as error:
-        if error.code == NOTHING_LEFT or NOTHING_SHARED in str(error):
+        if error.code in (NOTHING_LEFT, NOTHING_SHARED):
             return RunError(str(error))
         raise
     except RunError as error:

@@ -29,7 +29,7 @@ from iocast.export.table import Row
 from iocast.files import write_bytes, write_json, write_text
 from iocast.importers.record import Latency, Phase, Record, write_runs
 from iocast.observe import Observer
-from iocast.report.page import _write as write_page
+from iocast.whatif.page_file import write_whole as write_page
 from iocast.study.store import Store
 
 ROWS = [Row("run", "bench", "md", 1, 1, "benchmark", 1, "create", "rate", None, None, float(n)) for n in range(2000)]
