@@ -48,7 +48,7 @@ def knee_text(knee: KneeDocument) -> str:
             else f"{entry.get('waiting_factor', 0):.4g}",
             str(len(entry["runs"])),
         ]
-        row += [str(entry["met"])] if "met" in entry else []
+        row += [str(entry["met"])] if levels else []
         row += [quantity("rate", entry["rate"]), quantity("", entry["response"])]
         row += [] if levels else ["-" if entry["power"] is None else f"{entry['power']:.4g}"]
         row += [_of_level(text, entry["values"][text]) for text in levels]
