@@ -291,7 +291,7 @@ def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(
     ]
     ends = [(process.communicate(timeout=120)[1], process.returncode) for process in runs]
     assert sorted(code for _, code in ends) == [0, 2, 2, 2], ends
-    assert all("another run" in printed for printed, code in ends if code == 2)
+    assert all("another run" in printed for printed, code in ends if code == 2), ends
     assert place.is_empty()
 
 
