@@ -132,8 +132,8 @@ std::vector<System::ExchangingNode> System::aggregate(const std::vector<JobId>& 
   return nodes;
 }
 
-/// Each node sends each aggregator's its share of its bytes, as flows; where these would be too many, it sends as
-/// much to some of them, each node to others. The ranks go on when all have what they need.
+/// Each node sends each other aggregator's its share of its bytes, as flows; where these would be too many, it sends as
+/// much in all to some of them, each node to others. The ranks go on when all have what they need.
 void System::exchange(const std::vector<JobId>& ranks, const std::vector<ExchangingNode>& nodes)
 {
   constexpr size_t most_flows = 1 << 12;
@@ -141,27 +141,34 @@ void System::exchange(const std::vector<JobId>& ranks, const std::vector<Exchang
   for (const auto& node : nodes)
     if (node.accesses > 0)
       into.push_back(&node);
-  const size_t peers = std::clamp<size_t>(most_flows / nodes.size(), 1, into.size());
-  const JobId all    = new_job();
-  auto& exchange     = exchanges_[all];
-  exchange           = {1, ranks};
-  double latency     = 0;
-  for (size_t from = 0; from < nodes.size(); ++from)
+  const size_t most_peers = std::max<size_t>(most_flows / nodes.size(), 1);
+  const JobId all         = new_job();
+  auto& exchange          = exchanges_[all];
+  exchange                = {1, ranks};
+  double latency          = 0;
+  size_t aggregating      = 0; // nodes before this one that do
+  for (size_t from = 0; from < nodes.size(); ++from) {
+    const ExchangingNode& node = nodes[from];
+    const bool aggregates      = node.accesses > 0;
+    const size_t first         = aggregates ? ++aggregating : from;
+    const size_t others        = into.size() - (aggregates ? 1 : 0);
+    const size_t peers         = std::min(most_peers, others);
     for (size_t peer = 0; peer < peers; ++peer) {
-      const auto& to     = *into[(from + peer * into.size() / peers) % into.size()];
-      const double share = peers == into.size() ? to.accesses : (1 - nodes[from].accesses) / static_cast<double>(peers);
-      const double bytes = nodes[from].has * share;
-      if (to.number == nodes[from].number || bytes == 0)
+      const auto& to     = *into[(first + peer * others / peers) % into.size()];
+      const double share = peers == others ? to.accesses : (1 - node.accesses) / static_cast<double>(peers);
+      const double bytes = node.has * share;
+      if (bytes == 0)
         continue;
       const JobId part       = fork(all, to.number);
       jobs_[part].parts_done = 1; // it is on its way
       ++exchange.parts;
-      const Transfer transfer{part, nodes[from].number, UINT32_MAX, to.number, bytes, true, platform_.collective.way};
+      const Transfer transfer{part, node.number, UINT32_MAX, to.number, bytes, true, platform_.collective.way};
       if (fabric_)
         begin_flow(transfer);
       else
         latency = platform_.network.latency;
     }
+  }
   push(now_ + latency, EventKind::resume, fork(all, 0));
 }
 

@@ -52,6 +52,22 @@ def test_two_phases_by_hand(simulator: Path, tmp_path: Path, units: str) -> None
     assert independent["seconds"] == pytest.approx(3 * 10 * (1e-3 + 10e3 / 10e6), rel=0.35)
 
 
+@pytest.mark.parametrize("nodes", [4, 64, 65, 1024, 2049, 4096])
+def test_all_bytes_are_exchanged_on_any_number_of_nodes(simulator: Path, tmp_path: Path, nodes: int) -> None:
+    """Where servers take next to no time, a step takes what the cards need. When all nodes aggregate, each keeps its
+    n-th part of 10 kB and sends the rest; when four do, each receives the quarter of all others' bytes."""
+    text = PLATFORM.replace("read: 10MB/s, write: 10MB/s, overhead: 1ms", "read: 10TB/s, write: 10TB/s, overhead: 1ns")
+    text = text.replace("node_bandwidth: 100MB/s, latency: 1ms", "node_bandwidth: 1MB/s, latency: 0s")
+    text = text.replace("stripe_size: 100kB", "stripe_size: 1kB")
+    where = ("--nodes", str(nodes), "--ppn", "1", "--set", "segments=1", "--set", "transfer_size=10kB")
+    others = 10e3 * (nodes - 1)
+    file = tmp_path / "p.yaml"
+    for units, bytes_of_a_card in {"unit: 10kB": others / nodes, "stripes_of: oss": others / 4}.items():
+        file.write_text(text.format(units=units))
+        seconds = phase(simulator, file, *where, "--set", "together=all")["seconds"]
+        assert seconds == pytest.approx(bytes_of_a_card / 1e6, rel=5e-3), units
+
+
 def test_collective_is_faster_where_locks_change_hands(simulator: Path, tmp_path: Path) -> None:
     """47,008 B of each of 40 ranks in one file of `lustre-gigabit`, whose nodes keep locks of stripes."""
     file = tmp_path / "p.yaml"
