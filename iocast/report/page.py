@@ -227,7 +227,8 @@ def _html(
     whatif = report_panel(read, numbers["figures"].get("throughput", {}).get("rows", []))
     leading = next((f.name for f, drawing in drawings if drawing and f.leads and f.of_study == bool(read.study)), "")
     desk = study_controls.desk(read.study) if read.study else None
-    scripts = [HERE / "page.js", *([PANEL / "amounts.js", HERE / "study.js"] if desk else [])]
+    of_study = [PANEL / "amounts.js", HERE / "study_decision.js", HERE / "study.js"]
+    scripts = [HERE / "page.js", *(of_study if desk else [])]
     styles = [HERE / "page.css", *([PANEL / "panel.css"] if whatif else [])]
     return environment.get_template("page.html.j2").render(
         title=title,

@@ -25,42 +25,12 @@
   const text = (slider, i) => (slider.kind === "price" ? money : written[slider.unit])(turned(slider, i));
   const isAsAsked = () => inputs.every((one, i) => one.value === asAsked[i]);
 
-  function decided() {
-    const shift = {}, prices = [];
-    let confidence = 0, levelsTurned = false;
-    desk.sliders.forEach((slider, i) => {
-      const now = turned(slider, i);
-      if (slider.kind === "confidence") confidence = now;
-      if (slider.kind === "price") prices.push([slider.name, now - slider.value]);
-      if (slider.kind !== "level") return;
-      shift[slider.name] = Math.log(desk.upper[slider.name] ? now / slider.value : slider.value / now);
-      levelsTurned ||= now !== slider.value;
-    });
-    const designs = desk.designs.map((one) => {
-      const shifts = one.levels.map((level) => shift[level] ?? 0);
-      const kept = one.possible.filter((row) => row.every((margin, i) => margin / 1000 + shifts[i] >= 0));
-      return {
-        ...one,
-        cost: one.cost + prices.reduce((sum, [part, more]) => sum + more * (one.parts[part] ?? 0), 0),
-        margin: one.margins.every((margin) => margin) ?
-            Math.min(...one.margins.map((margin, i) => margin * Math.exp(shifts[i]))) :
-            null,
-        probability: levelsTurned && one.possible.length ? kept.length / one.possible.length : one.probability
-      };
-    });
-    const number = (one) => Number(one.id.replace(/\D/g, ""));
-    designs.sort((a, b) => a.cost - b.cost || number(a) - number(b));
-    const simulated = designs.filter((one) => one.simulated);
+  /** What the study decides where the sliders are. */
+  function decidedHere() {
+    const values = desk.sliders.map(turned);
     const turnedTo = desk.sliders.flatMap(
         (slider, i) => (inputs[i].value === asAsked[i] ? [] : [`${slider.label} at ${text(slider, i)}`]));
-    return {
-      designs,
-      turnedTo,
-      confidence,
-      chosen: simulated.find((one) => one.probability >= confidence),
-      nearest: simulated.reduce((a, b) => (a && a.probability >= b.probability ? a : b), null),
-      draws: levelsTurned ? simulated[0].possible.length : 0
-    };
+    return {...decided(desk, values), turnedTo};
   }
   function chance(probability, confidence) {
     if (!desk.confident) return "unknown chance";
@@ -93,7 +63,11 @@
           one.probability >= now.confidence ? "keeps all levels" :
                                               "misses a level";
       return {
-        ...row, cost: one.cost, margin: one.margin, state, probability: desk.confident ? one.probability : null
+        ...row,
+        cost: one.cost,
+        margin: Math.min(...one.margins) || null,  // where a level is not served at all
+        state,
+        probability: desk.confident ? one.probability : null
       };
     });
     rows.sort((a, b) => a.cost - b.cost);
@@ -113,7 +87,7 @@
       inputs[i].setAttribute("aria-valuetext", text(slider, i).replaceAll("\u00a0", " "));
       inputs[i].nextElementSibling.textContent = text(slider, i);
     });
-    const now = decided();
+    const now = decidedHere();
     answer.textContent = sentence(now);
     back.disabled = isAsAsked();
     place.classList.toggle("turned", !isAsAsked());

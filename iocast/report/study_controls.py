@@ -9,6 +9,7 @@ from typing import Any
 
 from iocast.records.quantities import ACCELERATORS
 from iocast.study.amounts import is_confident
+from iocast.study.risk import PLAUSIBLE
 
 AT_ONCE = 4
 """Number of sliders that are shown at once; the others are folded."""
@@ -79,5 +80,6 @@ def desk(study: dict[str, Any]) -> dict[str, Any] | None:
             for one in study["designs"]
             if one["basis"] != "beyond limits"
         ],
+        "plausible": PLAUSIBLE,
         "upper": {one["level"]: one["upper"] for one in study["levels"]},
     }

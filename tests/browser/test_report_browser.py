@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 import sys
 import time
@@ -17,7 +18,10 @@ from chromium import SIZES, Browser
 sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 import report_inputs  # noqa: E402
 
-from iocast.report import units, write_report  # noqa: E402
+from iocast.report import study_controls, units, write_report  # noqa: E402
+from iocast.study.amounts import nearness  # noqa: E402
+from iocast.study.designs import Design  # noqa: E402
+from iocast.study.search import Candidate, _order  # noqa: E402
 
 pytestmark = pytest.mark.needs("browser")
 DRAWN = "document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"
@@ -242,6 +246,56 @@ def test_sliders_of_a_study_choose_what_its_samples_choose(browser, pages, tmp_p
         browser.evaluate(f"{TURN}([{places['price', part]}, 0])")
     assert len(chosen) > 1, "another question has another answer"
     assert browser.evaluate("document.body.dataset.chosen") == study["decision"]["id"]
+
+
+def decided_in(browser, answer, values):
+    """The id of the design that a page chooses with its sliders at these values, and of that which comes nearest."""
+    source = (Path(study_controls.__file__).parent / "study_decision.js").read_text()
+    call = f"decided({json.dumps(study_controls.desk(answer))}, {json.dumps(values)})"
+    return browser.evaluate(
+        f"(() => {{ {source}; const a = {call}; return [a.chosen?.id ?? '', a.nearest?.id ?? '']; }})()"
+    )
+
+
+def answer_of(randomly, costs, probabilities):
+    """Those keys of a study's answer that a page decides from: designs of few different costs and chances."""
+    designs = []
+    for number in range(1, randomly.randint(2, 13)):
+        margins = [randomly.choice([None, 0.7, 0.9, 1.2]) for _ in range(2)]
+        designs.append({
+            "id": f"d{number}", "name": str(number), "cost": randomly.choice(costs), "basis": "simulated",
+            "parts": {"core": number}, "probability": randomly.choice(probabilities), "possible_margins": [[0, 0]],
+            "levels": [{"level": str(i), "margin": margin} for i, margin in enumerate(margins)],
+        })  # fmt: skip
+    levels = [{"level": str(i), "quantity": "rate", "limit": 1.0, "upper": False} for i in range(2)]
+    study = {"parts": {"core": {"price": 1}}}
+    return {
+        "designs": designs, "levels": levels, "study": study, "platform": {}, "currency": "", "confidence_asked": 0.9,
+    }  # fmt: skip
+
+
+def as_searched(answer):
+    """Candidates of a search with the costs and probabilities of an answer's designs, by id."""
+    found = {}
+    for one in answer["designs"]:
+        number = int(one["id"][1:])
+        design = Design(number, (), one["name"], (), one["cost"], one["cost"], 0.0, 0.0, ())
+        found[one["id"]] = Candidate(design, probability=one["probability"])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_page_with_untouched_sliders_chooses_as_the_search_does(browser, seed):
+    """At equal costs, which is each study without prices, and at equal chances, too."""
+    randomly = random.Random(seed)
+    answer = answer_of(randomly, [0.0] if seed % 2 else [0.0, 5.0], [0.005, 0.01, 0.5, 0.9, 0.95, 1.0])
+    candidates = as_searched(answer)
+    kept = [one for one in candidates.values() if one.probability >= answer["confidence_asked"]]
+    ordered = sorted(answer["designs"], key=lambda one: (one["cost"], int(one["id"][1:])))
+    values = [one.value for one in study_controls.sliders(answer)]
+    assert decided_in(browser, answer, values) == [
+        min(kept, key=_order).design.id if kept else "", max(ordered, key=nearness)["id"],
+    ]  # fmt: skip
 
 
 def test_a_slider_of_a_study_moves_the_chart_by_keyboard_and_one_button_leads_back(browser, pages):
