@@ -31,17 +31,23 @@ def vega_lite() -> str:
 def library() -> str:
     """Its source, which can stand inside a script element."""
     place = _kept_in()
+    if place is None:
+        return _put_together()
     file = place / f"vega-embed-{vega_lite()}-{version('vl-convert-python')}.js"
     with suppress(OSError, ValueError):
         if _ours_alone(place) and _ours_alone(file):
             text = file.read_text(encoding="utf-8")
             if text.endswith(ENDS):
                 return text
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite())
-    text = bundle.replace("</script", "<\\/script") + ENDS
+    text = _put_together()
     with suppress(OSError, RunError):  # without a place it is put together each time
         write_text(file, text, secret=True)
     return text
+
+
+def _put_together() -> str:
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=vega_lite())
+    return bundle.replace("</script", "<\\/script") + ENDS
 
 
 def _ours_alone(path: Path) -> bool:
@@ -50,7 +56,10 @@ def _ours_alone(path: Path) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _kept_in() -> Path:
-    """Where users keep what can be made again (XDG Base Directory Specification)."""
+def _kept_in() -> Path | None:
+    """Where users keep what can be made again (XDG Base Directory Specification); None for one without a home: a number
+    without an entry among the users, as in containers."""
     named = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "iocast"
+    if not os.path.isabs(named):
+        named = os.path.expanduser("~/.cache")
+    return Path(named) / "iocast" if os.path.isabs(named) else None

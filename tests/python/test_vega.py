@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import vl_convert
@@ -59,3 +61,21 @@ def test_a_file_that_was_cut_off_is_made_again(made: list[str], tmp_path: Path) 
 def test_without_a_place_it_is_made_each_time(made: list[str], tmp_path: Path) -> None:
     (tmp_path / "iocast").write_text("a file")
     assert again() == again() and len(made) == 2
+
+
+@pytest.mark.parametrize("home", [None, "here"])
+@pytest.mark.parametrize("cache", [None, "", "here"])
+def test_without_a_home_nothing_is_kept(
+    made: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None, cache: str | None
+) -> None:
+    """For a number that is no user's, and where HOME and XDG_CACHE_HOME name no place."""
+    monkeypatch.chdir(tmp_path)
+
+    def nobody(uid: int) -> Any:
+        raise KeyError(uid)
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    for name, value in (("HOME", home), ("XDG_CACHE_HOME", cache)):
+        monkeypatch.delenv(name) if value is None else monkeypatch.setenv(name, value)
+    assert again() == again() and len(made) == 2
+    assert not any(tmp_path.iterdir())
