@@ -17,7 +17,7 @@ from iocast.calibrate import chance, lone, parts, reading, structures
 from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import Finding, findings
-from iocast.calibrate.known import Known, holding
+from iocast.calibrate.known import Known, allowed, holding
 from iocast.calibrate.rates import calibrate_rates, check_platform
 from iocast.calibrate.recipe import (
     PLAIN,
@@ -63,6 +63,8 @@ TIED = 0.2
 """Weight of a structure, as a share of the best one's, from which on the next choice is tried with it, too."""
 MAX_NEAREST = 3
 """Structures beyond the family's own that are fitted where these leave a misfit."""
+SCALES_FOR_NEAREST = 4
+"""Numbers of ranks from which on these are tried: with three, one of them fits whatever is left, and grows otherwise."""
 EXPLAINS = 0.6
 """Of a misfit, what one of them may leave at most to be taken: chosen on eleven small systems of validation/blind
 (requests, forks, commits, several servers, networks), where those that left more forecast no better or far worse."""
@@ -214,7 +216,7 @@ class _Search:
         if places := parts.options(self.wholes):
             self.choices[parts.CHOICE] = places
         self.seen = look(points, self.single, recipe, self.family, self.laws_between_stalls, self.wholes)
-        if shown := structures.shown(self.seen):
+        if shown := allowed(structures.shown(self.seen), recipe.facts):
             self.choices[structures.CHOICE] = [*shown, structures.NONE]
         self.nearest: dict[str, float] = {}
         self.unseen = self._unseen()
@@ -294,6 +296,8 @@ class _Search:
         for option in options:
             if option.rewrite is not None:
                 option.rewrite(document)
+        for path, value in self.recipe.facts.items():
+            set_path(document, path, value)
         return document
 
     def _possible(self, options: list[Option]) -> list[Parameter]:
@@ -405,8 +409,8 @@ class _Search:
         """Of the structures that the measurements don't show by themselves, those whose residuals are the smallest as
         they are put into the best platform, if they are smaller than its own or have parameters that may make them
         so."""
-        tried = structures.unseen(self.seen)
-        if not tried:
+        tried = allowed(structures.unseen(self.seen), self.recipe.facts)
+        if not tried or len({point.ranks for point in self.points}) < SCALES_FOR_NEAREST:
             return []
         own = zip(best.structure, best.options, strict=True)
         options = [option for choice, option in own if choice != structures.CHOICE]

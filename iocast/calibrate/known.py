@@ -22,6 +22,7 @@ SECTIONS = ("stations", "limits", "locks", "caches", "buffers", "demands")
 """Whose numbers may be known: `mds.servers` is `stations.mds.servers`."""
 UNSTATED = {"stations": ("servers", "count", "contention", "crowding"), "limits": ("slots",)}
 """Numbers of a section's parts that a family's file need not write."""
+COUNTS = ("servers", "count", "slots")
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,15 @@ def holding(recipe: Recipe, known: Sequence[Known]) -> Recipe:
             "with latencies are fitted with it."
         )
     names = _names(recipe.family)
-    result = replace(recipe, fixed=dict(recipe.fixed), choices=dict(recipe.choices), priors=dict(recipe.priors))
+    result = replace(recipe, choices=dict(recipe.choices), facts=dict(recipe.facts), priors=dict(recipe.priors))
+    named: dict[str, Known] = {}
     for one in known:
         path = _path(one.name, names)
+        if other := named.get(path):
+            raise InputError(
+                f"'{other.name}' and '{one.name}' are one number, which has one value; leave one of them out."
+            )
+        named[path] = one
         if one.factor > 1:
             _draw_to(result, path, one)
         else:
@@ -183,14 +190,30 @@ def _number(one: Known, low: float, high: float, unit: str) -> float:
 def _hold(recipe: Recipe, path: str, one: Known) -> None:
     for choice, options in recipe.choices.items():
         if _between_values(options, path):
-            if not isinstance(one.value, int) or not 1 <= one.value <= NO_LIMIT:
-                raise InputError(f"'{one.name}' is known to be {one.value}; it must be a whole number of at least 1.")
+            _require_count(one)
             edit: Document = {}
             set_path(edit, path, one.value)
             recipe.choices[choice] = [Option(str(one.value), edit=edit)]
+            recipe.facts[path] = one.value
             return
     if not _changed(recipe, path, lambda p: replace(p, start=_number(one, p.low, p.high, p.unit), held=True)):
-        recipe.fixed[path] = one.value
+        if path.rpartition(".")[2] in COUNTS:
+            _require_count(one)
+        recipe.facts[path] = one.value
+
+
+def allowed(options: Iterable[Option], facts: dict[str, Any]) -> list[Option]:
+    """Those that leave what is known as it is."""
+    return [
+        option
+        for option in options
+        if all(get_path(option.edit, path) in (None, value) for path, value in facts.items())
+    ]
+
+
+def _require_count(one: Known) -> None:
+    if isinstance(one.value, bool) or not isinstance(one.value, int) or not 1 <= one.value <= NO_LIMIT:
+        raise InputError(f"'{one.name}' is known to be {one.value}; it must be a whole number of at least 1.")
 
 
 def _draw_to(recipe: Recipe, path: str, one: Known) -> None:

@@ -100,6 +100,8 @@ class Recipe:
     fixed: dict[str, Any]
     parameters: list[Parameter]
     choices: dict[str, list[Option]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    """By path, numbers that are known, whatever structure is chosen."""
     priors: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By path of a number that a choice is about, what it is thought to be, and the standard deviation of its
     logarithm."""

@@ -65,6 +65,30 @@ def test_a_known_number_of_servers_decides_what_measurements_leave_open(tmp_path
     assert rates[8] / rates[4] == pytest.approx(2, rel=0.02)
 
 
+def test_what_is_known_stays_whatever_a_structure_says(tmp_path: Path) -> None:
+    """Requests that lie on one of four servers each look like that, though sixteen threads of one were stated."""
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    (tmp_path / "truth.yaml").write_text(
+        "schema_version: 1\nextends: family.yaml\nstations: {server: {servers: 1, count: 4, spread: object}}\n"
+    )
+    runs = []
+    for ranks in (1, 2, 4, 16):
+        out = tmp_path / f"n{ranks}"
+        command = [binaries.find("iocast-sim"), "--platform", str(tmp_path / "truth.yaml"), "--ppn", str(ranks)]
+        command += ["--set", "datasets=1", "--set", "objects=60", "--set", "iterations=60", "--seed", str(ranks)]
+        binaries.run_json([*command, "--out", str(out), "--json"])
+        runs.append(Run(out, "benchmark"))
+    for servers in (2, 16):
+        document = calibrate(
+            group(runs),
+            str(tmp_path / "family.yaml"),
+            0,
+            lambda *_: None,
+            known=[Known.of(f"server.servers={servers}")],
+        )
+        assert document["stations"]["server"]["servers"] == servers
+
+
 def test_a_prior_moves_where_a_fit_begins_and_what_a_structure_is_worth() -> None:
     recipe = holding(read_recipe("lustre"), [Known.of("network=20us~1.5"), Known.of("mds.servers=8~2")])
     (network,) = recipe.parameters
@@ -81,6 +105,7 @@ def test_a_prior_moves_where_a_fit_begins_and_what_a_structure_is_worth() -> Non
         ("mds.servers=512~0.5", "a factor above 1"),
         ("mds.servers=many", "it must be a whole number"),
         ("network=3h", "it must be a time"),
+        ("mds.count=-3", "it must be a whole number"),
         ("rpcs.slots=4~2", "state it as a fact: rpcs.slots=4"),
     ],
 )
@@ -89,6 +114,12 @@ def test_what_nothing_has_is_refused_in_words(text: str, words: str) -> None:
         known = [Known.of(text)]
         holding(read_recipe(families_with(known, ("network", "lustre"))[0]), known)
     assert words in str(caught.value)
+
+
+def test_one_number_has_one_value() -> None:
+    known = [Known.of("mds.servers=4"), Known.of("stations.mds.servers=8")]
+    with pytest.raises(InputError, match="one number, which has one value"):
+        holding(read_recipe("lustre"), known)
 
 
 def test_only_families_that_have_what_is_known_are_fitted() -> None:
