@@ -17,7 +17,7 @@ class BudgetSpent(Exception):
 
 
 class Guard:
-    """Asks the benchmark to end when it takes too long."""
+    """Signals the benchmark to end when it takes too long."""
 
     def __init__(self, ending: Ending, most: float | None) -> None:
         self.ending, self.struck = ending, False

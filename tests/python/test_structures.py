@@ -82,7 +82,7 @@ def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], fl
     search = _Search.__new__(_Search)
     search.choices = choices
     search.family = {"stations": {"server": {"servers": 16}}}
-    search.recipe, search.seen = SimpleNamespace(priors={}), None  # type: ignore[assignment]
+    search.recipe, search.seen = SimpleNamespace(priors={}, facts={}), None  # type: ignore[assignment]
     search.largest = 8
     search.unseen, search.levels_off = search._unseen(), False
     search.report = lambda *_: None
