@@ -64,7 +64,7 @@ TIED = 0.2
 MAX_NEAREST = 3
 """Structures beyond the family's own that are fitted where these leave a misfit."""
 SCALES_FOR_NEAREST = 4
-"""Numbers of ranks from which on these are tried: with three, one of them fits whatever is left, and grows otherwise."""
+"""Numbers of ranks from which on these are tried. With three, one of them fits whatever is left."""
 EXPLAINS = 0.6
 """Of a misfit, what one of them may leave at most to be taken: chosen on eleven small systems of validation/blind
 (requests, forks, commits, several servers, networks), where those that left more forecast no better or far worse."""
