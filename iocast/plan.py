@@ -26,7 +26,7 @@ from iocast.operations import phase_operations, profile
 from iocast.phases import check_phase
 from iocast.plan_rates import proposals
 from iocast.platform import Document, merge, reference
-from iocast.proposed import ALONE, Place, Proposed, WORTH_IT
+from iocast.proposed import ALONE, WORTH_IT, Place, Proposed
 from iocast.settings import units_of
 from iocast.workers import Workers
 
@@ -38,7 +38,7 @@ SPREAD = 1.5
 QUANTILES = ("q50", "q95")
 """Of each operation, beside the rate: what a measurement tells. More of its quantiles would say the same again."""
 ONE_FACT = 8
-"""Quantities of a point are far from independent: this many count as one (calibrate/fit.py)."""
+"""Quantities of a point are far from independent: this many count as one (calibrate/structure_search.py)."""
 OPERATIONS, FEWEST = 6000, 40
 """Of all ranks in a simulation together, and of each at least."""
 MAX_RANKS = 50_000

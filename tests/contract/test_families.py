@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from iocast import binaries
-from iocast.calibrate.fit import _Search
 from iocast.calibrate.recipe import read_recipe
+from iocast.calibrate.structure_search import Search
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.family import set_by_hand_to
@@ -72,9 +72,9 @@ def test_each_part_that_a_lone_rank_measured_has_its_time_in_the_family(
     """From the laws alone, before anything else is fitted."""
     recipe = read_recipe(family)
     for point, (workload, phase, settings) in zip(measured, RUNS, strict=True):
-        search = _Search(recipe, [point], 0, lambda *_: None, Trace(None))
-        options = search._options(search._begin())
-        document = search.build(options, {p.name: p.start for p in search._active(options)})
+        search = Search(recipe, [point], 0, lambda *_: None, Trace(None))
+        options = search.options(search._begin())
+        document = search.build(options, {p.name: p.start for p in search.active(options)})
         (tmp_path / "platform.yaml").write_text(dump(document))
         run = _run(tmp_path / "platform.yaml", workload, phase, settings, tmp_path / f"{workload}-{phase}")
         for tag in point.first.tags():

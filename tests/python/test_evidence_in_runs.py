@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from schedule import mostly_long
 import yaml
 from programs import REPOSITORY
+from schedule import mostly_long
 
 from iocast import binaries
-from iocast.calibrate.fit import calibrate
 from iocast.calibrate.evidence import EVIDENCE
-from iocast.calibrate.fit import follow
+from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.search import Simulations
+from iocast.calibrate.structure_search import follow
 from iocast.errors import RunError
 from iocast.fitted import Fitted
-from iocast.platform import dump, merge
 from iocast.forecasts.answer import predict
 from iocast.measured import measured
+from iocast.platform import dump, merge
 from iocast.question import Question
 from iocast.run_directory import Point, Run, group, switches
 

@@ -5,27 +5,27 @@ import json
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from subprocess import CompletedProcess
+from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 import pytest
 import sharpness
 import yaml
+from msgspec.structs import replace
 from scipy.stats import binom
 
-from iocast.calibrate import fit
-from iocast.calibrate.findings import findings
+from iocast.calibrate import discrepancy
 from iocast.calibrate.findings import (
     FALSE_ALARM,
+    _chance_of_columns,
     ageing,
     bands,
     bound,
     clock,
     drift,
+    findings,
     latency_bands,
-    _chance_of_columns,
     lone_ranks,
     nodes,
     others,
@@ -277,9 +277,9 @@ def test_what_a_system_ages_within_a_run_widens_every_interval() -> None:
         {"point": "N=8", "quantity": name, "error": error, "spread": 0.0}
         for name, error in (("rate", 0.0), ("create.q50", 0.1))
     ]
-    noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
+    noise = dict.fromkeys(discrepancy.MISFIT_FLOOR, 0.0)
     for misfit in (True, False):
-        young, aged = (fit._discrepancy({"rows": rows}, noise, misfit, more) for more in (0.0, 0.4))
+        young, aged = (discrepancy.discrepancies({"rows": rows}, noise, misfit, more) for more in (0.0, 0.4))
         assert all(
             aged[kind] == (pytest.approx(math.hypot(error, 0.4)), degrees) for kind, (error, degrees) in young.items()
         )
@@ -290,22 +290,27 @@ def test_what_was_held_out_counts_beside_what_is_known_of_the_family_and_alone_w
         {"point": "N=8", "quantity": name, "error": error, "spread": 0.0}
         for name, error in (("rate", 0.0), ("create.q50", 0.015), ("create.q75", 0.1))
     ]
-    noise = dict.fromkeys(fit.MISFIT_FLOOR, 0.0)
-    misfit = fit._discrepancy({"rows": few}, noise, True, 0.0)
-    assert misfit["rate"] == (fit.MISFIT_FLOOR["rate"], 2) and misfit["q75"] == (pytest.approx(math.log(1.1)), 1)
-    known = fit._discrepancy({"rows": few}, noise, False, 0.0)
-    assert known["rate"] == (pytest.approx(fit.FAMILY_DISCREPANCY["rate"]), fit.FAMILY_WORTH)
-    assert fit.FAMILY_DISCREPANCY["q50"] < known["q50"][0] < math.log(1.015)
-    assert known["q50"][1] == fit.FAMILY_WORTH + 1
+    noise = dict.fromkeys(discrepancy.MISFIT_FLOOR, 0.0)
+    misfit = discrepancy.discrepancies({"rows": few}, noise, True, 0.0)
+    assert misfit["rate"] == (discrepancy.MISFIT_FLOOR["rate"], 2) and misfit["q75"] == (
+        pytest.approx(math.log(1.1)),
+        1,
+    )
+    known = discrepancy.discrepancies({"rows": few}, noise, False, 0.0)
+    assert known["rate"] == (pytest.approx(discrepancy.FAMILY_DISCREPANCY["rate"]), discrepancy.FAMILY_WORTH)
+    assert discrepancy.FAMILY_DISCREPANCY["q50"] < known["q50"][0] < math.log(1.015)
+    assert known["q50"][1] == discrepancy.FAMILY_WORTH + 1
     assert known["q75"] == misfit["q75"], "no system of the family is ten deviations off"
     # What the smaller scales left open is no evidence against the family, and little of the model's own error.
-    open_one = fit._discrepancy({"rows": [row | {"spread": 0.1} for row in few]}, noise, False, 0.0)
-    assert open_one["q75"] == (pytest.approx(fit.FAMILY_DISCREPANCY["q75"]), fit.FAMILY_WORTH)
+    open_one = discrepancy.discrepancies({"rows": [row | {"spread": 0.1} for row in few]}, noise, False, 0.0)
+    assert open_one["q75"] == (pytest.approx(discrepancy.FAMILY_DISCREPANCY["q75"]), discrepancy.FAMILY_WORTH)
     # The more was held out, the less counts what is known of others; but the errors of one scale have a common cause,
     # however many there are.
-    many = fit._discrepancy(
+    many = discrepancy.discrepancies(
         {"rows": few + [few[1] | {"point": f"N=8 T={i}"} for i in range(1, 999)]}, noise, False, 0.0
     )
     assert known["q50"][0] < many["q50"][0] < math.log(1.015)
-    assert many["q50"][1] == pytest.approx(fit.FAMILY_WORTH + 1 / fit.ALIKE_APART**2, rel=0.01)
-    assert known["max"] == misfit["max"] == (fit.UNCHECKED_DISCREPANCY["max"], 2), "nothing of the kind was held out"
+    assert many["q50"][1] == pytest.approx(discrepancy.FAMILY_WORTH + 1 / discrepancy.ALIKE_APART**2, rel=0.01)
+    assert known["max"] == misfit["max"] == (discrepancy.UNCHECKED_DISCREPANCY["max"], 2), (
+        "nothing of the kind was held out"
+    )

@@ -17,7 +17,14 @@ from scipy.stats import binom
 
 from iocast import baselines, draws
 from iocast.baselines import _throughput as closed_queue_rate
-from iocast.calibrate import fit
+from iocast.calibrate.discrepancy import (
+    DOUBLING,
+    FAMILY_DISCREPANCY,
+    GROWTH_POWER,
+    MISFIT_GROWTH_POWER,
+    discrepancies,
+    held_out_from,
+)
 from iocast.calibrate.recipe import read_recipe
 from iocast.family import family_of, measured_systems
 from iocast.fitted import Fitted, discrepancy_at
@@ -25,14 +32,14 @@ from iocast.forecasts.answer import predict
 from iocast.forecasts.cautions import far_off_where_checked
 from iocast.forecasts.phase import simple_rules, with_intervals
 from iocast.forecasts.structures import middle_of
+from iocast.operations import pooled_quantity
 from iocast.question import Question
 from iocast.residuals import Residuals
-from iocast.operations import pooled_quantity
 from iocast.rules import line_of
 from iocast.run_directory import Point, Run
+from iocast.study.desk import Desk
 from iocast.study.questions import Ask
 from iocast.study.questions import Point as Point_
-from iocast.study.desk import Desk
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
 from iocast.wording.forecast import forecast_text, rule_of
@@ -157,7 +164,7 @@ def test_errors_that_share_a_cause_are_no_independent_values(rows: int, correlat
     for _ in range(tries):
         common, own = generator.standard_normal(), generator.standard_normal(rows)
         errors = 0.3 * (math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own)
-        deviation, degrees = fit._discrepancy(held_out(errors), QUIET, True, 0.0)["q50"]
+        deviation, degrees = discrepancies(held_out(errors), QUIET, True, 0.0)["q50"]
         hits += abs(0.3 * generator.standard_normal()) < float(stdtrit(degrees, 0.95)) * deviation
     fewest = int(binom.ppf(1e-4, tries, least))
     sharpness.fewer_than("coverage", fewest, tries)
@@ -173,7 +180,7 @@ def test_intervals_of_many_systems_cover_as_often_as_they_claim() -> None:
         true = 0.08 * math.exp(0.7 * generator.standard_normal())
         errors = true * (math.sqrt(0.7) * generator.standard_normal() + math.sqrt(0.3) * generator.standard_normal(4))
         seen = errors + 0.03 / math.sqrt(2) * generator.standard_normal(4)
-        deviation, degrees = fit._discrepancy(held_out(seen, runs=2), noise, True, 0.0)["q50"]
+        deviation, degrees = discrepancies(held_out(seen, runs=2), noise, True, 0.0)["q50"]
         widen = float(stdtrit(degrees, 0.95)) / 1.645
         hits += abs(true * generator.standard_normal() + 0.03 * generator.standard_normal()) < 1.645 * math.hypot(
             widen * deviation, 0.03
@@ -187,7 +194,7 @@ def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
     residuals that are carried, too."""
     generator = np.random.default_rng(2)
     errors = 0.1 * generator.standard_normal(6000) + 0.1 / math.sqrt(runs) * generator.standard_normal(6000)
-    deviation = fit._discrepancy(held_out(errors, runs), QUIET | {"q50": 0.1}, True, 0.0)["q50"][0]
+    deviation = discrepancies(held_out(errors, runs), QUIET | {"q50": 0.1}, True, 0.0)["q50"][0]
     assert deviation == pytest.approx(
         0.1, rel=0.05
     )  # a mean of 6000 squares is within 4 sqrt(2 / 6000) = 7 % of its own, with the noise's share 3 in 100
@@ -203,19 +210,19 @@ def test_the_noise_of_a_mean_is_taken_off_as_such(runs: int) -> None:
 def test_more_scales_never_make_an_interval_wider() -> None:
     """The same held-out error; a scale more between those that were there leaves what is tested, and what is known
     beforehand, as it is."""
-    assert fit.held_out_from([1, 2, 4, 8, 16]) == 16
-    assert fit.held_out_from([1, 2, 4, 8, 15, 16]) == 15
-    assert fit.held_out_from([1, 2, 4, 8, 12, 16]) == 12
-    assert fit.held_out_from([1, 2, 16]) == 16
-    assert fit.held_out_from([1, 2, 3]) == 3, "two scales must be left"
+    assert held_out_from([1, 2, 4, 8, 16]) == 16
+    assert held_out_from([1, 2, 4, 8, 15, 16]) == 15
+    assert held_out_from([1, 2, 4, 8, 12, 16]) == 12
+    assert held_out_from([1, 2, 16]) == 16
+    assert held_out_from([1, 2, 3]) == 3, "two scales must be left"
     widths = {}
     for scales in ([1, 2, 4, 8, 16], [1, 2, 4, 8, 15, 16], [1, 2, 4, 8, 12, 15, 16]):
-        below = fit.held_out_from(scales)
-        step = max(fit.DOUBLING, scales[-1] / max(n for n in scales if n < below))
-        for stranger, power in ((False, fit.GROWTH_POWER), (True, fit.MISFIT_GROWTH_POWER)):
+        below = held_out_from(scales)
+        step = max(DOUBLING, scales[-1] / max(n for n in scales if n < below))
+        for stranger, power in ((False, GROWTH_POWER), (True, MISFIT_GROWTH_POWER)):
             points = sum(n >= below for n in scales)
-            found = fit._discrepancy(
-                held_out(np.full(4 * points, fit.FAMILY_DISCREPANCY["q50"]), points=points),
+            found = discrepancies(
+                held_out(np.full(4 * points, FAMILY_DISCREPANCY["q50"]), points=points),
                 QUIET,
                 stranger,
                 0.0,
@@ -238,7 +245,7 @@ def test_what_is_known_beforehand_is_known_of_a_doubling() -> None:
     tested over a doubling."""
     sure = {}
     for step in (2.0, 8.0):
-        deviation, degrees = fit._discrepancy(held_out(np.zeros(4)), QUIET, True, 0.0, step, 1.0)["q50"]
+        deviation, degrees = discrepancies(held_out(np.zeros(4)), QUIET, True, 0.0, step, 1.0)["q50"]
         fitted = {
             "discrepancy": {"q50": deviation},
             "discrepancy_degrees": {"q50": degrees},

@@ -14,12 +14,13 @@ import pytest
 from test_phases import small
 
 from iocast import binaries, draws
-from iocast.calibrate import fit
 from iocast.calibrate.search import Target, summaries
+from iocast.calibrate.section import too_rare
+from iocast.calibrate.structure_search import Search
 from iocast.fitted import Fitted
-from iocast.plan import Ensemble, QUANTILES
-from iocast.proposed import Place
 from iocast.forecasts.answer import predict
+from iocast.plan import QUANTILES, Ensemble
+from iocast.proposed import Place
 from iocast.run_directory import Point, Run
 from iocast.study import evaluate
 
@@ -122,16 +123,16 @@ def test_a_fit_takes_no_evidence_from_an_operation_that_a_simulation_lacks(run: 
 
 def test_errors_of_an_operation_that_a_simulation_lacks_have_a_note(run: Any, point: Point) -> None:
     op = point.first.operations[0]
-    search: Any = SimpleNamespace(seed=0, simulated=lambda *of: fit._Search.simulated(search, *of))
+    search: Any = SimpleNamespace(seed=0, simulated=lambda *of: Search.simulated(search, *of))
 
     def rows(simulated: Any) -> list[dict[str, Any]]:
-        return fit._Search.rows(search, Fake(simulated), {}, [point])  # type: ignore[arg-type]
+        return Search.rows(search, Fake(simulated), {}, [point])  # type: ignore[arg-type]
 
     assert {row["quantity"] for row in rows(run)} == set(point.quantities())
-    assert fit._too_rare([point], rows(run)) == fit._too_rare([point], []) == []
+    assert too_rare([point], rows(run)) == too_rare([point], []) == []
     few = rows(without(run, op, 0, 1))
     assert {row["quantity"] for row in few} == {n for n in point.quantities() if n.rpartition(".")[0] != op}
-    (note,) = fit._too_rare([point], few)
+    (note,) = too_rare([point], few)
     assert note.startswith(f"{op} is so rare that a simulated run lacks it at N=1 T=0:")
 
 

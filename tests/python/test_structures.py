@@ -10,14 +10,15 @@ import pytest
 import yaml
 
 from iocast import binaries
+from iocast.calibrate.draws import together
 from iocast.calibrate.fit import calibrate
-from iocast.calibrate.fit import USUAL_MISFIT, _Search, levels_off
 from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
 from iocast.calibrate.search import Fit
+from iocast.calibrate.structure_search import USUAL_MISFIT, Search, levels_off
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.platform import dump
 from iocast.forecasts.answer import predict
+from iocast.platform import dump
 from iocast.run_directory import Point, Run, group
 
 FAMILY = """
@@ -77,9 +78,9 @@ def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tm
     assert not [note for note in fitted["notes"] if note.startswith(("Misfit", "Alarm"))]
 
 
-def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], float]) -> _Search:
+def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], float]) -> Search:
     """A search in which every structure has this cost, and what is not named a large one; no parameters."""
-    search = _Search.__new__(_Search)
+    search = Search.__new__(Search)
     search.choices = choices
     search.family = {"stations": {"server": {"servers": 16}}}
     search.recipe, search.seen = SimpleNamespace(priors={}, facts={}), None  # type: ignore[assignment]
@@ -90,7 +91,7 @@ def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], fl
 
     def fit(_: object, structure: dict[str, str], *__: object) -> Fit:
         cost = costs.get(tuple(structure.values()), 20 * USUAL_MISFIT)
-        return Fit(structure, search._options(structure), [], {}, cost, np.zeros((0, 0)), 1)
+        return Fit(structure, search.options(structure), [], {}, cost, np.zeros((0, 0)), 1)
 
     search._fit = fit  # type: ignore[method-assign, assignment]
     return search
@@ -226,7 +227,7 @@ def test_options_that_were_fitted_apart_bring_every_number_that_they_need_togeth
     """Nothing crowds where requests share the servers: two that did so each lack a number that the two together
     need."""
     crowding = Parameter("crowding", "stations.server.crowding", 1e-3, 10.0, 0.1)
-    search = _Search.__new__(_Search)
+    search = Search.__new__(Search)
     search.recipe = SimpleNamespace(parameters=())  # type: ignore[assignment]
     search.shown, search.thinking = {}, False
     turns, fair = Option("none", {}), Option("turns", {"stations": {"server": {"discipline": "ps"}}})
@@ -251,7 +252,7 @@ def test_options_that_were_fitted_apart_bring_every_number_that_they_need_togeth
         ([best, without, with_it, fit(turns, slow, {"crowding": 5.0})], 5.0),
     ):
         search.rivals = {"order": rivals, "slowdown": rivals}
-        _, values = search._together({"order": without, "slowdown": with_it}, best, np.random.default_rng(1))
+        _, values = together(search, {"order": without, "slowdown": with_it}, best, np.random.default_rng(1))
         assert crowding.low <= values["crowding"] <= crowding.high and (values["crowding"] == 0.1) == (held == 0.1)
 
 

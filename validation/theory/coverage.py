@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from iocast.calibrate import fit
+from iocast.calibrate.discrepancy import discrepancies, independent_values
 from iocast.changes import Side
-from iocast.significance import choose
 from iocast.records.run import Phase, Summary
+from iocast.significance import choose
 
 LEVEL, ALPHA = 0.9, 0.05
 NOISE = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max"), 0.03)
@@ -60,8 +60,8 @@ def intervals(
             {"point": "N=8", "runs": runs, "quantity": f"op{i}.q50", "error": math.expm1(x), "spread": 0.0}
             for i, x in enumerate(errors)
         ]
-        deviation, degrees = fit._discrepancy({"rows": rows}, NOISE, stranger, 0.0)["q50"]
-        others = degrees - fit.independent_values(rows) + operations
+        deviation, degrees = discrepancies({"rows": rows}, NOISE, stranger, 0.0)["q50"]
+        others = degrees - independent_values(rows) + operations
         for name, freedom in (("as calibrated", degrees), ("every row a value", others)):
             widen = float(stdtrit(freedom, (1 + LEVEL) / 2)) / 1.6449
             widths[name].append(1.6449 * math.hypot(widen * deviation, NOISE["q50"]))
