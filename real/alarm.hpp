@@ -13,6 +13,8 @@ namespace iocast {
 /// fail at once; every rank looks for it now and then.
 class Alarm {
 public:
+  static constexpr int64_t listens_every_ns = 250'000'000; ///< how often a rank looks for the word
+
   explicit Alarm(const Cluster& cluster);
   ~Alarm();
   Alarm(const Alarm&)            = delete;

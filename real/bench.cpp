@@ -16,6 +16,7 @@
 #include "real/held_claim.hpp"
 #include "real/manifest.hpp"
 #include "real/page_cache.hpp"
+#include "real/signals.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
