@@ -5,6 +5,7 @@ and numbers. What goes beyond them, and whatever is damaged, is refused with fil
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -151,12 +152,22 @@ def compose_yaml(text: str, path: Path) -> yaml.Node | None:
     @raises InputError with the line"""
     with refusing(path, lines=text.rstrip().count("\n") + 1):
         _require_bounds(text, path)
-        loader = yaml.SafeLoader(text)
-        loader.name = str(path)  # so that marks tell the file, also of sections merged from several
-        node = loader.get_single_node()
+        loader = _LOADER(_Named(text, path))
+        try:
+            node = loader.get_single_node()
+        finally:
+            loader.dispose()
         if node is not None:
             require_small(node, path)
         return node
+
+
+class _Named(io.StringIO):
+    """A text of a file, so that marks tell the file, also of sections merged from several."""
+
+    def __init__(self, text: str, path: Path) -> None:
+        super().__init__(text)
+        self.name = str(path)
 
 
 def read_yaml_text(path: Path) -> str:
