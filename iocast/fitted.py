@@ -139,6 +139,8 @@ class Fitted:
 
     def _edited(self, base: Document) -> Document:
         document = copy.deepcopy(base)
+        if self.documents[1:] or self.edits:
+            document = whole(document)  # what they take away, or change in part, may be in what it extends
         for overlay in self.documents[1:]:
             own = {
                 key: value
@@ -146,11 +148,9 @@ class Fitted:
                 if key not in ("extends", "calibration", "description", "source")
             }
             document = merge(document, own)
-        if self.edits:
-            document = whole(document)  # paths lead into what it extends, too, also to take it away
-            for path, value in self.edits:
-                if has_part(document, path):  # draws of another structure may lack it
-                    set_path(document, path, copy.deepcopy(value))
+        for path, value in self.edits:
+            if has_part(document, path):  # draws of another structure may lack it
+                set_path(document, path, copy.deepcopy(value))
         return document
 
 

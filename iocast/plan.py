@@ -4,7 +4,6 @@ places where a measurement would tell them apart (docs/planning.md)."""
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from iocast.forecasts.request import workload_of
 from iocast.operations import phase_operations, profile
 from iocast.phases import check_phase
 from iocast.plan_rates import proposals
-from iocast.platform import Document, merge, reference
+from iocast.platform import Document, laid_over, reference
 from iocast.proposed import ALONE, WORTH_IT, Place, Proposed
 from iocast.settings import units_of
 from iocast.workers import Workers
@@ -243,7 +242,7 @@ def believed(recipe: Recipe, generator: np.random.Generator) -> Document:
         structure[choice] = open_ones[int(generator.integers(len(open_ones)))]
     chosen = options_of(recipe.choices, simplest(recipe.choices, structure))
     for option in chosen:
-        document = merge(document, copy.deepcopy(option.edit))
+        document = laid_over(document, option.edit)
     stations = document.get("stations") or {}
     shared = {
         f"stations.{name}.crowding" for name, station in stations.items() if (station or {}).get("discipline") == "ps"

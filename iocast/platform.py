@@ -72,6 +72,13 @@ def merge(base: Any, over: Any) -> Any:
     return merged
 
 
+def laid_over(base: Any, over: Any) -> Any:
+    """The same for a `base` that still extends another platform: null stays, where it takes away what that one has."""
+    if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
+        return copy.deepcopy(over)
+    return base | {key: laid_over(base.get(key), value) for key, value in over.items()}
+
+
 def chain(path: Path) -> list[tuple[Path, Document]]:
     """The file and all that it extends, itself first."""
     found: list[tuple[Path, Document]] = []
@@ -92,10 +99,10 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
     return found
 
 
-def set_path(document: Document, path: str, value: Any) -> None:
+def set_path(document: Document, path: str, value: Any, *, keep_null: bool = False) -> None:
     """Sets a value by its dotted path. Names may hold dots themselves ("demands.create.open.shift"): at each map the
     longest key that is there is taken. In a list ("operations.unlink.1.lock_share") a number names an entry that is
-    there, from 0. None removes."""
+    there, from 0. None removes, or with `keep_null` stays, where it takes away what the document extends."""
     parts = path.split(".")
     here: Any = document
     while True:
@@ -110,7 +117,7 @@ def set_path(document: Document, path: str, value: Any) -> None:
         key = ".".join(parts[:taken])
         parts = parts[taken:]
         if not parts:
-            if value is None:
+            if value is None and not keep_null:
                 here.pop(key, None)
             else:
                 here[key] = value

@@ -31,7 +31,7 @@ from iocast.calibrate.structures.seen import look
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.operations import TooRare, pooled_quantity
-from iocast.platform import Document, dump, get_path, merge, reference, set_path
+from iocast.platform import Document, dump, get_path, laid_over, merge, reference, set_path
 from iocast.records.simulated import SimulatedRun
 from iocast.run_directory import Point, Run
 
@@ -176,9 +176,9 @@ class Search:
         for path, value in self.recipe.fixed.items():
             if path.startswith("operations.") and path.split(".")[1] not in self.points[0].first.operations:
                 continue  # nothing was measured that the route would hold twice
-            _set_keeping_null(document, path, copy.deepcopy(value))
+            set_path(document, path, copy.deepcopy(value), keep_null=True)
         for option in options:
-            document = merge(document, option.edit)
+            document = laid_over(document, option.edit)
             for fact, path in option.detected:
                 assert self.stall is not None
                 set_path(
@@ -499,13 +499,6 @@ def follow(document: Document, then: Document, family: Document) -> None:
         own = get_path(document, path)
         route = own if own is not None else get_path(family, path) or []
         set_path(document, path, [*copy.deepcopy(route), *copy.deepcopy(steps)])
-
-
-def _set_keeping_null(document: Document, path: str, value: Any) -> None:
-    """A null stays in the file, where it hides what the family says."""
-    set_path(document, path, value if value is not None else "")
-    if value is None:
-        document[path] = None
 
 
 def say(structure: dict[str, str]) -> str:

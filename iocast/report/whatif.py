@@ -42,7 +42,7 @@ def report_panel(sources: Sources, rows: list[dict[str, Any]]) -> Panel | None:
 
 def _setting(platform: Fitted, forecast: ForecastDocument) -> Setting:
     best, place = platform.best(), forecast["placement"]
-    family = find_platform(str(best["extends"]))
+    family = find_platform(str(platform.documents[0]["extends"]))
     files = platform_files(family) | {f"{OWN}/platform.yaml": _file(best)}
     files |= {f"{OWN}/draw-{i}.yaml": _file(draw) for i, draw in enumerate(platform.draws()[:MAX_DRAWS])}
     return Setting(
@@ -59,7 +59,9 @@ def _setting(platform: Fitted, forecast: ForecastDocument) -> Setting:
 
 
 def _file(document: Document) -> str:
-    return json.dumps(document | {"extends": file_in_module(find_platform(str(document["extends"])))})
+    """As the module reads it: what a document without files upon it extends is a file of the module, too."""
+    base = {"extends": file_in_module(find_platform(str(document["extends"])))} if "extends" in document else {}
+    return json.dumps(document | base)
 
 
 def _beside(platform: Fitted, forecasts: list[ForecastDocument], rows: list[dict[str, Any]]) -> Beside:
