@@ -2,30 +2,40 @@
 """How busy more accelerators would be: a closed network whose customers, the accelerators, think for a fixed time.
 
 A step of training computes for a fixed time and waits for what reading ahead could not hide. Its time over the
-computation, T, is 1 / utilisation. Three bounds hold on any storage:
+computation, T, is 1 / utilisation. On any storage T does not fall as accelerators are added, and throughput does not
+either: T grows with an exponent a between 0 and 1, T(N) = T(n) (N/n)^a.
 
-- T does not fall as accelerators are added: T(N) >= T(n) for N > n, and where several counts were measured it grows at
-  least as it did between the last two, T(n) (N/n)^a;
-- throughput does not fall: T(N) <= T(n) N/n;
-- a count that the system is meant to feed keeps the benchmark's limit: T(N) <= 1/limit, where T(n) does.
+- a of fed accelerators is about GROWTH. Waiting beyond the limit is taken for contention, whose share of a step grows
+  in proportion to the accelerators.
+- Several measured counts tell more: the exponent does not fall with the count, so that it is at least what it was
+  between the last two, as far as noise lets that be known.
+- Between two measured counts T lies between their line in logarithms and what throughput that doesn't fall allows.
+- A count that is fed may use any share of the room between the measured T and the limit, since systems are built for
+  counts that they just feed. So the exponent decides whether a count is fed, and how far it is from that if not.
 
-The forecast is the middle between the bounds, and its interval their range, blurred by what two runs of one system
-differ by. So it has no fitted constant in the middle. How likely it is that the system feeds the count at all, and how
-many it feeds, is answered from a alone: as measured, or with what is usual."""
+DRAWS of the exponent, of the differences between configurations and of the time before the first step are one set for
+all answers of a question: values are their medians and intervals their quantiles, and chances and the largest count
+that is fed follow from their shares. A forecast "if it is fed" is of those draws that keep the limit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from scipy.optimize import brentq
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from iocast.errors import InputError
 
+Draws = NDArray[np.float64]
+
 BLUR = 0.02
-"""Standard deviation of ln T between configurations of one system. Repeats of one configuration differ by 0.2 %."""
+"""Standard deviation of ln T between configurations of one system, half of them or twice as many."""
+REPEATS = 0.002
+"""Standard deviation of ln T between repeats of one configuration."""
 START_SECONDS = 5.0
 """Time before the first step of an epoch, where its share can grow no more: a data set has 500 steps or more."""
 FEWEST_STEPS = 500
@@ -35,6 +45,9 @@ UNLIKELY = 0.05
 """Probability of being fed below which a forecast is not made under the condition that the system feeds the count."""
 FARTHEST = 300.0
 """Largest ratio of requested to measured accelerators; published pairs reach 288."""
+DRAWS = 2000
+EXPONENTS = np.geomspace(1e-5, 1, 500)
+"""Exponents at which their probability is computed."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,11 @@ class Fed:
     def cycle(self) -> float:
         return 1 / self.utilisation
 
+    @property
+    def rate_without_waiting(self) -> float:
+        """Of one accelerator, whose epochs have their start."""
+        return self.rate / self.count * self.cycle
+
 
 @dataclass(frozen=True)
 class Range:
@@ -61,14 +79,23 @@ class Range:
 
 
 @dataclass(frozen=True)
+class IfFed:
+    """A forecast under the condition that the count keeps the limit."""
+
+    utilisation: Range
+    rate: Range
+
+
+@dataclass(frozen=True)
 class Feeding:
-    """A forecast. `fed`: probability that the count keeps the limit; `as_fed`: whether the answer supposes it."""
+    """A forecast. `fed`: probability that the count keeps the limit; `if_fed`: None for a count that was measured or
+    enclosed, and where the condition hardly ever holds or changes next to nothing."""
 
     count: int
     utilisation: Range
     rate: Range
     fed: float
-    as_fed: bool
+    if_fed: IfFed | None
 
 
 def largest(measured: Sequence[Fed]) -> Fed:
@@ -83,126 +110,200 @@ def growth(measured: Sequence[Fed]) -> float | None:
     return min(1.0, max(0.0, math.log(last.cycle / before.cycle) / math.log(last.count / before.count)))
 
 
-def feeding(
-    measured: Sequence[Fed], count: int, *, limit: float, hosts: int | None = None, step_seconds: float | None = None,
-    level: float = 0.9,
-) -> Feeding:  # fmt: skip
-    """The forecast for a count of accelerators.
+@dataclass(frozen=True)
+class FeedingQuestion:
+    """What forecasts of several counts have in common.
 
-    @param measured of one system, workload and accelerator, each count once
-    @param hosts among which they are spread; those of the largest measurement unless given
-    @param step_seconds computation of a step, where it is known
-    @raises InputError for a count too far beyond what was measured"""
-    last = largest(measured)
-    if count > FARTHEST * last.count:
-        raise InputError(
-            f"{count} accelerators are {count / last.count:.0f} times the {last.count} measured; forecasts reach "
-            f"{FARTHEST:.0f} times. Measure {math.ceil(count / FARTHEST)} accelerators or more."
+    measured: of one system, workload and accelerator, each count once. limit: utilisation that counts as fed. hosts:
+    among which accelerators are spread; those of the largest measurement unless given. step_seconds: computation of a
+    step, where it is known. level: of intervals."""
+
+    measured: Sequence[Fed]
+    limit: float
+    hosts: int | None = None
+    step_seconds: float | None = None
+    level: float = 0.9
+
+    def feeding(self, count: int) -> Feeding:
+        """The forecast for a count of accelerators. @raises InputError for one too far beyond what was measured"""
+        last = largest(self.measured)
+        if count > FARTHEST * last.count:
+            raise InputError(
+                f"{count} accelerators are {count / last.count:.0f} times the {last.count} measured; forecasts reach "
+                f"{FARTHEST:.0f} times. Measure {math.ceil(count / FARTHEST)} accelerators or more."
+            )
+        cycles = self.cycles(count)
+        rates = self._rates(count, cycles)
+        kept = cycles <= 1 / self.limit
+        fed = float(np.mean(kept))
+        conditional = count > last.count and UNLIKELY <= fed < 1 - UNLIKELY
+        return Feeding(
+            count,
+            self._range(1 / cycles),
+            self._range(rates),
+            fed,
+            IfFed(self._range(1 / cycles[kept]), self._range(rates[kept])) if conditional else None,
         )
-    low, high = bounds(measured, count, limit)
-    fed = probability_fed(measured, count, limit, hosts)
-    as_fed = last.cycle < 1 / limit and (fed >= UNLIKELY or count <= last.count)
-    if not as_fed and count > last.count:
-        low, high = max(low, 1 / limit), max(low, 1 / limit, last.cycle * count / last.count)
-    ends = [max(1.0, _blurred(low, high, p)) for p in ((1 - level) / 2, (1 + level) / 2)]
-    middle = (low + high) / 2
-    used = Range(1 / middle, 1 / ends[1], 1 / ends[0])
-    start, most = last.start, _start(last, count, step_seconds)
-    each = last.rate / last.count * last.cycle * last.start * count
-    rate = Range(each / most / middle, each / max(start, 2 * most - start) / ends[1], each / start / ends[0])
-    return Feeding(count, used, rate, fed, as_fed)
 
+    def most_fed(self) -> Most:
+        """How many accelerators keep the limit."""
+        found = [self._most_with(chance) for chance in (0.5, (1 + self.level) / 2, (1 - self.level) / 2)]
+        return Most(found[0], found[1], found[2])
 
-def bounds(measured: Sequence[Fed], count: int, limit: float) -> tuple[float, float]:
-    """The least and the greatest T."""
-    below = [one for one in measured if one.count <= count]
-    above = [one for one in measured if one.count >= count]
-    if above:
-        nearest = min(above, key=lambda one: one.count)
-        return (largest(below).cycle if below else 1.0), max(nearest.cycle, largest(below).cycle if below else 1.0)
-    last = largest(measured)
-    ratio = count / last.count
-    low, flat = last.cycle * ratio ** (growth(measured) or 0.0), last.cycle * ratio
-    return (low, max(low, min(flat, 1 / limit))) if last.cycle < 1 / limit else (low, flat)
+    def _most_with(self, chance: float) -> int | None:
+        """Largest count that keeps the limit with this probability; None beyond FARTHEST times the measured ones."""
 
+        def keeps(count: int) -> bool:
+            return float(np.mean(self.cycles(count) <= 1 / self.limit)) >= chance
 
-def probability_fed(measured: Sequence[Fed], count: int, limit: float, hosts: int | None = None) -> float:
-    """That `count` accelerators keep the limit, by the growth of T. Hosts that are added share what a host could not
-    read, and not what servers could not: the growth is halfway, on a logarithmic scale, between that of the
-    accelerators of a host and that of all."""
-    last = largest(measured)
-    ratio = count / last.count
-    if ratio > 1 and hosts and last.hosts and hosts > last.hosts:
-        ratio = math.sqrt(ratio * max(1.0, ratio * last.hosts / hosts))
-    room = math.log(1 / limit / last.cycle)
-    if ratio <= 1:
-        return 1.0 if room >= 0 else float(any(one.count >= count and one.cycle <= 1 / limit for one in measured))
-    if room <= 0:
-        return 0.0
-    return float(ndtr(math.log(room / math.log(ratio) / _usual(measured)) / math.log(GROWTH_FACTOR)))
+        counts = [0, *sorted(one.count for one in self.measured), int(FARTHEST * largest(self.measured).count)]
+        place = max(number for number, count in enumerate(counts) if count == 0 or keeps(count))
+        if place == len(counts) - 1:
+            return None
+        met, missed = counts[place : place + 2]
+        while missed - met > 1:
+            middle = (met + missed) // 2
+            met, missed = (middle, missed) if keeps(middle) else (met, middle)
+        return met
 
+    def _range(self, draws: Draws) -> Range:
+        low, value, high = np.quantile(draws, ((1 - self.level) / 2, 0.5, (1 + self.level) / 2))
+        return Range(float(value), float(low), float(high))
 
-def _usual(measured: Sequence[Fed]) -> float:
-    """Median of a: geometric mean of the usual one and the measured one."""
-    found = growth(measured)
-    return GROWTH if found is None else math.sqrt(GROWTH * max(found, GROWTH / GROWTH_FACTOR**2))
+    def _around(self, count: int) -> tuple[Fed | None, Fed | None]:
+        """The nearest measured counts up to this one, and from it on."""
+        below = [one for one in self.measured if one.count <= count]
+        above = [one for one in self.measured if one.count >= count]
+        return (largest(below) if below else None), min(above, key=lambda one: one.count) if above else None
+
+    def cycles(self, count: int) -> Draws:
+        """Draws of T at a count."""
+        below, above = self._around(count)
+        chances, errors = _standard()[:2]
+        repeats = np.exp(REPEATS * errors)
+        if below and above:
+            return _between(below, above, count, chances, errors)
+        nearest = below or above
+        assert nearest is not None
+        growth_of_all = self._exponents() * self._logarithm(count, nearest)
+        found = nearest.cycle * np.exp(growth_of_all + _blur(count, nearest.count) * errors) * repeats
+        if above:
+            return np.maximum(1.0, np.minimum(found, above.cycle * repeats))
+        return np.maximum(1.0, self._with_room_used(found, nearest, count))
+
+    def _with_room_used(self, cycles: Draws, last: Fed, count: int) -> Draws:
+        """The draws, of which those that keep the limit use any share of the room between the measured T and the limit,
+        in their order: systems are built for counts that they just feed. Up to twice the count the room grows."""
+        room = 1 / self.limit - last.cycle
+        kept = cycles <= 1 / self.limit
+        if room <= 0 or not np.any(kept):
+            return cycles
+        order = np.argsort(np.argsort(cycles[kept]))
+        shares = (order + 0.5) / len(order) * min(1.0, math.log2(count / last.count))
+        used = (last.cycle + room * shares) * np.exp(_blur(count, last.count) * _standard()[3][kept])
+        found = cycles.copy()
+        found[kept] = np.minimum(used, 1 / self.limit)
+        return found
+
+    def _logarithm(self, count: int, nearest: Fed) -> float:
+        """Of the count over the measured one. Hosts that are added share what a host could not read, and not what
+        servers could not: growth is halfway, on a logarithmic scale, between that of the accelerators of a host and
+        that of all."""
+        whole = math.log(count / nearest.count)
+        if count <= nearest.count or not self.hosts or not nearest.hosts or self.hosts <= nearest.hosts:
+            return whole
+        return (whole + max(0.0, whole - math.log(self.hosts / nearest.hosts))) / 2
+
+    def _exponents(self) -> Draws:
+        """Draws of a."""
+        return _exponents_of(growth(self.measured), self._usual(), _noise(self.measured))
+
+    def _usual(self) -> float:
+        """Median of a before several counts are compared."""
+        return max(GROWTH, 1 - largest(self.measured).utilisation / self.limit)
+
+    def _rates(self, count: int, cycles: Draws) -> Draws:
+        """Draws of the rate of all accelerators."""
+        below, above = self._around(count)
+        if below and above:
+            share = _share(below, above, count)
+            each = below.rate_without_waiting ** (1 - share) * above.rate_without_waiting**share
+            ends = sorted((below.rate, above.rate))
+            repeats = np.exp(REPEATS * _standard()[1])
+            found: Draws = np.clip(count * each / cycles, ends[0] / repeats, ends[1] / repeats)
+            return found
+        nearest = below or above
+        assert nearest is not None
+        likely = self._start(nearest, count)
+        starts = nearest.start + 2 * (likely - nearest.start) * _standard()[2]
+        return count * nearest.rate_without_waiting * nearest.start / (starts * cycles)
+
+    def _start(self, nearest: Fed, count: int) -> float:
+        """Time of an epoch over that of its steps. The data set stays, so each of more accelerators takes fewer steps,
+        down to the fewest that the benchmark allows."""
+        share = nearest.start - 1
+        most = START_SECONDS / (FEWEST_STEPS * self.step_seconds) if self.step_seconds else share
+        return 1 + max(share, min(share * count / nearest.count, most))
 
 
 @dataclass(frozen=True)
 class Most:
-    """How many accelerators keep the limit. None is not known: it lies beyond FARTHEST times what was measured."""
+    """How many accelerators keep the limit: with a probability of a half at least, and with those of the ends of the
+    interval. None is not known: it lies beyond FARTHEST times what was measured."""
 
-    value: float | None
-    low: float
-    high: float | None
-
-
-def most_fed(measured: Sequence[Fed], limit: float, level: float = 0.9) -> Most:
-    """How many accelerators keep the limit, T(n) (N/n)^a = 1/limit; between two counts where the measurements enclose
-    it."""
-    ordered = sorted(measured, key=lambda one: one.count)
-    kept = [one for one in ordered if one.cycle <= 1 / limit]
-    missed = [one for one in ordered if one.cycle > 1 / limit]
-    if not kept:
-        first = missed[0]
-        return Most(first.count / (limit * first.cycle), 0.0, float(first.count))
-    last = kept[-1]
-    beyond = [one for one in missed if one.count > last.count]
-    room = math.log(1 / limit / last.cycle)
-    if beyond:
-        next_ = beyond[0]
-        share = room / math.log(next_.cycle / last.cycle)
-        return Most(last.count * (next_.count / last.count) ** share, float(last.count), float(next_.count))
-    spread = math.log(GROWTH_FACTOR) * float(ndtri((1 + level) / 2))
-
-    def at(a: float) -> float | None:
-        exponent = room / min(1.0, a)
-        return last.count * math.exp(exponent) if exponent < math.log(FARTHEST) else None
-
-    usual = _usual(kept)
-    return Most(at(usual), at(usual * math.exp(spread)) or last.count * FARTHEST, at(usual * math.exp(-spread)))
+    value: int | None
+    low: int | None
+    high: int | None
 
 
-def _start(last: Fed, count: int, step_seconds: float | None) -> float:
-    """Time of an epoch over that of its steps. The data set stays, so each of more accelerators takes fewer steps, down
-    to the fewest that the benchmark allows."""
-    share = last.start - 1
-    most = START_SECONDS / (FEWEST_STEPS * step_seconds) if step_seconds else share
-    return 1 + max(share, min(share * count / last.count, most))
+@cache
+def _standard() -> tuple[Draws, Draws, Draws, Draws]:
+    """DRAWS of a uniform, a normal, another uniform and another normal variable: points of a lattice that fills the
+    unit cube evenly (an additive recurrence by powers of the root of x^5 = x + 1)."""
+    root = 1.1673039782614187
+    cube = (0.5 + np.outer(1 / root ** np.arange(1, 5), np.arange(DRAWS))) % 1
+    return cube[0], ndtri(cube[1]), cube[2], ndtri(cube[3])
 
 
-def _blurred(low: float, high: float, probability: float) -> float:
-    """Quantile of a value that is uniform between two ends, and then blurred by BLUR of the upper one."""
-    sd = BLUR * high
-    width = high - low
-    if width < 1e-6 * high:
-        return low + sd * float(ndtri(probability))
+@cache
+def _exponents_of(found: float | None, usual: float, noise: float) -> Draws:
+    """Draws of a. Before, its logarithm is normal, and what lies above 1 is 1.
 
-    def integral(z: float) -> float:
-        """Of the normal distribution function up to z."""
-        return z * float(ndtr(z)) + math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    @param found exponent between two counts: the mean of one that does not fall, so anywhere from 0 to a
+    @param noise standard deviation of that"""
+    below = ndtr(np.log(EXPONENTS / usual) / math.log(GROWTH_FACTOR))
+    weights = np.diff(below, prepend=0.0)
+    weights[-1] += 1 - below[-1]
+    if found is not None:
+        weights *= (ndtr((EXPONENTS - found) / noise) - ndtr(-found / noise)) / EXPONENTS
+    return np.interp(_standard()[0], np.cumsum(weights) / np.sum(weights), EXPONENTS)
 
-    def share(x: float) -> float:
-        return sd / width * (integral((x - low) / sd) - integral((x - high) / sd)) - probability
 
-    return float(brentq(share, low - 8 * sd, high + 8 * sd))
+def _noise(measured: Sequence[Fed]) -> float:
+    """Standard deviation of `growth`; 0 from one count."""
+    if len(measured) < 2:
+        return 0.0
+    before, last = sorted(measured, key=lambda one: one.count)[-2:]
+    return math.sqrt(2) * BLUR / math.log(last.count / before.count)
+
+
+def _blur(count: int, nearest: int) -> float:
+    """BLUR as far as the count differs from the nearest measured one: its variance grows with the logarithm."""
+    return BLUR * math.sqrt(min(1.0, abs(math.log2(count / nearest))))
+
+
+def _share(below: Fed, above: Fed, count: int) -> float:
+    """Where a count lies between two, on a logarithmic scale."""
+    return math.log(count / below.count) / math.log(above.count / below.count) if below.count < above.count else 0.0
+
+
+def _between(below: Fed, above: Fed, count: int, chances: Draws, errors: Draws) -> Draws:
+    """Draws of T between two measured counts, or at one."""
+    line = below.cycle * (above.cycle / below.cycle) ** _share(below, above, count)
+    least = min(line, max(below.cycle, above.cycle * count / above.count))
+    blur = min(_blur(count, below.count), _blur(count, above.count))
+    found = least ** (1 - chances) * line**chances * np.exp(blur * errors)
+    repeats = np.exp(REPEATS * errors)
+    ends = sorted((below.cycle, above.cycle))
+    kept: Draws = np.maximum(1.0, np.clip(found, ends[0] * repeats, ends[1] * repeats))
+    return kept

@@ -251,7 +251,9 @@ def settings_of(sets: list[str] | None, option: str = "--set") -> dict[str, str]
 
 
 def placed(settings: dict[str, str], placement: str | None) -> dict[str, str]:
-    """The settings with that of --placement."""
+    """The settings with that of --placement. @raises InputError where both have one, and they differ"""
+    if placement is not None and settings.get("placement", placement) != placement:
+        raise InputError(f"--placement {placement} and --set placement={settings['placement']} differ; leave one out.")
     return settings if placement is None else settings | {"placement": placement}
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from iocast.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, Most, feeding, growth, largest, most_fed
+from iocast.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, FeedingQuestion, Most, growth, largest
 from iocast.errors import InputError
 from iocast.files import read_json, write_json
 from iocast.forecast import runs_of, with_settings
 from iocast.importers.series import series_notes
+from iocast.question import meaning
 from iocast.records.run import Accelerators
 from iocast.run_directory import Run, run_directories
 from iocast.scratch import whole_directory
@@ -26,6 +27,12 @@ IDENTITY = ("submitter", "system", "workload", "accelerator")
 """Parameters that tell measurements of different questions apart, before all others that are words."""
 NO_QUESTION = ("phases", "name")
 """Words among the parameters of a run that tell no system from another."""
+SETTINGS = ("batch", "readers", "prefetch", "samples_per_file", "ranges", "read_block")
+"""Numbers among the parameters that tell trainings apart, too. Others are lengths of runs, or grow with the count."""
+SIZES = ("sample_size", "compute_time")
+"""Those that may be measured means."""
+SAME_SIZE = 0.1
+"""Share by which they may differ in one training."""
 BORDER = 0.02
 """Share of the limit by which a count counts as bordering it, where what limits is read from added hosts."""
 
@@ -71,9 +78,21 @@ def left_out(paths: Sequence[Path], series: Path) -> list[str]:
 
 
 def measured_of(runs: Sequence[Run]) -> list[Fed]:
-    """Each count of accelerators once, repeats as their mean.
+    """Each count of accelerators once, repeats as their mean; of several numbers of hosts the largest.
 
     @raises InputError for runs of several systems, workloads or accelerators, and for those without utilisation"""
+    every = by_place(runs)
+    return [max((one for one in every if one.count == count), key=_hosts) for count in sorted({f.count for f in every})]
+
+
+def on_fewer_hosts(runs: Sequence[Run]) -> list[Fed]:
+    """Counts that were measured on more hosts, too: these are the hosts' limit, and not that of the system."""
+    kept = measured_of(runs)
+    return [one for one in by_place(runs) if one not in kept]
+
+
+def by_place(runs: Sequence[Run]) -> list[Fed]:
+    """Each count on each number of hosts, ascending, repeats as their mean. @raises InputError as measured_of does"""
     _require_one_question(runs)
     every = [one for run in runs for one in trained(run)]
     in_samples = [one.samples_per_second is not None for one in every]
@@ -86,30 +105,44 @@ def measured_of(runs: Sequence[Run]) -> list[Fed]:
     for run in runs:
         for one in trained(run):
             found[one.count, run.record.placement.nodes].append(one)
-    by_count: dict[int, list[Fed]] = defaultdict(list)
-    for (count, hosts), repeats in found.items():
-        by_count[count].append(_fed(count, hosts, repeats, samples=all(in_samples)))
-    # Of one count on several numbers of hosts the one with most: the others are the hosts' limit.
-    return [max(same, key=lambda one: one.hosts or 0) for _, same in sorted(by_count.items())]
+    made = [_fed(count, hosts, repeats, samples=all(in_samples)) for (count, hosts), repeats in found.items()]
+    return sorted(made, key=lambda one: (one.count, _hosts(one)))
+
+
+def _hosts(one: Fed) -> int:
+    return one.hosts or 0
 
 
 def _require_one_question(runs: Sequence[Run]) -> None:
     """@raises InputError for runs of several systems, workloads or accelerators, with all that differs"""
-    others = {name for run in runs for name, value in run.parameters.items() if not _is_number(value)}
-    differs = {
-        name: values
-        for name in [*IDENTITY, *sorted(others.difference(IDENTITY, NO_QUESTION))]
-        if len(values := sorted({str(run.parameters[name]) for run in runs if name in run.parameters})) > 1
-    }
-    if differs:
-        of = " and ".join(f"{name}: {', '.join(values)}" for name, values in differs.items())
-        found = [{name: str(run.parameters[name]) for name in differs if name in run.parameters} for run in runs]
-        one = min(found, key=lambda values: (-len(values), list(values.values())))
-        chosen = ",".join(f"{name}={value}" for name, value in one.items())
-        raise InputError(
-            f"These results are of several values of {of}. A forecast is of one; choose it with --only "
-            f"{shlex.quote(chosen)}."
-        )
+    words = {name for run in runs for name, value in run.parameters.items() if not _is_number(value)}
+    names = [*IDENTITY, *sorted((words | set(SETTINGS)).difference(IDENTITY, NO_QUESTION, SIZES))]
+    found = {name: _known(runs, name) for name in names}
+    differs = {name: values for name, values in found.items() if len(set(map(meaning, values.values()))) > 1}
+    for name in SIZES:
+        sizes = {run: value for run, value in _known(runs, name).items() if meaning(value).number}
+        numbers = [meaning(value).number or 0.0 for value in sizes.values()]
+        if numbers and max(numbers) > (1 + SAME_SIZE) * min(numbers):
+            differs[name] = sizes
+    if not differs:
+        return
+    of = " and ".join(f"{name}: {', '.join(sorted(set(map(str, of.values()))))}" for name, of in differs.items())
+    chosen = [{name: str(run.parameters[name]) for name in differs if name in run.parameters} for run in runs]
+    one = min(filter(None, chosen), key=lambda values: (-len(values), list(values.values())), default={})
+    words_of = ",".join(f"{name}={value}" for name, value in one.items())
+    raise InputError(
+        f"These results are of several values of {of}. A forecast is of one; "
+        + (f"choose it with --only {shlex.quote(words_of)}." if one else "name the results of one alone.")
+    )
+
+
+def _known(runs: Sequence[Run], name: str) -> dict[Run, Any]:
+    """A setting of each run that has it. The mean size of a sample follows from rates, too."""
+    found = {run: run.parameters[name] for run in runs if name in run.parameters}
+    if name == "sample_size":
+        derived = {run: size for run in runs for one in trained(run) if (size := _mean_sample(one))}
+        found = {run: f"{size:.4g}" for run, size in derived.items()} | found
+    return found
 
 
 def _is_number(value: object) -> bool:
@@ -177,10 +210,8 @@ def answer_of(
     workload = known.get("workload", runs[0].record.workload.name)
     kept = limit if limit is not None else limit_of(workload)
     task = task_of(workload, known.get("accelerator", ""))
-    made = [
-        feeding(measured, count, limit=kept, hosts=hosts, level=level, step_seconds=task.step_seconds if task else None)
-        for count in counts
-    ]
+    question = FeedingQuestion(measured, kept, hosts, task.step_seconds if task else None, level)
+    made = [question.feeding(count) for count in counts]
     every = [one for run in runs for one in trained(run)]
     first = every[0]
     return {
@@ -193,9 +224,9 @@ def answer_of(
         "measured": [asdict(one) for one in measured],
         "growth": growth(measured),
         "forecasts": [asdict(one) for one in made],
-        "most": asdict(most_fed(measured, kept, level)),
-        "limits": what_limits(runs, kept),
-        "notes": notes(measured, made, kept),
+        "most": asdict(question.most_fed()),
+        "limits": what_limits(by_place(runs), kept),
+        "notes": notes(measured, made, kept) + [_left_out_text(one) for one in on_fewer_hosts(runs)],
     }
 
 
@@ -203,32 +234,47 @@ def _mean_sample(one: Accelerators) -> float | None:
     return one.bytes_per_second / one.samples_per_second if one.bytes_per_second and one.samples_per_second else None
 
 
-def what_limits(runs: Sequence[Run], limit: float) -> str:
-    """What the data say of hosts against storage, as a sentence: whether hosts that were added read more."""
-    best: dict[int, Fed] = {}
-    samples = all(one.samples_per_second is not None for run in runs for one in trained(run))
-    for run in runs:
-        hosts = run.record.placement.nodes
-        for one in trained(run):
-            if hosts and (one.samples_per_second or one.bytes_per_second):
-                fed = _fed(one.count, hosts, [one], samples=samples)
-                best[hosts] = max(best.get(hosts, fed), fed, key=lambda each: each.rate)
-    full = [hosts for hosts, one in sorted(best.items()) if one.utilisation < limit * (1 + BORDER)]
-    if full and (more := [hosts for hosts in best if hosts > full[0]]):
-        few, many = best[full[0]], best[max(more)]
-        gain = many.rate / few.rate
-        if gain > 1 + (many.hosts or 1) / (few.hosts or 1) / 10:
+def what_limits(measured: Sequence[Fed], limit: float) -> str:
+    """What the data say of hosts against storage, as a sentence: whether hosts that were added read more.
+
+    @param measured each count on each number of hosts"""
+    by_hosts: dict[int, list[Fed]] = defaultdict(list)
+    for one in measured:
+        if one.hosts:
+            by_hosts[one.hosts].append(one)
+    full = [hosts for hosts, own in sorted(by_hosts.items()) if _is_full(own, limit)]
+    more = [hosts for hosts in sorted(by_hosts) if full and hosts > full[0]]
+    if more:
+        few = min(by_hosts[full[0]], key=lambda one: one.utilisation)
+        most = max(one.rate for one in by_hosts[few.hosts or 0])
+        gains = {hosts: max(one.rate for one in by_hosts[hosts]) / most for hosts in more}
+        many = max(more, key=lambda hosts: gains[hosts])
+        if gains[many] > 1 + many / full[0] / 10:
             return (
                 f"Hosts or their network cards limit: {few.hosts} host{'s' * (few.hosts != 1)} with {few.count} "
-                f"accelerators are at the limit, and {many.hosts} hosts read {gain:.1f} times as much."
+                f"accelerators {'are' if few.hosts != 1 else 'is'} at the limit, and {many} hosts read "
+                f"{gains[many]:.1f} times as much."
             )
-        return (
-            f"Servers or devices limit: {many.hosts} hosts read {gain:.2f} times what {few.hosts} "
-            f"{'read' if few.hosts != 1 else 'reads'}."
-        )
+        if many_full := [hosts for hosts in more if _is_full(by_hosts[hosts], limit)]:
+            return (
+                f"Servers or devices limit: {many_full[-1]} hosts read {gains[many_full[-1]]:.2f} times what "
+                f"{few.hosts} {'read' if few.hosts != 1 else 'reads'}."
+            )
     return (
         "These results don't tell what limits: no count at the limit was measured with more hosts, too. A run with as "
         "many accelerators on more hosts tells hosts and cards from servers and devices."
+    )
+
+
+def _is_full(own: Sequence[Fed], limit: float) -> bool:
+    """Whether any of these counts is at the limit, or beyond it."""
+    return any(one.utilisation < limit * (1 + BORDER) for one in own)
+
+
+def _left_out_text(one: Fed) -> str:
+    return (
+        f"left out: {one.count} accelerators on {one.hosts or 'an unknown number of'} host{'s' * (one.hosts != 1)} "
+        f"({_percent(one.utilisation, 1)}), since as many were measured on more hosts."
     )
 
 
@@ -239,19 +285,18 @@ def notes(measured: Sequence[Fed], made: Sequence[Feeding], limit: float) -> lis
             f"One count was measured ({measured[0].count}), so how waiting grows is what is usual. A second count, "
             f"such as {max(1, measured[0].count // 4) if measured[0].count > 1 else 4}, tells it."
         )
-    for one in made:
-        last = largest(measured)
-        if one.as_fed and one.count > last.count:
-            found.append(
-                f"{one.count} accelerators: supposes that the system was built to feed them, probability "
-                f"{_percent(one.fed)} by the growth of waiting. If it does not, the throughput of {last.count} is "
-                f"kept, and utilisation is {_percent(last.utilisation * last.count / one.count)} or more."
-            )
-        elif not one.as_fed and one.count > last.count:
-            found.append(
-                f"{one.count} accelerators: the system feeds them at {_percent(limit)} with a probability below "
-                f"{_percent(UNLIKELY)}; utilisation lies between the limit and that of a throughput that grows no more."
-            )
+    last = largest(measured)
+    unlikely = [str(one.count) for one in made if one.count > last.count and one.fed < UNLIKELY]
+    if any(one.if_fed for one in made):
+        found.append(
+            "'if it is fed' supposes that the system was built to keep the limit with the count, as systems of "
+            "published results were. The line above it supposes nothing."
+        )
+    if unlikely:
+        found.append(
+            f"{', '.join(unlikely)} accelerators: the system feeds them at {_percent(limit)} with a probability below "
+            f"{_percent(UNLIKELY)}."
+        )
     return found
 
 
@@ -268,24 +313,23 @@ def training_text(answer: Mapping[str, Any]) -> str:
         moved = value if answer["unit"] == "bytes" else size and value * size
         return quantity("bandwidth", moved) if moved else quantity("rate", value)
 
+    def cells(one: Mapping[str, Any]) -> list[str]:
+        used, moved = one["utilisation"], one["rate"]
+        return [
+            _percent(used["value"], 1),
+            f"{_percent(used['low'], 1)} .. {_percent(used['high'], 1)}",
+            rate(moved["value"]),
+            f"{rate(moved['low'])} .. {rate(moved['high'])}",
+        ]
+
     rows = [
         [str(one["count"]), "measured", f"{_percent(one['utilisation'], 1)}", "", rate(one["rate"]), "", ""]
         for one in answer["measured"]
     ]
-    most = max(one["count"] for one in answer["measured"])
     for one in answer["forecasts"]:
-        used, moved = one["utilisation"], one["rate"]
-        rows.append(
-            [
-                str(one["count"]),
-                "if it is fed" if one["as_fed"] and one["count"] > most else "forecast",
-                f"{_percent(used['value'], 1)}",
-                f"{_percent(used['low'], 1)} .. {_percent(used['high'], 1)}",
-                rate(moved["value"]),
-                f"{rate(moved['low'])} .. {rate(moved['high'])}",
-                f"{_percent(one['fed'])}",
-            ]
-        )
+        rows.append([str(one["count"]), "forecast", *cells(one), f"{_percent(one['fed'])}"])
+        if one["if_fed"]:
+            rows.append(["", "if it is fed", *cells(one["if_fed"]), ""])
     title = " ".join(of[name] for name in ("system", "workload", "accelerator") if name in of)
     header = ["accelerators", "", "utilisation", "interval", "throughput", "interval", f"keeps {_percent(limit)}"]
     return "\n".join(
@@ -303,6 +347,6 @@ def training_text(answer: Mapping[str, Any]) -> str:
 
 def most_text(most: Mapping[str, Any], limit: float) -> str:
     found = Most(**most)
-    high = f"{found.high:.0f}" if found.high else f"more than {FARTHEST:.0f} times what was measured"
-    value = f"{int(found.value)}" if found.value else "not known"
-    return f"Accelerators at {_percent(limit)}: {value} ({int(found.low)} .. {high})."
+    beyond = f"more than {FARTHEST:.0f} times what was measured"
+    value, low, high = (beyond if one is None else str(one) for one in (found.value, found.low, found.high))
+    return f"Accelerators at {_percent(limit)}: {value} ({low} .. {high})."

@@ -5,7 +5,8 @@ Each epoch is a repeat of the phase `train`; its rate is samples a second of all
 read. DLIO's MB are 2^20 bytes, and its bandwidth is samples a second times a mean sample's size. An accelerator is a
 rank: a process that reads and then sleeps as long as the accelerator would compute. Its utilisation is the share of the
 time after the first step in which it did (train_au_percentage). The summary does not name what was trained; where the
-size of a sample and the rate are those of one task of the benchmark, the record does.
+size of a sample and the rate are those of one task of the benchmark, the record does. The parameter `sample_size` is
+that mean size, to four digits; a directory's outputs add `batch` and `compute_time`, the computation of a step.
 
 Checkpoints are the phases `checkpoint` and `restore`, each the mean of all that the run wrote or read: seconds, and
 bytes a second of all accelerators. Their GB are 2^30 bytes (rules of MLPerf Storage 3.0, 4.3.6).
@@ -181,6 +182,12 @@ def _read_one(source: Source) -> Record:
     if task:
         record.parameters |= {"workload": task.workload, "accelerator": task.accelerator}
     record.origin |= {f"parameters.{key}": source.at(_line(source, key)) for key in KEPT}
+    if size:
+        record.parameters["sample_size"] = int(float(f"{size:.4g}"))
+        record.origin["parameters.sample_size"] = (
+            f"{source.at(_line(source, 'train_io_mean_MB_per_second'))} / "
+            f"{source.at(_line(source, 'train_throughput_mean_samples_per_second'))}"
+        )
     record.environment = {"hosts": [document["hostname"]]} if document.get("hostname") else None
     if not record.environment:
         record.missing["environment"] = "DLIO's summary does not name its hosts."

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from iocast.errors import InputError
@@ -188,6 +188,13 @@ def add_outputs(record: Record, outputs: Mapping[int, Output]) -> None:
     for phase in record.phases:
         if phase.name == "train":
             _add_epoch(record, phase, outputs)
+    every = [steps for one in outputs.values() for steps in one.epochs.values()]
+    if len(batches := {steps.batch for steps in every}) == 1 and (batch := batches.pop()):
+        record.parameters["batch"] = batch
+        record.origin["parameters.batch"] = f"{_where(outputs, 'au')} (rate x time of a step)"
+    if computed := [one for steps in every for one in steps.compute]:
+        record.parameters["compute_time"] = float(f"{median(computed):.4g}")
+        record.origin["parameters.compute_time"] = f"{_where(outputs, 'compute')} (median of all steps)"
     hosts = sorted({one.host for one in outputs.values() if one.host})
     if hosts:
         record.environment = {"hosts": hosts}

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any, Protocol
 
 from iocast import binaries
+from iocast.campaign.places import remove_if_empty
 from iocast.errors import InputError, RunError
 from iocast.fed import document, fed_rows_text, row_of
 from iocast.files import read_json
@@ -157,25 +158,40 @@ def measured(
     counts = counts_of(request.nodes, request.ranks_per_node, readers)
     each = request.ranks_per_node // readers
 
-    def ask(count: int) -> tuple[Seen, Accelerators]:
+    def probes_with(count: int) -> Probes:
         nodes = max(1, count // each)
         path = request.out / f"accelerators-{count:05d}"
         while path.exists():
             path = path.with_name(f"{path.name}-again")
         ranks = count // nodes * readers
         threads = math.gcd(request.threads_per_rank, ranks)
-        own = replace(request, out=path, nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads, length=budget)
-        with probes_of(own) as probes:
-            check_levels(levels, probes.operations)
+        return probes_of(
+            replace(request, out=path, nodes=nodes, ranks_per_node=ranks, threads_per_rank=threads, length=budget)
+        )
+
+    def check() -> None:
+        """Refuses what can't be searched, up to the largest count, before anything is measured."""
+        try:
+            with probes_with(counts[-1]):
+                pass
+            with probes_with(counts[0]) as probes:
+                check_levels(levels, probes.operations)
+                probes.check_extent(budget)
+        finally:
+            remove_if_empty(request.out)
+
+    def ask(count: int) -> tuple[Seen, Accelerators]:
+        with probes_with(count) as probes:
             probes.check_extent(budget)
             run = probes.make("bracket", {}, within=budget)
             probes.leave()
         if run.status != "complete":
-            raise RunError(f"The run with {count} accelerators was ended; see '{path}'.")
+            raise RunError(f"The run with {count} accelerators was ended; see '{probes.search.out}'.")
         phases = read_run(read_json(probes.path(run) / "run.json", "run")).phases
         of = [one.accelerators for one in phases if one.name == TRAIN and one.accelerators is not None]
         return look(probes.path(run), TRAIN, levels), of[-1]
 
+    check()
     found = search(counts, levels, ask, precision=precision, budget=budget, report=report)
     rows = found.pop("rows")
     for row in rows:

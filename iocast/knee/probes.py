@@ -226,7 +226,7 @@ class Probes:
                 f"A search can't set the length of phase '{a.phase}' of '{a.workload}' here. Each run, the pilot too,",
                 self._alone,
                 seconds,
-                "--length" if a.length <= budget else "--budget",
+                "--length" if a.length < budget else "--budget",
             )
         if self.before:
             self._check_extent(

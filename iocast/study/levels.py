@@ -180,6 +180,9 @@ def parse_level(text: str) -> Level:
     limit = float(value) * scale
     if limit <= 0 or not math.isfinite(limit):
         raise InputError(f"'{text}' has a limit that nothing can be held against; it must be above zero")
+    if units is _SHARES and limit > 1:
+        meant = f", such as {value} %" if not unit and limit <= 100 else ""
+        raise InputError(f"'{text}' has a limit of {100 * limit:g} %; a share of time is at most 100 %{meant}")
     upper = "<" in comparison
     if upper and function in LOWER:
         raise InputError(f"'{text}' is an upper limit; a level on {function} is a lower one, with >=")

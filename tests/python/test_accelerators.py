@@ -2,7 +2,9 @@
 """Forecasts of accelerators: bounds of a closed network, and what is refused."""
 
 import json
+import math
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +12,12 @@ import pytest
 from programs import REPOSITORY
 
 import iocast.accelerators as law
-from iocast.accelerators import Fed, bounds, feeding, most_fed, probability_fed
-from iocast.api.forecast import forecast_accelerators
+from iocast.accelerators import Fed, FeedingQuestion
+from iocast.api.forecast import forecast, forecast_accelerators
 from iocast.cli.options import choices_of
 from iocast.errors import InputError
+from iocast.forecasts.training import SETTINGS
+from iocast.importers.series import import_series
 from iocast.study.amounts import amount
 from iocast.study.evaluate import accelerators_in
 from iocast.study.levels import parse_level
@@ -27,50 +31,110 @@ def fed(count: int, utilisation: float, hosts: int = 1) -> Fed:
     return Fed(count, hosts, utilisation, count * utilisation * 100)
 
 
+def question_of(*measured: Fed, limit: float = 0.9, hosts: int | None = None) -> FeedingQuestion:
+    return FeedingQuestion(measured, limit, hosts)
+
+
 @pytest.mark.parametrize("utilisation", [0.3, 0.7, 0.91, 0.99])
 @pytest.mark.parametrize("count", [9, 16, 64, 512])
 def test_forecasts_keep_the_bounds_of_closed_networks(utilisation: float, count: int) -> None:
     """Utilisation doesn't rise with accelerators, and throughput doesn't fall: at the middle of each answer, and
     whatever the limit."""
-    measured = [fed(8, utilisation)]
     for limit in (0.5, 0.9):
-        made = feeding(measured, count, limit=limit)
+        question = question_of(fed(8, utilisation), limit=limit)
+        made, more = question.feeding(count), question.feeding(2 * count)
         assert utilisation * 8 / count <= made.utilisation.value <= utilisation
         assert made.utilisation.low < made.utilisation.value < made.utilisation.high <= 1
         assert made.rate.low < made.rate.value < made.rate.high
-        more = feeding(measured, 2 * count, limit=limit)
         assert more.utilisation.value <= made.utilisation.value and more.fed <= made.fed
 
 
+LEAST = 0.9 * (1 - 1e-12)
+"""The limit, as far as it is rounded."""
+MEASURED = {
+    "one": [fed(8, 0.95)],
+    "at the limit": [fed(8, 0.901)],
+    "beyond the limit": [fed(8, 0.8)],
+    "far beyond it": [fed(8, 0.2)],
+    "enclosed": [fed(30, 0.973), fed(60, 0.7)],
+    "enclosed, full": [fed(4, 0.99), fed(16, 0.3), fed(32, 0.15)],
+    "slowly": [fed(1, 0.99), fed(8, 0.95), fed(32, 0.91)],
+    "many": [fed(100, 0.98), fed(200, 0.978)],
+}
+
+
+@pytest.mark.parametrize("hosts", [None, 4])
+@pytest.mark.parametrize("measured", MEASURED.values(), ids=MEASURED)
+def test_answers_of_one_question_agree(measured: list[Fed], hosts: int | None) -> None:
+    """Value, interval, chance and the largest count that is fed are of one set of draws, at measured counts, between
+    them and beyond: none contradicts another, throughput never falls, and utilisation never rises."""
+    question = question_of(*measured, hosts=hosts)
+    most = question.most_fed()
+    last = max(one.count for one in measured)
+    counts = sorted({1, *range(2, 2 * last, max(1, last // 20)), *(one.count for one in measured), 4 * last, 50 * last})
+    made = [question.feeding(count) for count in counts]
+    for before, one in pairwise(made):
+        assert one.utilisation.value <= before.utilisation.value + 1e-12
+        assert one.rate.value >= before.rate.value * (1 - 1e-6), (before.count, one.count)
+    for one in made:
+        assert one.utilisation.low <= one.utilisation.value <= one.utilisation.high
+        if abs(one.fed - 0.5) > 0.001:
+            assert (
+                (one.utilisation.value >= LEAST) == (one.fed >= 0.5) == (most.value is None or one.count <= most.value)
+            )
+        if one.utilisation.low > LEAST:
+            assert one.fed >= 0.949
+        if one.utilisation.high < LEAST:
+            assert one.fed <= 0.051
+        if one.if_fed:
+            assert one.if_fed.utilisation.low >= LEAST and one.if_fed.rate.value >= one.rate.value
+    ends = [math.inf if end is None else end for end in (most.low, most.value, most.high)]
+    assert ends == sorted(ends)
+
+
+def test_between_two_measured_counts_the_answer_moves_from_one_to_the_other() -> None:
+    first, last = fed(30, 0.973), fed(60, 0.7)
+    made = [question_of(first, last).feeding(count) for count in (31, 33, 40, 59)]
+    values = [one.utilisation.value for one in made]
+    assert values == sorted(values, reverse=True) and len(set(values)) == 4
+    assert all(0.7 < one.utilisation.value < 0.973 and first.rate < one.rate.value < last.rate for one in made)
+    widths = [one.utilisation.high - one.utilisation.low for one in made]
+    assert max(widths) == widths[2], "what lies farthest from both is known least"
+    assert made[0].fed == 1 and made[3].fed == 0
+
+
 def test_a_full_system_reads_no_more() -> None:
-    """Between two counts of one throughput utilisation falls in proportion, and so it goes on."""
-    measured = [fed(16, 0.4), fed(32, 0.2)]
-    assert bounds(measured, 64, 0.9) == (pytest.approx(10), pytest.approx(10))
-    assert feeding(measured, 64, limit=0.9).utilisation.value == pytest.approx(0.1)
-    most = most_fed([fed(4, 0.99), *measured], 0.9)
-    assert most.value is not None and 4 < most.value < 16 and (most.low, most.high) == (4, 16)
+    """Between two counts of one throughput utilisation falls in proportion, and so it goes on, up to noise."""
+    made = question_of(fed(16, 0.4), fed(32, 0.2)).feeding(64).utilisation
+    assert made.low < 0.1 < made.high and made.value == pytest.approx(0.1, rel=0.05)
+    most = question_of(fed(4, 0.99), fed(16, 0.4), fed(32, 0.2)).most_fed()
+    assert most.low and most.value and most.high and 4 <= most.low < most.value < most.high < 16
 
 
 def test_measured_counts_are_kept() -> None:
     measured = [fed(1, 0.99), fed(8, 0.95), fed(32, 0.91)]
     for one in measured:
-        assert feeding(measured, one.count, limit=0.9).utilisation.value == pytest.approx(one.utilisation)
+        made = question_of(*measured).feeding(one.count)
+        assert made.utilisation.value == pytest.approx(one.utilisation, rel=1e-4)
+        assert made.rate.value == pytest.approx(one.rate, rel=1e-3) and made.fed > 0.99
 
 
 def test_added_hosts_make_a_count_more_probable() -> None:
     """And not certain: the servers are the same ones."""
-    assert probability_fed([fed(8, 0.95)], 64, 0.9, 1) < probability_fed([fed(8, 0.95)], 64, 0.9, 8) < 0.99
-    assert probability_fed([fed(8, 0.91)], 64, 0.9, 64) < 0.9
+    one, many = (question_of(fed(8, 0.95), hosts=hosts).feeding(64).fed for hosts in (1, 8))
+    assert one < many < 0.99
+    assert question_of(fed(8, 0.91), hosts=64).feeding(64).fed < 0.9
 
 
 def test_a_second_count_changes_what_is_expected() -> None:
     steep, flat = [fed(4, 0.99), fed(8, 0.95)], [fed(4, 0.951), fed(8, 0.95)]
-    assert probability_fed(steep, 32, 0.9) < probability_fed([fed(8, 0.95)], 32, 0.9) < probability_fed(flat, 32, 0.9)
+    chances = [question_of(*measured).feeding(32).fed for measured in (steep, [fed(8, 0.95)], flat)]
+    assert chances == sorted(set(chances))
 
 
 def test_farther_than_any_pair_is_refused() -> None:
     with pytest.raises(InputError, match=r"forecasts reach 300 times\. Measure 2 accelerators or more\."):
-        feeding([fed(1, 0.99)], 301, limit=0.9)
+        question_of(fed(1, 0.99)).feeding(301)
 
 
 def table_of(tmp_path: Path, *rows: str) -> Path:
@@ -126,6 +190,21 @@ def test_what_limits_is_read_from_added_hosts(tmp_path: Path) -> None:
     assert "Servers or devices limit" in forecast_accelerators(servers, out=tmp_path / "servers").document()["limits"]
 
 
+@pytest.mark.parametrize(
+    ("spread", "limits"),
+    [("3,24,66800,98", "Hosts or their"), ("3,24,33400,49", "Servers or"), ("3,12,33400,98", "don't tell")],
+)
+def test_a_count_at_the_limit_of_a_host_tells_what_limits_and_is_named(
+    spread: str, limits: str, tmp_path: Path
+) -> None:
+    """12 accelerators on a host reach what 24 do; more hosts tell more only where they carry more."""
+    rows = (f"a,unet3d,h100,{row}" for row in ("1,12,33400,98", "1,24,33400,49", spread))
+    made = forecast_accelerators(table_of(tmp_path, *rows), out=tmp_path / "out").document()
+    assert limits in made["limits"]
+    named = [note for note in made["notes"] if note.startswith("left out: 24 accelerators on 1 host (49.0 %)")]
+    assert bool(named) == (spread.split(",")[1] == "24")
+
+
 def test_a_changed_question_changes_the_answer(tmp_path: Path) -> None:
     def answer(name: str, **question: Any) -> dict[str, Any]:
         return forecast_accelerators(SAMPLE, 64, out=tmp_path / name, **question).document()
@@ -137,9 +216,9 @@ def test_a_changed_question_changes_the_answer(tmp_path: Path) -> None:
 
 
 def test_the_blur_widens_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow = feeding([fed(8, 0.95)], 16, limit=0.9).utilisation
+    narrow = question_of(fed(8, 0.95)).feeding(16).utilisation
     monkeypatch.setattr(law, "BLUR", 0.05)
-    wide = feeding([fed(8, 0.95)], 16, limit=0.9).utilisation
+    wide = question_of(fed(8, 0.95)).feeding(16).utilisation
     assert wide.low < narrow.low and wide.high > narrow.high
 
 
@@ -159,6 +238,16 @@ def test_levels_on_accelerators(text: str, quantity: str, upper: bool) -> None:
     with pytest.raises(InputError, match="has no parentheses"):
         parse_level(f"{function}(read) {limit}")
     assert amount(quantity, level.limit) in ("90 %", "2.00 k/s", "1 GB/s", "5 %")
+
+
+@pytest.mark.parametrize("text", ["au > 10", "au >= 101 %", "stall_share < 5", "utilisation(mds) < 90"])
+def test_a_share_above_one_is_refused_and_its_percentage_named(text: str) -> None:
+    function, comparison, value, *unit = text.split()
+    with pytest.raises(InputError, match=r"a share of time is at most 100 %") as refused:
+        parse_level(text)
+    assert str(refused.value).endswith(f"such as {value} %") == (not unit)
+    for right in ("1", "0.5", "100 %", "10 %"):
+        parse_level(f"{function} {comparison} {right}")
 
 
 def test_quantities_of_accelerators_are_those_of_the_run() -> None:
@@ -241,3 +330,54 @@ def test_what_differs_is_chosen_at_once_and_what_is_left_out_is_named(tmp_path: 
     notes = forecast_accelerators([tmp_path / "results"], 64, out=tmp_path / "out", only=only).document()["notes"]
     assert any("bad.csv:1" in note and "acelerators" in note for note in notes)
     assert any("is a result of fs_mark, without accelerators" in note for note in notes)
+
+
+DLIO = REPOSITORY / "tests" / "samples" / "dlio"
+
+
+def test_trainings_of_other_samples_are_not_averaged(tmp_path: Path) -> None:
+    """The two directories name no workload; their samples have 147 MB and 1 MB."""
+    with pytest.raises(InputError, match="sample_size: 1.*, 1.* --only .*sample_size=") as refused:
+        forecast_accelerators([DLIO / "training-2023", DLIO / "training-2.0"], 8, out=tmp_path / "out")
+    chosen = choices_of([str(refused.value).rpartition("--only ")[2].strip("'.")], "--only")
+    forecast_accelerators([DLIO / "training-2023", DLIO / "training-2.0"], 8, out=tmp_path / "one", only=chosen)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "same"),
+    [
+        *((name, (4, 5), False) for name in SETTINGS),
+        ("shuffle", ("files", "samples"), False),
+        ("storage", ("nvme", "disk"), False),
+        ("sample_size", (2**20, 2**21), False),
+        ("compute_time", (0.25, 0.5), False),
+        ("compute_time", (0.25, 0.251), True),
+        ("num_files_train", (64, 128), True),
+        ("steps", (4, 8), True),
+    ],
+)
+def test_trainings_with_other_settings_are_not_averaged(
+    name: str, values: tuple[Any, Any], same: bool, tmp_path: Path
+) -> None:
+    """Whatever the importer wrote: a setting that changes what a step reads or computes makes another training."""
+    [run] = import_series([DLIO / "training-2.0"], tmp_path / "runs")
+    other = Path(shutil.copytree(run, tmp_path / "other"))
+    for path, value in zip((run, other), values, strict=True):
+        document = json.loads((path / "run.json").read_text())
+        parameters = document["workload"]["parameters"]
+        assert {"sample_size", "batch", "compute_time"} <= parameters.keys(), "the directory's own"
+        parameters[name] = value
+        (path / "run.json").write_text(json.dumps(document))
+    if same:
+        forecast_accelerators([run, other], 8, out=tmp_path / "out")
+        return
+    with pytest.raises(InputError, match=f"several values of {name}: "):
+        forecast_accelerators([run, other], 8, out=tmp_path / "out")
+
+
+def test_trainings_are_not_forecast_by_nodes_alone(tmp_path: Path) -> None:
+    """Their accelerators' computation bounds the rate, whatever the nodes."""
+    for source in (SAMPLE, DLIO / "training-2.0"):
+        with pytest.raises(InputError, match="Forecast accelerators with --accelerators"):
+            forecast([source], 6, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -119,3 +119,25 @@ def test_a_long_simulation_says_how_long_before_it_begins() -> None:
     for text in ("1.5e0", "1e400", "e", "nan"):
         with pytest.raises(InputError, match="no list of whole numbers"):
             numbers_of(text)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (("--slo", "p99(unlink) < 1 ms"), "is about 'unlink'"),
+        (("--slo", "au > 10"), "a share of time is at most 100 %, such as 10 %"),
+        (("--nodes", "2"), "needs 2 nodes"),
+        (("--set", "steps=100000000"), "--budget"),
+        (("--set", "sample_size=-1"), "sample_size"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_anything_is_made(
+    wrong: tuple[str, ...], words: str, iocast: Iocast, tmp_path: Path
+) -> None:
+    """Up to the largest count, so that no search ends in the middle; the corrected command then finds no directory."""
+    settings = ("readers=1", "batch=2", "steps=4", "sample_size=1kB", "compute_time=40ms")
+    search = ("knee", "--over", "accelerators", "--workload", "training", "--backend", "dummy",
+        *(part for one in settings for part in ("--set", one)), "--out", tmp_path / "new" / "out")  # fmt: skip
+    done = iocast(*search, *wrong)
+    assert done.returncode == 2 and words in " ".join(done.stderr.split()), done.stderr
+    assert not (tmp_path / "new" / "out").exists()

@@ -173,3 +173,15 @@ def test_launchers_place_ranks_as_the_workload_says(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("SLURM_JOB_NUM_NODES", "2")
     assert "--distribution=cyclic" in launchers.launcher(2, 4, {"placement": "cyclic"})
     assert "--distribution=cyclic" not in launchers.launcher(2, 4, {})
+
+
+@pytest.mark.parametrize("option", ["block", "cyclic"])
+def test_an_option_that_contradicts_a_setting_is_refused_by_every_verb(
+    option: str, iocast: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    for setting in ("block", "cyclic"):
+        for verb in (("simulate", "lustre", "md-workbench"), ("predict", "lustre", "--workload", "md-workbench")):
+            sizes = ("datasets=1", "objects=2", "iterations=2", f"placement={setting}")
+            done = iocast(*verb, "--placement", option, *(part for one in sizes for part in ("--set", one)))
+            words = f"--placement {option} and --set placement={setting} differ"
+            assert (words in " ".join(done.stderr.split())) == (setting != option) == (done.returncode == 2)
