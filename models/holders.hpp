@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
+#include "models/flat_table.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 namespace iocast {
@@ -18,46 +19,67 @@ public:
   void add(uint64_t key, uint64_t object, uint32_t instance)
   {
     ++size_;
-    auto& held = held_[key];
-    held.instances.push_back(instance);
-    if (held.instances.size() > 1 || !of_pages_)
+    if (Held& held = held_.find(key); held.used()) {
+      auto& instances = several_[key];
+      if (held.instance != several)
+        instances.push_back(held.instance);
+      held.instance = several;
+      instances.push_back(instance);
       return;
-    auto& keys  = keys_of_[object];
-    held.object = object;
-    held.place  = static_cast<uint32_t>(keys.size());
-    keys.push_back(key);
+    }
+    Held held{key, object, 0, instance};
+    if (of_pages_) {
+      auto& keys = keys_of_[object];
+      held.place = static_cast<uint32_t>(keys.size());
+      keys.push_back(key);
+    }
+    held_.insert(held);
   }
 
   void remove(uint64_t key, uint32_t instance)
   {
-    const auto found = held_.find(key);
-    if (found == held_.end())
+    Held& held = held_.find(key);
+    if (!held.used())
       return;
-    auto& instances = found->second.instances;
+    if (held.instance != several) {
+      if (held.instance == instance)
+        erase(held);
+      return;
+    }
+    auto& instances = several_[key];
     const auto at   = std::find(instances.begin(), instances.end(), instance);
     if (at == instances.end())
       return;
     *at = instances.back();
     instances.pop_back();
     --size_;
-    if (instances.empty())
-      erase(found);
+    if (instances.size() == 1)
+      leave_to(held, instances.front());
   }
 
   /// The instances that have it, but for `spared`; they have it no longer.
   std::vector<uint32_t> take(uint64_t key, uint32_t spared)
   {
-    const auto found = held_.find(key);
-    if (found == held_.end())
+    Held& held = held_.find(key);
+    if (!held.used() || held.instance == spared)
       return {};
-    std::vector<uint32_t> taken = std::exchange(found->second.instances, {});
-    size_ -= taken.size();
-    if (const auto at = std::find(taken.begin(), taken.end(), spared); at != taken.end()) {
+    if (held.instance != several) {
+      const uint32_t instance = held.instance;
+      erase(held);
+      return {instance};
+    }
+    std::vector<uint32_t> taken = several_[key];
+    const auto at               = std::find(taken.begin(), taken.end(), spared);
+    const bool stays            = at != taken.end();
+    if (stays)
       taken.erase(at);
-      found->second.instances.push_back(spared);
-      ++size_;
+    size_ -= taken.size();
+    if (stays) {
+      leave_to(held, spared);
     } else {
-      erase(found);
+      ++size_; // erase() counts one
+      several_.erase(key);
+      erase(held);
     }
     return taken;
   }
@@ -73,28 +95,43 @@ public:
   uint64_t size() const { return size_; }
 
 private:
+  static constexpr uint32_t nobody_yet = UINT32_MAX;
+  static constexpr uint32_t several    = UINT32_MAX - 1; ///< in place of an instance: see several_
+
   struct Held {
-    std::vector<uint32_t> instances;
-    uint64_t object = 0;
-    uint32_t place  = 0; ///< among the object's keys
+    uint64_t key      = 0;
+    uint64_t object   = 0;
+    uint32_t place    = 0; ///< among the object's keys
+    uint32_t instance = nobody_yet;
+
+    bool used() const { return instance != nobody_yet; }
   };
 
-  void erase(std::unordered_map<uint64_t, Held>::iterator at)
+  void leave_to(Held& held, uint32_t instance)
   {
+    several_.erase(held.key);
+    held.instance = instance;
+  }
+
+  /// One instance had it.
+  void erase(Held& held)
+  {
+    --size_;
     if (of_pages_) {
-      const auto keys                  = keys_of_.find(at->second.object);
-      keys->second[at->second.place]   = keys->second.back();
-      held_[keys->second.back()].place = at->second.place;
+      const auto keys                       = keys_of_.find(held.object);
+      keys->second[held.place]              = keys->second.back();
+      held_.find(keys->second.back()).place = held.place;
       keys->second.pop_back();
       if (keys->second.empty())
         keys_of_.erase(keys);
     }
-    held_.erase(at);
+    held_.erase(held);
   }
 
   bool of_pages_;
   uint64_t size_ = 0;
-  std::unordered_map<uint64_t, Held> held_;                     ///< by key
+  FlatTable<Held> held_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> several_; ///< by key, where more than one instance has it
   std::unordered_map<uint64_t, std::vector<uint64_t>> keys_of_; ///< by object
 };
 

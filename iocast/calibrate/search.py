@@ -86,7 +86,7 @@ def only(phases: str | list[str], pattern: str, documents: Iterable[Document] = 
 
 def remembers(document: Document, pattern: str, phases: str | list[str]) -> bool:
     """Whether it has memory that what was done before these phases of a workload leaves full or empty, so that it
-    matters in them. A cache of objects of a node does where operations look there for what those before have left."""
+    matters in them: where operations look for what those before have left."""
     if not any(document.get(section) for section in (*MEMORY, "operations")):
         looked_at = _family_looks(str(document["extends"])) if "extends" in document else {}
     else:
@@ -109,30 +109,38 @@ def remembers(document: Document, pattern: str, phases: str | list[str]) -> bool
 
 
 Looks = dict[str, tuple[set[str], set[str]]]
-"""By cache: operations whose time hangs on what is there, and those that leave something there."""
+"""By cache or buffer: operations whose time hangs on what is there, and those that leave something there."""
 
 
 def _looks(document: Document) -> Looks | None:
-    """The platform's caches of objects of nodes; None where it has other memory."""
+    """The platform's caches and buffers, those that are behind others among them; None where it has pools."""
     family = _family(str(document["extends"])) if "extends" in document else {}
     sections = (*MEMORY, "operations")
     whole = merge(
         {key: family[key] for key in sections if key in family}, {k: document[k] for k in sections if k in document}
     )
-    if whole.get("buffers") or whole.get("pools"):
+    if whole.get("pools"):
         return None
+    caches, buffers = (whole.get(section) or {} for section in ("caches", "buffers"))
+    operations = whole.get("operations", {})
     found: Looks = {}
-    for operation, route in whole.get("operations", {}).items():
+
+    def follow(operation: str, route: Any) -> None:
         for step in steps_of(route):
-            if "cache" not in step:
+            name = str(step.get("cache") or step.get("buffer") or step.get("flush") or "")
+            behind = (caches.get(name) or buffers.get(name) or {}) if name else {}
+            if not behind:
                 continue
-            cache = (whole.get("caches") or {}).get(step["cache"]) or {}
-            if "objects" not in cache or "station" in cache or cache.get("per", "node") != "node" or "evict" in step:
-                return None
-            asking, touching = found.setdefault(step["cache"], (set(), set()))
+            asking, touching = found.setdefault(name, (set(), set()))
             touching.add(operation)
-            if "hit" in step or "miss" in step:
+            if "buffer" in step:
+                asking.update(operations)  # while it drains it is in the way of all
+            elif "flush" in step or {"hit", "miss", "evict"} & set(step) or "ahead" in behind:
                 asking.add(operation)
+            follow(operation, [behind.get("drain"), behind.get("fetch")])
+
+    for operation, route in operations.items():
+        follow(operation, route)
     return {name: looks for name, looks in found.items() if looks[0]}
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -21,7 +22,6 @@ WITHOUT_DEVICE = {
     "service": "as local",
     "multisocket": "a study of metadata alone",
     "network": "what a calibration takes where nobody says what the storage is",
-    "nfs": "likewise",
     "queue": "likewise",
     "queuefs": "what a selftest measures, which moves no bytes",
     "lustre-gigabit": "servers write back behind their cards, which are slower than their disks",
@@ -41,14 +41,21 @@ def resolved(simulator: Path, name: str) -> dict[str, Any]:
     return platform
 
 
-def steps_of(platform: dict[str, Any], steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """All steps, those with which buffers drain among them."""
+ALL = ("steps", "hit", "miss", "recall")
+"""What a step holds further steps under."""
+
+
+def steps_of(
+    platform: dict[str, Any], steps: list[dict[str, Any]], under: tuple[str, ...] = ALL
+) -> Iterator[dict[str, Any]]:
+    """All steps, or those of them that are under some of these keys alone; those with which buffers drain among
+    them."""
     for step in steps:
         yield step
-        for inner in ("steps", "hit", "miss", "recall"):
-            yield from steps_of(platform, step.get(inner, []))
+        for inner in under:
+            yield from steps_of(platform, step.get(inner, []), under)
         if "buffer" in step:
-            yield from steps_of(platform, platform["buffers"][step["buffer"]]["drain"])
+            yield from steps_of(platform, platform["buffers"][step["buffer"]]["drain"], under)
 
 
 def is_device(platform: dict[str, Any], step: dict[str, Any]) -> bool:
@@ -74,9 +81,10 @@ def test_bytes_meet_a_device(simulator: Path, name: str) -> None:
 
 
 def bound(platform: dict[str, Any], operation: str) -> float:
-    """Bytes a second that the operation can move at most: cards of the nodes, cards and disks of the servers."""
+    """Bytes a second that the operation can move at most, wherever caches hit: cards of the nodes, cards and disks of
+    the servers."""
     network = platform["network"]
-    steps = [s for part in platform["operations"][operation] for s in steps_of(platform, part["steps"])]
+    steps = [s for part in platform["operations"][operation] for s in steps_of(platform, part["steps"], ("steps",))]
     limits = []
     for step in steps:
         station = platform["stations"].get(step.get("station", ""), {})
@@ -88,7 +96,7 @@ def bound(platform: dict[str, Any], operation: str) -> float:
             limits.append(count * station["disk"][step["disk"]])
         if station.get("per") == "system" and float(step.get("bandwidth", 0)) > 0:
             limits.append(count * station["servers"] * step["bandwidth"])
-    return min(limit for limit in limits if limit > 0)
+    return min((limit for limit in limits if limit > 0), default=math.inf)
 
 
 @pytest.mark.parametrize("name", [name for name in PLATFORMS if name not in WITHOUT_DEVICE])

@@ -125,26 +125,30 @@ def resolved(platform: str) -> dict[str, Any]:
     return found
 
 
-def steps_of(platform: dict[str, Any], steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """All steps in the foreground."""
+ALL = ("steps", "hit", "miss", "recall")
+"""What a step holds further steps under."""
+
+
+def steps_of(steps: list[dict[str, Any]], under: tuple[str, ...] = ALL) -> Iterator[dict[str, Any]]:
+    """All steps in the foreground, or those of them that are under some of these keys alone."""
     for step in steps:
         yield step
-        for inner in ("steps", "hit", "miss", "recall"):
-            yield from steps_of(platform, step.get(inner, []))
+        for inner in under:
+            yield from steps_of(step.get(inner, []), under)
 
 
-def route_of(platform: dict[str, Any], operation: str) -> list[dict[str, Any]]:
+def route_of(platform: dict[str, Any], operation: str, under: tuple[str, ...] = ALL) -> list[dict[str, Any]]:
     parts = platform["operations"].get(operation, [])
-    return [step for part in parts for step in steps_of(platform, part["steps"])]
+    return [step for part in parts for step in steps_of(part["steps"], under)]
 
 
 def most_bytes(platform: dict[str, Any], operation: str, nodes: int) -> float:
     """Bytes a second of all nodes, at most: cards of the nodes, and of the servers that the bytes go to, and disks of
-    these; what goes into a buffer of the nodes has no bound."""
+    these; what goes into a buffer of the nodes, or comes out of a cache of theirs, has no bound."""
     network = platform["network"]
     places = network.get("servers", {})
     least = math.inf
-    for step in route_of(platform, operation):
+    for step in route_of(platform, operation, ("steps",)):  # all bytes pass these
         if "buffer" in step and platform["buffers"][step["buffer"]].get("per") == "node":
             return math.inf
         station = platform["stations"].get(step.get("station", ""), {})
