@@ -13,7 +13,7 @@ from typing import Any
 from iocast.errors import printable
 from iocast.phases import BYTES
 from iocast.records.forecast import Ends
-from iocast.records.quantities import ACCELERATORS
+from iocast.records.quantities import ACCELERATORS, unit_of
 
 SCALES = {
     "rate": [("M/s", 1e6), ("k/s", 1e3), ("/s", 1.0)],
@@ -23,8 +23,6 @@ SCALES = {
     "": [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
 }
 """Units by kind of quantity, the largest first; "" for times."""
-OF_ACCELERATORS = {"share": "share", "rate": "rate", "bytes": "bandwidth"}
-"""Units of records.quantities.ACCELERATORS: a kind of SCALES for each of its kinds."""
 
 
 def rate_kind(answer: Mapping[str, Any]) -> str:
@@ -41,7 +39,7 @@ def quantity(name: str, value: float | None) -> str:
     """Three significant digits and a unit: "12.3 us", "45.6 k/s"; of a "bandwidth" "7.89 GB/s"."""
     if value is None:
         return "-"
-    kind = OF_ACCELERATORS[ACCELERATORS[name]] if name in ACCELERATORS else name
+    kind = {"bytes": "bandwidth"}.get(unit_of(name), unit_of(name)) if name in ACCELERATORS else name
     scales = SCALES.get(kind, SCALES[""])
     unit, scale = next(((u, s) for u, s in scales if abs(value) >= s), scales[-1])
     digits = max(0, 2 - math.floor(math.log10(abs(value / scale)))) if value else 0

@@ -10,11 +10,41 @@ from msgspec import Meta, Struct
 from iocast.records.declared import Amount
 
 
+ACCELERATORS: dict[str, Literal["rate", "bytes", "share"]]
 ACCELERATORS = {"au": "share", "samples": "rate", "accelerator_bandwidth": "bytes", "stall_share": "share"}
 """What accelerators do, with the kind of its unit: utilisation after the first step (of the whole phase where that is
 not recorded), samples a second of all, bytes a second of one, and the share of the time that checkpoints stall them."""
 MORE_IS_BETTER = ("rate", "au", "samples", "accelerator_bandwidth")
 """Quantities of which less is a loss; of all others, times and stalls, more is."""
+SHARES_OF_TIME = tuple(name for name, kind in ACCELERATORS.items() if kind == "share")
+"""Shares that end at 100 %, so that what changes by a factor is the share over the rest."""
+
+
+def unit_of(name: str) -> Literal["rate", "bytes", "share", "seconds"]:
+    """The kind of a quantity's unit: operations or samples a second, bytes a second, a share of 1, or seconds."""
+    what = name.rpartition(".")[2]
+    if what in ACCELERATORS:
+        return ACCELERATORS[what]
+    return (
+        "rate"
+        if what == "rate"
+        else "bytes"
+        if what == "bandwidth"
+        else "share"
+        if what == "utilisation"
+        else "seconds"
+    )
+
+
+def odds(share: float) -> float:
+    """A share over the rest; of none and of all of it the nearest numbers that have a logarithm."""
+    held = min(max(share, 1e-9), 1 - 1e-9)
+    return held / (1 - held)
+
+
+def share_of(ratio: float) -> float:
+    """The share whose odds these are."""
+    return ratio / (1 + ratio)
 
 
 class Quantity(Struct, frozen=True):

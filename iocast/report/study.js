@@ -10,17 +10,19 @@
   const {rate, seconds, bytes, count} = amounts;
   const percent = (value, places = 0) => `${Number((100 * value).toFixed(places))}\u00a0%`;
   const money = (value) => `${count(value)}\u00a0${desk.currency}`.trim();
-  const written = {rate, seconds, bytes: (value) => `${bytes(value)}/s`, share: (value) => percent(value, 1)};
+  const share = (value) => percent(value, 1);
+  const written = {rate, seconds, bytes: (value) => `${bytes(value)}/s`, share, "share of time": share};
   const inputs = [...place.querySelectorAll("input[type=range]")];
   const answer = document.getElementById("turn-answer");
   const back = document.getElementById("turn-back");
   const asAsked = inputs.map((one) => one.value);
 
-  /** A slider's number: the confidence as it is, everything else as a factor on its value. */
+  /** A slider's number: the confidence as it is, everything else as a factor on its value, or on its odds. */
   function turned(slider, i) {
     if (inputs[i].value === asAsked[i]) return slider.value;
     const place = Number(inputs[i].value);
-    return slider.kind === "confidence" ? place : Number((slider.value * desk.span ** place).toPrecision(3));
+    const ratio = asRatio(slider, slider.value) * desk.span ** place;
+    return slider.kind === "confidence" ? place : Number(asValue(slider, ratio).toPrecision(3));
   }
   const text = (slider, i) => (slider.kind === "price" ? money : written[slider.unit])(turned(slider, i));
   const isAsAsked = () => inputs.every((one, i) => one.value === asAsked[i]);
@@ -41,17 +43,23 @@
     const holds = (places) => isKept(Number((100 * probability).toFixed(places))) === isKept(100 * probability);
     return percent(probability, [0, 1, 2].find(holds) ?? 3);
   }
-  function sentence({chosen, nearest, confidence, draws, turnedTo}) {
+  function sentence({chosen, nearest, confidence, draws, unsimulated, turnedTo}) {
     const condition = turnedTo.length ? `With ${turnedTo.join(", ")}: ` : "";
     const required = ` (required: ${percent(confidence, 1)})`;
+    const ruledOut = !unsimulated ? "" :
+        ` ${count(unsimulated)} design${unsimulated > 1 ? "s" : ""} that the budget ruled out ${
+            unsimulated > 1 ? "come" : "comes"} within it at these prices, and ${
+            unsimulated > 1 ? "were" : "was"} not simulated: run the study with them.`;
     const from = draws && desk.confident ? `, from ${draws} samples a design` : "";
     if (chosen) {
       return `${condition}\u201c${chosen.name}\u201d for ${money(chosen.cost)} keeps all levels with ${
-          chance(chosen.probability, confidence)}${required}${from}.`;
+          chance(chosen.probability, confidence)}${required}${from}.${ruledOut}`;
     }
     const none = condition ? "no" : "No";
+    if (!nearest) return `${condition}${none} simulated design stays within the budget of ${money(desk.budget)}.${ruledOut}`;
     return `${condition}${none} simulated design keeps all levels${required}; the nearest, \u201c${
-        nearest.name}\u201d for ${money(nearest.cost)}, does with ${chance(nearest.probability, confidence)}${from}.`;
+        nearest.name}\u201d for ${money(nearest.cost)}, does with ${
+        chance(nearest.probability, confidence)}${from}.${ruledOut}`;
   }
   /** The rows of the chart with other costs, margins and choice. */
   function charted(now) {
@@ -59,8 +67,10 @@
     const rows = figureRows.map((row) => {
       const one = by.get(row.design);
       const state = one === now.chosen ? "the decision" :
+          !one.isWithin                ? "beyond the budget" :
           !one.simulated               ? "only screened" :
           one.probability >= now.confidence ? "keeps all levels" :
+          Math.min(...one.margins) >= 1     ? "kept, not surely enough" :
                                               "misses a level";
       return {
         ...row,

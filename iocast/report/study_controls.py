@@ -4,10 +4,11 @@ decides anew from the samples that the answer holds."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from iocast.records.quantities import ACCELERATORS
+from iocast.records.quantities import SHARES_OF_TIME, unit_of
 from iocast.study.amounts import is_confident
 from iocast.study.risk import PLAUSIBLE
 
@@ -19,7 +20,8 @@ SPAN = 4.0
 
 @dataclass(frozen=True)
 class Slider:
-    """One number that may be turned. `kind`: confidence, level or price; `unit` says how the number is written."""
+    """One number that may be turned. `kind`: confidence, level or price; `unit` says how the number is written. Of a
+    "share of time" the factor is of its odds, as a level's margin is."""
 
     kind: str
     name: str
@@ -30,7 +32,7 @@ class Slider:
 
 def sliders(study: dict[str, Any]) -> list[Slider]:
     """Of a study's answer: limits and prices in turn, so that both are among the first ones."""
-    levels = [Slider("level", one["level"], one["level"], _unit(one["quantity"]), one["limit"])
+    levels = [Slider("level", one["level"], one["level"], _unit(one), one["limit"])
               for one in study["levels"] if one["limit"] > 0]  # fmt: skip
     used = {name for design in study["designs"] for name, count in design["parts"].items() if count}
     prices = [Slider("price", name, f"price of {name}", study["currency"], float(part["price"]))
@@ -41,24 +43,21 @@ def sliders(study: dict[str, Any]) -> list[Slider]:
     return [*levels[:half], *prices[:half], confidence, *levels[half:], *prices[half:]]
 
 
+def _unit(level: dict[str, Any]) -> str:
+    return "share of time" if level["quantity"] in SHARES_OF_TIME and level["limit"] < 1 else unit_of(level["quantity"])
+
+
 def _price(part: Any) -> float:
     price = part.get("price") if isinstance(part, dict) else None
     return float(price) if isinstance(price, int | float) else 0.0
 
 
-def _unit(quantity: str) -> str:
-    kind = quantity.rpartition(".")[2]
-    kind = {"share": "share", "rate": "rate", "bytes": "bytes"}.get(ACCELERATORS.get(kind, ""), kind)
-    return {"rate": "rate", "bandwidth": "bytes", "bytes": "bytes", "utilisation": "share", "share": "share"}.get(
-        kind, "seconds"
-    )
-
-
 def desk(study: dict[str, Any]) -> dict[str, Any] | None:
     """What the page decides from; None for an answer without samples, of an earlier version or of no simulated
-    design."""
+    design. `unsimulated`: designs that nothing but the budget rules out, which other prices may bring within it."""
     if not any(design.get("possible_margins") for design in study["designs"]):
         return None
+    limits = study["study"].get("limits") or {}
     return {
         "confident": is_confident(study),
         "currency": study["currency"],
@@ -79,6 +78,13 @@ def desk(study: dict[str, Any]) -> dict[str, Any] | None:
             }
             for one in study["designs"]
             if one["basis"] != "beyond limits"
+        ],
+        "budget": limits.get("budget"),
+        "unsimulated": [
+            {key: one[key] for key in ("cost", "parts")}
+            for one in study["designs"]
+            if one["basis"] == "beyond limits"
+            and all(one[what] <= limits.get(what, math.inf) for what in ("watts", "rack_units"))
         ],
         "plausible": PLAUSIBLE,
         "upper": {one["level"]: one["upper"] for one in study["levels"]},

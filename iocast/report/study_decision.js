@@ -12,8 +12,13 @@ function byNearness(a, b, plausible) {
   return chance(b) - chance(a) || further || a.cost - b.cost || a.number - b.number;
 }
 
-/** The cheapest simulated design that keeps all levels with the required confidence; of several at that price the one
- * that keeps them surest. `values`: of the desk's sliders, in their order. */
+/** What a margin of this slider's level is a factor of: the number, or of a share of time its odds; and back. */
+const asRatio = (slider, value) => (slider.unit === "share of time" ? value / (1 - value) : value);
+const asValue = (slider, ratio) => (slider.unit === "share of time" ? ratio / (1 + ratio) : ratio);
+
+/** The cheapest simulated design within the budget that keeps all levels with the required confidence; of several at
+ * that price the one that keeps them surest. `values`: of the desk's sliders, in their order. `unsimulated`: how many
+ * designs that the budget ruled out these prices bring within it. */
 function decided(desk, values) {
   const shift = {}, prices = [];
   let confidence = 0, levelsTurned = false;
@@ -22,27 +27,33 @@ function decided(desk, values) {
     if (slider.kind === "confidence") confidence = now;
     if (slider.kind === "price") prices.push([slider.name, now - slider.value]);
     if (slider.kind !== "level") return;
-    shift[slider.name] = Math.log(desk.upper[slider.name] ? now / slider.value : slider.value / now);
+    const factor = asRatio(slider, now) / asRatio(slider, slider.value);
+    shift[slider.name] = Math.log(desk.upper[slider.name] ? factor : 1 / factor);
     levelsTurned ||= now !== slider.value;
   });
+  const priced = (one) => one.cost + prices.reduce((sum, [part, more]) => sum + more * (one.parts[part] ?? 0), 0);
+  const isWithin = (cost) => cost <= (desk.budget ?? Infinity);
   const designs = desk.designs.map((one) => {
+    const cost = priced(one);
     const shifts = one.levels.map((level) => shift[level] ?? 0);
     const kept = one.possible.filter((row) => row.every((margin, i) => margin / 1000 + shifts[i] >= 0));
     return {
       ...one,
       number: Number(one.id.replace(/\D/g, "")),
-      cost: one.cost + prices.reduce((sum, [part, more]) => sum + more * (one.parts[part] ?? 0), 0),
+      cost,
+      isWithin: isWithin(cost),
       margins: one.margins.map((margin, i) => (margin ?? 0) * Math.exp(shifts[i])),
       probability: levelsTurned && one.possible.length ? kept.length / one.possible.length : one.probability
     };
   });
   designs.sort((a, b) => a.cost - b.cost || b.probability - a.probability || a.number - b.number);
-  const simulated = designs.filter((one) => one.simulated);
+  const simulated = designs.filter((one) => one.simulated && one.isWithin);
   return {
     designs,
     confidence,
     chosen: simulated.find((one) => one.probability >= confidence),
     nearest: [...simulated].sort((a, b) => byNearness(a, b, desk.plausible))[0],
-    draws: levelsTurned ? simulated[0].possible.length : 0
+    unsimulated: desk.unsimulated.filter((one) => isWithin(priced(one))).length,
+    draws: levelsTurned ? (simulated[0]?.possible.length ?? 0) : 0
   };
 }

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from iocast.phases import BYTES
-from iocast.records.quantities import ACCELERATORS
+from iocast.records.quantities import unit_of
 
 MINUS = "\N{MINUS SIGN}"
 SPACE = "\N{NO-BREAK SPACE}"
@@ -86,11 +87,9 @@ def factor(value: float | None) -> str:
 def quantity(name: str, value: float | None) -> str:
     """A value of a quantity: `rate`, `<operation>.<quantile>`, `read.bandwidth`, `<station>.utilisation`, `seconds`,
     ..."""
-    what = name.rpartition(".")[2]
-    what = {"share": "utilisation", "rate": "rate", "bytes": "bandwidth"}.get(ACCELERATORS.get(what, ""), what)
-    if what == "bandwidth":
-        return bandwidth(value)
-    return share(value) if what == "utilisation" else rate(value) if what == "rate" else seconds(value)
+    writers: dict[str, Callable[[float | None], str]]
+    writers = {"rate": rate, "bytes": bandwidth, "share": share, "seconds": seconds}
+    return writers[unit_of(name)](value)
 
 
 def bandwidth(value: float | None) -> str:

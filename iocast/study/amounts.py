@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 from iocast import text
-from iocast.records.quantities import ACCELERATORS
-from iocast.study.levels import SHARES_OF_TIME
+from iocast.records.quantities import SHARES_OF_TIME, odds, unit_of
 from iocast.study.risk import PLAUSIBLE
 
 Json = dict[str, Any]
@@ -18,19 +17,18 @@ NO_WAIT = 1e-3
 
 def amount(quantity: str, value: float | None) -> str:
     """A value with its unit, by the kind of quantity."""
-    what = quantity.rpartition(".")[2]
-    what = {"share": "utilisation", "rate": "rate", "bytes": "bandwidth"}.get(ACCELERATORS.get(what, ""), what)
+    unit_kind = unit_of(quantity)
     if value is None:
         return "nothing"
-    if what == "rate":
+    if unit_kind == "rate":
         return text.quantity("rate", value)
-    if what == "bandwidth":
+    if unit_kind == "bytes":
         unit, scale = next(
             ((u, s) for u, s in (("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)) if value >= s),
             ("B/s", 1.0),
         )
         return f"{value / scale:.3g} {unit}"
-    return f"{100 * value:.0f} %" if what == "utilisation" else text.quantity("", value)
+    return f"{100 * value:.0f} %" if unit_kind == "share" else text.quantity("", value)
 
 
 def money(value: float, currency: str) -> str:
@@ -85,7 +83,7 @@ def margin(row: Json) -> str:
     if value is None:
         return "does not serve"
     kept = is_kept(row)
-    if row["quantity"] in SHARES_OF_TIME:
+    if row["quantity"] in SHARES_OF_TIME and limit < 1:
         return waiting(value, limit, row["quantity"] == "au")
     times = max(row["margin"], 1 / row["margin"]) if row["margin"] else math.inf
     if times >= 2:
@@ -96,7 +94,7 @@ def margin(row: Json) -> str:
 
 def waiting(value: float, limit: float, of_work: bool) -> str:
     """The time that steps wait beside what a limit allows: "3.9 times less waiting than allowed"."""
-    waits, allowed = (1 / share - 1 if of_work else share / (1 - share) for share in (value, limit))
+    waits, allowed = (1 / odds(share) if of_work else odds(share) for share in (value, limit))
     if waits < NO_WAIT:
         return "no waiting"
     times = max(waits / allowed, allowed / waits)

@@ -19,6 +19,7 @@ from scipy.special import stdtrit
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, read_json, read_yaml
 from iocast.platform import PLATFORMS, find_platform
+from iocast.records.quantities import ACCELERATORS
 from iocast.scratch import scratch_directory
 from iocast.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
@@ -249,10 +250,7 @@ def as_text(answer: Json) -> str:
     lines = [f"{a['id']} {a['name']}  against  {b['id']} {b['name']}"]
     rows = []
     for r in answer["rows"]:
-        if (
-            r["quantity"].rpartition(".")[2] not in ("rate", "q50", "q99", "bandwidth", "seconds")
-            and r["quantity"] != "rate"
-        ):
+        if r["quantity"].rpartition(".")[2] not in ("rate", "q50", "q99", "bandwidth", "seconds", *ACCELERATORS):
             continue
         ratio = "-" if r["ratio"] is None else percent(r["ratio"] - 1)
         interval = "-" if r["low"] is None else f"{percent(r['low'] - 1)} .. {percent(r['high'] - 1)}"
@@ -260,8 +258,7 @@ def as_text(answer: Json) -> str:
         rows.append(
             [
                 f"{where}: {r['quantity']}",
-                amount(r["quantity"], r["first"]) if r["first"] else "down",
-                amount(r["quantity"], r["second"]) if r["second"] else "down",
+                *("down" if r[side] is None else amount(r["quantity"], r[side]) for side in ("first", "second")),
                 ratio,
                 interval,
                 "yes" if r["clear"] else "",

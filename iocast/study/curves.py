@@ -11,6 +11,7 @@ import numpy as np
 from iocast import intervals
 from iocast.files import SCHEMA_VERSION
 from iocast.records.forecast import Ends, scaled
+from iocast.records.quantities import ACCELERATORS, SHARES_OF_TIME, odds, share_of
 from iocast.run_directory import QUANTITIES
 from iocast.study.carried import fitted_name
 from iocast.study.questions import Point
@@ -67,10 +68,14 @@ def _rising_ends(search: Search, c: Candidate, point: Point, quantity: str, valu
 
 
 def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Json:
-    """By the rule of forecasts. `sd`: of the logarithm, as far as it comes from not having been simulated."""
+    """By the rule of forecasts; of a share of time its odds. `sd`: of the logarithm, as far as it comes from not having
+    been simulated."""
+    of_time = quantity in SHARES_OF_TIME
     error = search.error_of(c, [(quantity, point)])
     drawn = search.drawn(c, point, quantity) if c.replications else []
+    middle = odds(value) if of_time else value
     if drawn:
+        drawn = [odds(one) for one in drawn] if of_time else drawn
         logs = np.log(drawn)
         count = (
             math.inf if search.study.uncertainty else len(search.desk.variants.platform_of(c.design).draws) or math.inf
@@ -79,9 +84,10 @@ def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: floa
         wider = math.sqrt(max(1.0, 1 + 1 / len(drawn) - 1 / count))
         drawn = np.exp(logs.mean() + (logs - logs.mean()) * wider).tolist()
     low, high = intervals.interval(
-        value, drawn, math.hypot(float(error.scale[0]), sd), float(error.degrees[0]), float(error.noise[0]), LEVEL
+        middle, drawn, math.hypot(float(error.scale[0]), sd), float(error.degrees[0]), float(error.noise[0]), LEVEL
     )
-    return {"value": value, "low": value * low, "high": value * high}
+    ends = {"low": middle * low, "high": middle * high}
+    return {"value": value} | ({key: share_of(end) for key, end in ends.items()} if of_time else ends)
 
 
 def seconds_spent(result: Result, subject: str, tasks: dict[str, dict[str, float]]) -> dict[tuple[str, str], float]:
@@ -189,7 +195,7 @@ def samples(search: Search) -> Json:
                 else [
                     q
                     for q in result["quantities"]
-                    if q == "rate" or q.rpartition(".")[2] in ("rate", "mean", "q50", "q95", "q99", "max", "bandwidth")
+                    if q.rpartition(".")[2] in ("rate", "mean", "q50", "q95", "q99", "max", "bandwidth", *ACCELERATORS)
                 ]
             )
             names += [level.quantity for level, p in search.conditions if p == point and level.quantity not in names]

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from iocast.errors import InputError
-from iocast.records.quantities import ACCELERATORS
+from iocast.records.quantities import ACCELERATORS, SHARES_OF_TIME, odds, share_of
 from iocast.strict import NUMBER, shown
 from iocast.strict_yaml import allowed_sentence
 
@@ -95,29 +95,32 @@ class Level:
         """The kind of quantity, as calibrations tell their errors by: rate, q50, q75, q95, q99 or max."""
         return kind_of(self.quantity)
 
+    @property
+    def by_odds(self) -> bool:
+        """Whether its margin is a factor of the odds."""
+        return self.quantity in SHARES_OF_TIME and self.limit < 1
+
     def margin(self, value: float) -> float:
         """How far the value is on the good side, as the logarithm of a factor; negative when the level is missed. Of
         shares of time the factor is of the time that steps wait over the time that they compute: a utilisation ends at
         100 %, so that a model's error can't be a factor of it."""
-        if self.quantity in SHARES_OF_TIME and 0 < self.limit < 1:
-            kept = _odds(value) - _odds(self.limit)
-            return max(-MOST, min(MOST, -kept if self.upper else kept))
+        if self.by_odds:
+            value, limit = odds(value), odds(self.limit)
+        else:
+            limit = self.limit
         if value <= 0:
             return -MOST if not self.upper else MOST
-        margin = math.log(self.limit / value) if self.upper else math.log(value / self.limit)
+        margin = math.log(limit / value) if self.upper else math.log(value / limit)
         return max(-MOST, min(MOST, margin))
+
+    def moved(self, value: float, margin: float) -> float:
+        """The value whose margin is larger by so much than that of `value`."""
+        factor = math.exp(-margin if self.upper else margin)
+        return share_of(odds(value) * factor) if self.by_odds else value * factor
 
 
 MOST = 7.0
 """A margin of a factor 1000 either way; nothing hangs on more."""
-
-
-SHARES_OF_TIME = tuple(name for name, kind in ACCELERATORS.items() if kind == "share")
-
-
-def _odds(share: float) -> float:
-    """Logarithm of a share over the rest."""
-    return MOST * (1 if share >= 1 else -1) * 2 if not 0 < share < 1 else math.log(share / (1 - share))
 
 
 def kind_of(quantity: str) -> str:

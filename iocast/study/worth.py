@@ -135,6 +135,7 @@ def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[
     index = int(np.argmin(margins))
     level, point = search.conditions[index]
     sds = search.desk.variants.uncertain(candidate.design)
+    value = search.read(candidate.best[point], point, level.quantity) or level.limit
     result = []
     for name, slope in zip(known.names, known.table[:, index], strict=True):
         turns = None
@@ -144,7 +145,7 @@ def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[
             {
                 "name": name,
                 "factor": math.exp(NormalDist().inv_cdf(0.95) * sds[name]),
-                "effect": math.exp(-slope) if level.upper else math.exp(slope),
+                "effect": level.moved(value, slope) / value,
                 "level": level.name,
                 "workload": point.workload,
                 "scale": point.scale,

@@ -21,6 +21,7 @@ import report_inputs  # noqa: E402
 from iocast.report import study_controls, units, write_report  # noqa: E402
 from iocast.study.amounts import nearness  # noqa: E402
 from iocast.study.designs import Design  # noqa: E402
+from iocast.study.levels import parse_level  # noqa: E402
 from iocast.study.search import Candidate, _order  # noqa: E402
 
 pytestmark = pytest.mark.needs("browser")
@@ -248,13 +249,57 @@ def test_sliders_of_a_study_choose_what_its_samples_choose(browser, pages, tmp_p
     assert browser.evaluate("document.body.dataset.chosen") == study["decision"]["id"]
 
 
-def decided_in(browser, answer, values):
-    """The id of the design that a page chooses with its sliders at these values, and of that which comes nearest."""
+@pytest.mark.parametrize("seed", range(20))
+def test_prices_lead_to_no_design_beyond_the_budget(browser, seed):
+    """What they bring within it was not simulated, and is counted."""
+    randomly = random.Random(seed)
+    answer = answer_of(randomly, [10.0, 20.0, 30.0, 40.0], [0.5, 0.9, 0.95, 1.0])
+    answer["study"]["limits"] = {"budget": randomly.choice([20.0, 30.0, 50.0]), "watts": 100}
+    answer["study"]["parts"]["core"]["price"] = 1.0
+    budget = answer["study"]["limits"]["budget"]
+    for one in answer["designs"]:
+        one |= {"watts": randomly.choice([50, 200]), "rack_units": 1}
+        one["basis"] = "beyond limits" if one["cost"] > budget or one["watts"] > 100 else "simulated"
+    price = randomly.choice([0.1, 1.0, 3.0])
+    costs = {one["id"]: one["cost"] + (price - 1.0) * one["parts"]["core"] for one in answer["designs"]}
+    within = [one for one in answer["designs"] if costs[one["id"]] <= budget]
+    kept = [one for one in within if one["basis"] == "simulated" and one["probability"] >= 0.9]
+    cheapest = min(
+        kept, key=lambda one: (costs[one["id"]], -one["probability"], int(one["id"][1:])), default={"id": ""}
+    )
+    values = [price if one.kind == "price" else one.value for one in study_controls.sliders(answer)]
+    chosen, nearest, unsimulated = decided_in(browser, answer, values, "a.unsimulated")
+    assert chosen == cheapest["id"] and (not nearest or costs[nearest] <= budget)
+    assert unsimulated == sum(one["basis"] != "simulated" and one["watts"] <= 100 for one in within)
+
+
+@pytest.mark.parametrize("now", [0.8, 0.93, 0.99])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_turned_share_of_time_is_judged_as_the_study_judges_it(browser, seed, now):
+    """By its odds: the page keeps a level where a study with that limit does."""
+    randomly = random.Random(seed)
+    answer = answer_of(randomly, [0.0], [0.95])
+    asked, turned = parse_level("au >= 90 %"), parse_level(f"au >= {100 * now:g} %")
+    answer["levels"] = [{"level": "au", "quantity": "au", "limit": asked.limit, "upper": False}]
+    kept = {}
+    for one in answer["designs"]:
+        value = randomly.uniform(0.7, 0.995)
+        one["levels"] = [{"level": "au", "margin": math.exp(asked.margin(value))}]
+        one["possible_margins"] = [[math.floor(1000 * asked.margin(value))]]
+        kept[one["id"]] = asked.margin(value) - asked.margin(turned.limit) >= 0
+        assert kept[one["id"]] == (turned.margin(value) >= 0)
+    values = [now if one.kind == "level" else one.value for one in study_controls.sliders(answer)]
+    chosen, _ = decided_in(browser, answer, values)
+    assert chosen == next((name for name in kept if kept[name]), "")
+
+
+def decided_in(browser, answer, values, *more):
+    """The id of the design that a page chooses with its sliders at these values, and of that which comes nearest; and
+    further expressions of the decision `a`."""
     source = (Path(study_controls.__file__).parent / "study_decision.js").read_text()
     call = f"decided({json.dumps(study_controls.desk(answer))}, {json.dumps(values)})"
-    return browser.evaluate(
-        f"(() => {{ {source}; const a = {call}; return [a.chosen?.id ?? '', a.nearest?.id ?? '']; }})()"
-    )
+    asked = ", ".join(["a.chosen?.id ?? ''", "a.nearest?.id ?? ''", *more])
+    return browser.evaluate(f"(() => {{ {source}; const a = {call}; return [{asked}]; }})()")
 
 
 def answer_of(randomly, costs, probabilities):

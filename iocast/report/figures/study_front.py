@@ -11,10 +11,13 @@ from iocast.study.amounts import is_confident
 
 DECISION = style.Mark("the decision", style.VERMILLION, "diamond", kind="point")
 KEEPS = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
+UNSURE = style.Mark("kept, not surely enough", style.ORANGE, "square", kind="point")
 MISSES = style.Mark("misses a level", style.GREY, "triangle-down", kind="point")
+BEYOND = style.Mark("beyond the budget", style.BLACK, "stroke", kind="point")
+"""Of a page whose reader turns prices."""
 SCREENED = style.Mark("only screened", style.SKY, "cross", kind="point")
 FRONT = style.Mark("the best for the money", style.BLACK, dash=(3, 3), kind="line")
-MARKS = [SCREENED, MISSES, KEEPS, DECISION]
+MARKS = [BEYOND, SCREENED, MISSES, UNSURE, KEEPS, DECISION]
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -33,6 +36,8 @@ def data(sources: Sources) -> list[Row] | None:
                 if d["basis"] != "simulated"
                 else KEEPS
                 if d["meets"]
+                else UNSURE
+                if margins and min(margin or 0.0 for margin in margins) >= 1
                 else MISSES
             )
             rows.append(
@@ -129,10 +134,10 @@ FIGURE = Figure(
     title="What money buys",
     caption=(
         "Each mark is a design. The margin is how many times better than its limit the tightest level is, by the best "
-        "estimate: 1 is the limit. For the rate up is better, for the response time down is better, and further left "
-        "is always cheaper. The broken line is the best that so much money buys; a design off both lines pays for "
-        "something that none of them shows. Crosses were only screened by the analytic solver, set right by the "
-        "designs that were simulated."
+        "estimate: 1 is the limit. A design above it may still keep its levels with less than the required confidence. "
+        "For the rate up is better, for the response time down is better, and further left is always cheaper. The "
+        "broken line is the best that so much money buys; a design off both lines pays for something that none of "
+        "them shows. Crosses were only screened by the analytic solver, set right by the designs that were simulated."
     ),
     needs="a study with at least two designs within its limits",
     data=data,

@@ -6,11 +6,37 @@ from __future__ import annotations
 
 import altair as alt
 
+from iocast.records.quantities import unit_of
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
 MAX_DESIGNS, MAX_PANELS = 5, 8
 LEVEL = style.Mark("the level", style.BLACK, dash=(1, 0), kind="line")
+NAMES = {
+    "q25": "a quarter is faster",
+    "q50": "median",
+    "q75": "three in four",
+    "q95": "slowest in twenty",
+    "q99": "slowest in a hundred",
+    "q999": "slowest in a thousand",
+    "max": "slowest of all",
+    "mean": "mean",
+    "rate": "rate",
+    "bandwidth": "bandwidth",
+    "utilisation": "share of time in use",
+    "seconds": "time to the end",
+    "au": "utilisation of accelerators",
+    "samples": "samples a second",
+    "accelerator_bandwidth": "bandwidth of one accelerator",
+    "stall_share": "time that checkpoints stall accelerators",
+}
+"""What a panel shows, by the end of its quantity's name: of each level that a study takes."""
+TEXTS: dict[str, style.Text] = {
+    "rate": style.rate_text,
+    "bytes": style.bandwidth_text,
+    "share": style.share_text,
+    "seconds": style.seconds_text,
+}
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -64,23 +90,9 @@ def data(sources: Sources) -> list[Row] | None:
 
 def _title(quantity: str) -> str:
     subject, _, what = quantity.rpartition(".")
-    name_of = {
-        "q25": "a quarter is faster",
-        "q50": "median",
-        "q75": "three in four",
-        "q95": "slowest in twenty",
-        "q99": "slowest in a hundred",
-        "q999": "slowest in a thousand",
-        "max": "slowest of all",
-        "mean": "mean",
-        "rate": "rate",
-        "bandwidth": "bandwidth",
-        "utilisation": "share of time in use",
-        "seconds": "time to the end",
-    }
     if not subject:
-        return name_of[what].capitalize()
-    return f"{'any operation' if subject == 'any' else subject}: {name_of[what]}"
+        return NAMES[what].capitalize()
+    return f"{'any operation' if subject == 'any' else subject}: {NAMES[what]}"
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -94,12 +106,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def text_of(quantity: str) -> style.Text:
-    what = quantity.rpartition(".")[2]
-    if what == "rate":
-        return style.rate_text
-    if what == "bandwidth":
-        return style.bandwidth_text
-    return style.share_text if what == "utilisation" else style.seconds_text
+    return TEXTS[unit_of(quantity)]
 
 
 def _chart(name: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:
