@@ -43,6 +43,16 @@ class Limit(NamedTuple):
         """Of its kind, as a forecast has it."""
         return self.kind.value if self.kind else None
 
+    def document(self) -> list[str | None]:
+        """As JSON: its word and text."""
+        return [self.word, self.text]
+
+    @classmethod
+    def read(cls, document: Sequence[Any]) -> Limit:
+        """As document() writes it."""
+        word, text = document
+        return cls(None if word is None else Kind(word), text)
+
 
 def limit(kind: Kind, what: str) -> Limit:
     """@param what follows LEAD"""
@@ -247,3 +257,23 @@ def _links(
         links.append((disks, spec.get("disk", {}).get(way, 0), count))
         if limited := [(name, float(each), number) for name, each, number in links if each > 0]:
             yield moved, limited, (sent, way, station) in drained
+
+
+def stations_of(phase: SimulatedPhase, system: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
+    side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
+    operations = phase["operations"]
+    result = {}
+    for name, station in phase["stations"].items():
+        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall", "lost")}
+        for op, visit in station["operations"].items():
+            if op in ("others", "drain"):
+                continue
+            steps = [step for step in steps_of(system["operations"].get(op, [])) if step.get("station") == name]
+            visits = visit["visits"]
+            if any(step.get("stripes", 1) != 1 for step in steps):
+                visits = min(visits, len(steps) * phase["latency"][op]["count"])
+            for key in sums:
+                sums[key] += visits * visit.get(key, 0.0) / operations
+        result[name] = {"utilisation": station["utilisation"], **sums}
+    return result

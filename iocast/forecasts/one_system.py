@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from iocast import blend, limits_of
 from iocast.limits_of import Limit
-from iocast.platform import Document, steps_of
+from iocast.platform import Document
 from iocast.records.forecast import CourseRow, Ends, Timeline
 from iocast.records.simulated import BusyLink, SimulatedPhase
 from iocast.text import quantity
@@ -202,7 +202,7 @@ class Simulated:
     balance: Ends
 
     def at(self, correction: Correction) -> OneSystem:
-        seconds, others = stations_of(self.phase, self.system), others_of(self.phase)
+        seconds, others = limits_of.stations_of(self.phase, self.system), others_of(self.phase)
         phase = self._phase(correction)
         stations = correction.stations(seconds, _mean_response(self.phase), others)
         links = limits_of.of_links(phase, self.system, self.nodes)
@@ -245,26 +245,6 @@ def _mean_response(phase: SimulatedPhase) -> float:
         one["count"] * one["mean"] for name, one in phase["latency"].items() if "." not in name and one["count"]
     )
     return float(whole / phase["operations"]) if phase["operations"] else 0.0
-
-
-def stations_of(phase: SimulatedPhase, system: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
-    side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
-    operations = phase["operations"]
-    result = {}
-    for name, station in phase["stations"].items():
-        sums = {key: 0.0 for key in ("wait", "service", "lock_wait", "stall", "lost")}
-        for op, visit in station["operations"].items():
-            if op in ("others", "drain"):
-                continue
-            steps = [step for step in steps_of(system["operations"].get(op, [])) if step.get("station") == name]
-            visits = visit["visits"]
-            if any(step.get("stripes", 1) != 1 for step in steps):
-                visits = min(visits, len(steps) * phase["latency"][op]["count"])
-            for key in sums:
-                sums[key] += visits * visit.get(key, 0.0) / operations
-        result[name] = {"utilisation": station["utilisation"], **sums}
-    return result
 
 
 def others_of(phase: SimulatedPhase) -> dict[str, float]:

@@ -19,7 +19,7 @@ FAR = 4
 """Times the largest nodes or ranks of any published number of a platform, beyond which a forecast says so."""
 REFUSED = 10
 """And beyond which there is none but on request."""
-TEMPLATE = "A template, no facts: no published or measured number stands behind the platform {}."
+TEMPLATE = "A template, no facts: no published or measured number stands behind the platform '{}'."
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 from iocast.report.sources import Sources
 from iocast.report.table import Column, Table
 from iocast.study.amounts import is_confident
+from iocast.study import words
 from iocast.study.evaluate import Elsewhere
 
 
@@ -89,6 +90,8 @@ def why(answer: dict[str, Any] | None) -> str | None:
         return None
     if answer["part"] == "down":
         return "nothing is left that serves"
+    if answer["part"] == "limit":
+        return words.limited(answer).partition(". ")[0].rstrip(".")
     if answer["part"] == "utilisation":
         return f"{answer['station']} is in use {100 * answer['share']:.0f} %"
     if answer["station"] == Elsewhere.CLIENTS.value:

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from iocast.errors import InputError, RunError
 from iocast.files import SCHEMA_VERSION
+from iocast.limits_of import Kind, Limit, sentences
 from iocast.measured import about
 from iocast.study import risk, worth
 from iocast.study.amounts import nearness, tightest
 from iocast.study.breaking import breaking_scales, knee
+from iocast.study.carried import UTILISATION
 from iocast.study.cautions import warnings
 from iocast.study.curves import Json, curves, interval, other_confidences, seconds_spent, stations
 from iocast.study.questions import Point
@@ -322,21 +324,17 @@ def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | Non
 
 
 def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | None:
-    """The station where the time goes: for a response time where its operation spends most, for a rate the busiest
-    one."""
+    """For a response time the station where its operation spends most; for a rate, a length or what accelerators do
+    what limits the rate."""
     result = c.best.get(point) or c.screened.get(point)
     if result is None or "down" in result:
         return {"station": None, "part": "down", "share": 1.0}
-    busiest = max(result["stations"], key=lambda s: result["stations"][s]["utilisation"], default=None)
+    if level.quantity.endswith(UTILISATION):
+        used = result["stations"].get(level.subject, {}).get("utilisation", 0.0)
+        return {"station": level.subject, "part": "utilisation", "share": used}
     spent = seconds_spent(result, level.subject, search.study.tasks)
-    if not spent:
-        return (
-            None
-            if busiest is None
-            else {"station": busiest, "part": "service", "share": result["stations"][busiest]["utilisation"]}
-        )
-    if not level.upper and busiest is not None and result["stations"][busiest]["utilisation"] >= 0.7:
-        return {"station": busiest, "part": "utilisation", "share": result["stations"][busiest]["utilisation"]}
+    if level.kind == "rate" or not spent:
+        return _limit(result)
     total = sum(spent.values())
     tail = level.quantity.rpartition(".")[2] in ("q95", "q99", "q999", "max")
     waits = {k: v for k, v in spent.items() if k[1] != "service"}
@@ -350,7 +348,25 @@ def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | Non
         # for the cause.
         (station, part), seconds = max(behind.items(), key=lambda item: item[1])
         total = sum(inside.values())
+    limited = _limit(result)
+    if station == Elsewhere.CLIENTS.value and limited["limited_by"] == Kind.LINKS.value:
+        return limited  # the wait outside of stations is for these
     return {"station": station, "part": part, "share": seconds / total if total else 0.0}
+
+
+def _limit(result: Json) -> Json:
+    """What limits the rate of a result, as a forecast finds it."""
+    otherwise = Limit.read(result["otherwise"])
+    found = sentences(result["stations"], otherwise, known=otherwise.kind is not None)
+    busiest = max(result["stations"], key=lambda s: result["stations"][s]["utilisation"], default=None)
+    full = busiest is not None and found.kind is Kind.STATION
+    return {
+        "station": busiest if full else None,
+        "part": "limit",
+        "share": result["stations"][busiest]["utilisation"] if full else None,
+        "limited_by": found.word,
+        "text": found.text,
+    }
 
 
 def _levels(search: Search) -> list[Json]:
@@ -413,7 +429,7 @@ def _needed(search: Search, c: Candidate) -> list[Json]:
         short = -float(np.quantile(samples[:, i], 1 - level_confidence))
         if short <= 0:
             continue
-        limit = level.limit * math.exp(short if level.upper else -short)
+        limit = level.moved(level.limit, -short)
         before = needed.get(level.name)
         if before is None or (limit > before["needed"]) == level.upper:
             needed[level.name] = {

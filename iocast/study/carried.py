@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from iocast.forecasts.one_system import Correction
 from iocast.question import Question
+from iocast.records.quantities import unit_of
 from iocast.residuals import Residuals
 from iocast.run_directory import QUANTITIES
 from iocast.study.evaluate import Result
@@ -50,19 +51,27 @@ def fitted_name(name: str) -> str:
 def _times(result: Result, factor: Callable[[str], float]) -> Result:
     if "quantities" not in result:
         return result
-    quantities = {name: value * factor(name) for name, value in result["quantities"].items()}
+    quantities = {name: _scaled(name, value, factor(name)) for name, value in result["quantities"].items()}
     for op in {name.rpartition(".")[0] for name in quantities}:
         rising = [f"{op}.{q}" for q in QUANTITIES if f"{op}.{q}" in quantities]
         for lower, higher in pairwise(rising):  # shifted apart from each other, quantiles must not cross
             quantities[higher] = max(quantities[higher], quantities[lower])
-    for name in (name for name in quantities if name.endswith(UTILISATION)):
-        quantities[name] = min(1.0, quantities[name])  # beyond it a level on it is missed as well
     found = result | {"quantities": quantities, "stations": _stations(result, quantities)}
-    if not Correction(1.0, factor("rate")).is_close:
-        found["operations"] = {}  # where an operation waits at the corrected rate is not known
+    correction = Correction(result["quantities"]["rate"], quantities["rate"])
+    if not correction.is_close:
+        # Where an operation waits at the corrected rate is not known.
+        found |= {"operations": {}, "otherwise": correction.otherwise().document()}
     if "bounds" in result:
         found["bounds"] = {end: value * factor("rate") for end, value in result["bounds"].items()}
     return found
+
+
+def _scaled(name: str, value: float, factor: float) -> float:
+    """A quantity at `factor` times the rate, or a time that is `factor` times as long. Shares end at 100 %: beyond it a
+    level on one is missed as well. A stall is the rest of a utilisation."""
+    if name == "stall_share":
+        return max(0.0, 1 - (1 - value) * factor)
+    return min(1.0, value * factor) if unit_of(name) == "share" else value * factor
 
 
 def _stations(result: Result, quantities: Mapping[str, float]) -> dict[str, dict[str, float]]:

@@ -45,10 +45,10 @@ def warnings(search: Search, answer: Json) -> list[str]:
             )
             by = platform.set_by_hand_to
             found.append(
-                f"The platform {name} was never fitted by iocast: its author set its numbers by hand to measurements "
+                f"The platform '{name}' was never fitted by iocast: its author set its numbers by hand to measurements "
                 f"of {by}{error}."
                 if by
-                else f"The platform {name} was never calibrated: its numbers are its author's{error}."
+                else f"The platform '{name}' was never calibrated: its numbers are its author's{error}."
             )
         else:
             if rest := unmeasured.sentence(search.desk.unmeasured(platform)):
@@ -72,6 +72,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
             found += [text for one in questions if (text := other_settings(platform.fitted, one))]
             found += platform.fitted.get("notes", [])
             found += beside_the_platform(search, platform)
+    found += search.desk.not_simulated
     found += _measured_systems(answer)
     if not search.is_random:
         found.append(

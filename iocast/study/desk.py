@@ -7,11 +7,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, cast
 
 
-from iocast.calibrate.search import only
+from iocast.calibrate.search import OVERLOADED, only
 from iocast.content import content_hash
 from iocast.draws import LENGTHS
 from iocast.errors import InputError, RunError
@@ -19,7 +21,7 @@ from iocast.fitted import Fitted
 from iocast.measured import is_called, measured_workload, speaks_of
 from iocast.operations import READS, UNSOLVED, WRITES, ProfiledPhase, is_solved
 from iocast.phases import first_phase, main_phases, phase_sentences
-from iocast.platform import find_platform, get_path
+from iocast.platform import Document, find_platform, get_path
 from iocast.platform_names import check_file
 from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
@@ -33,6 +35,7 @@ from iocast.strict_yaml import allowed_sentence
 from iocast.study import carried
 from iocast.study.questions import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
+from iocast.study.documents import Down, edited
 from iocast.study.edits import checked_edits, short
 from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled
 from iocast.study.levels import ALL, ANY, Level
@@ -64,6 +67,8 @@ class Desk:
         self._take_phases()
         self.levels = [self._checked(level) for level in study.levels]
         self._check_measurements()
+        self.not_simulated: list[str] = []
+        """Sentences on measured systems that simple rules can't be applied to."""
         self.found = 0
         self.before_computing: Callable[[], None] | None = None
         """Called once, when something must be computed."""
@@ -116,12 +121,10 @@ class Desk:
         }
         try:
             profile = self._one(request)
-            known, wanted = profile["parameters"].get("phases"), workload.phase or "benchmark"
-            if (
-                known and "phases" not in settings and wanted in known["default"].split(",")
-            ):  # others need not be simulated
-                documents = [d for p in self.platforms.values() for d in (p.best[0], *p.fitted.get("draws", []))]
-                settings |= only(wanted, profile["pattern"], documents)
+            wanted = [workload.phase] if workload.phase else main_phases(profile["phases"])
+            chosen = only(wanted, profile["pattern"], self._systems) | settings
+            if chosen != settings:  # others need not be simulated
+                settings = chosen
                 profile = self._one(request | {"settings": settings})
         except InputError as error:
             raise InputError(
@@ -135,6 +138,21 @@ class Desk:
                 f"{phase_sentences(named, {name: of['operations'] for name, of in phases.items()})}"
             )
         return profile | {"phase": named, "settings": settings, **phases[named]}
+
+    @cached_property
+    def _systems(self) -> list[Document]:
+        """Documents in which all memory is that designs may have: of each platform and its draws, and the platform with
+        the edits of each value and scenario, alone and together."""
+        changes = [value.edits for axis in self.study.axes for value in axis.values]
+        changes += [scenario.edits for scenario in self.study.scenarios.values()]
+        changes.append(tuple(edit for edits in changes for edit in edits))
+        found = []
+        for platform in self.platforms.values():
+            found += [platform.best[0], *(document for document, _ in platform.draws)]
+            for edits in filter(None, changes):
+                with suppress(Down):
+                    found.append(edited(platform.best[0], edits))
+        return found
 
     def _as_measured(self, workload: Workload) -> tuple[str, dict[str, str]]:
         """The workload and its settings as iocast predict takes them: what is not given of a platform's measured
@@ -366,8 +384,8 @@ class Desk:
         return self._changes[key]
 
     def _measured_system(self, platform: Platform, workload: str, scale: Scale) -> Quantities:
-        """What a forecast of the platform without an edit says before rules: values without intervals. Empty where its
-        simulations fail, as when work of others piles up."""
+        """What a forecast of the platform without an edit says before rules: values without intervals. Empty where work
+        of others piles up in it, or it can't serve the workload without an edit; `not_simulated` says so then."""
         residuals = self._residuals[platform.reference, workload]
         assert residuals is not None
         structures = platform.fitted.get("draw_structures") or []
@@ -381,7 +399,14 @@ class Desk:
                     for seed, (document, key) in systems
                 ]
             )
-        except (InputError, RunError):
+        except (InputError, RunError) as error:
+            if isinstance(error, RunError) and error.code != OVERLOADED:
+                raise
+            self.not_simulated.append(
+                f"The platform '{short(platform.reference)}' as it was measured is not simulated under {workload} at "
+                f"{scale.ranks:,} clients, so that simple rules and the measured ceiling change no design there: "
+                f"{_without_place(str(error))}"
+            )
             return {}
         question = self.question(workload, scale)
         best, *draws = [

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from iocast import binaries
+from iocast import binaries, limits_of
 from iocast.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
 from iocast.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
@@ -116,18 +116,15 @@ def _simulate(request: dict[str, Any], file: Path) -> Result:
     quantities |= accelerators_in(repeats)
     each = Shares.of(repeats).bytes_each  # as this seed draws them
     _bandwidths(quantities, each, counts, total)
-    stations = {name: {"utilisation": s["utilisation"]} for name, s in phase["stations"].items()}
+    system = _resolved(request["platform_key"], file)
+    stations = limits_of.stations_of(phase, system)
     for name, station in stations.items():
-        spent = phase["stations"][name]["operations"]
-        for part in _SPENT:
-            station[part] = (
-                sum(v["visits"] * v.get(part, 0.0) for op, v in spent.items() if op != "others") / phase["operations"]
-            )
         quantities[f"{name}.utilisation"] = station["utilisation"]
+    nodes = request["nodes"]
+    otherwise = limits_of.text(phase, stations, system, nodes, nodes * request["ranks_per_node"])
     limits = run["model_limits"]["sentences"] if "model_limits" in run else []
-    return {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)} | (
-        {"model_limits": limits} if limits else {}
-    )
+    found = {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)}
+    return found | {"otherwise": otherwise.document()} | ({"model_limits": limits} if limits else {})
 
 
 def accelerators_in(repeats: list[SimulatedPhase]) -> dict[str, float]:
@@ -216,7 +213,9 @@ def _analytic(request: dict[str, Any], file: Path) -> Result:
         quantities[f"{name}.utilisation"] = used
     stations = {name: {"utilisation": used} for name, used in solution.utilisation.items()}
     bounds = {"lower": solution.bounds.lower, "upper": solution.bounds.upper}
-    return {"quantities": _short(quantities), "stations": _short(stations), "operations": {}, "bounds": _short(bounds)}
+    otherwise = limits_of.solved_text(solution.waiting, solution.limits)
+    found = {"quantities": _short(quantities), "stations": _short(stations), "operations": {}, "bounds": _short(bounds)}
+    return found | {"otherwise": otherwise.document()}
 
 
 _last_resolved: dict[str, Any] = {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 from iocast import unmeasured
+from iocast.limits_of import LEAD
 from iocast.study.amounts import (
     Json,
     amount,
@@ -81,12 +82,12 @@ def if_it_holds(answer: Json) -> str:
             "calibrated": swapped[-1].get("calibrated", platform["calibrated"]),
         }
     if parts := unmeasured.parts_of(platform.get("unmeasured") or {}):
-        return f", if the numbers of {platform['name']} hold: nothing measured its {parts}"
+        return f", if the numbers of {quoted(platform['name'])} hold: nothing measured its {parts}"
     if platform["calibrated"] or platform.get("published"):
         return ""
     by = platform.get("set_by_hand_to")
     why = f"its author set them by hand to measurements of {by}" if by else "nobody calibrated it"
-    return f", if the numbers of {platform['name']} hold: {why}"
+    return f", if the numbers of {quoted(platform['name'])} hold: {why}"
 
 
 def measured_beside(answer: Json, row: Json) -> list[str]:
@@ -184,7 +185,11 @@ def _what(answer: Json) -> str:
     swapped = _swapped(answer)
     values = ", ".join(
         f"{axis}: {value}"
-        + (f" (another system: the platform {swapped[axis][value]})" if swapped.get(axis, {}).get(value) else "")
+        + (
+            f" (another system: the platform {quoted(swapped[axis][value])})"
+            if swapped.get(axis, {}).get(value)
+            else ""
+        )
         for axis, value in d["values"].items()
     )
     words = f"{values[0].upper()}{values[1:]}."
@@ -319,15 +324,26 @@ def _because(failing: Json) -> str:
         return "the analytic solver does not say where the time goes."
     if why["part"] == "down":
         return "nothing is left that could serve."
+    if why["part"] == "limit":
+        return limited(why)
     if why["part"] == "utilisation":
         return f"{why['station']} is in use {100 * why['share']:.0f} % of the time."
     if why["station"] == Elsewhere.CLIENTS.value:
         return (
-            f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits and to the network."
+            f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits, to the network and "
+            "to disks."
         )
     if failing["value"] is not None and why["share"]:
         return f"{100 * why['share']:.0f} % of the time goes to {_PARTS[why['part']]} at {why['station']}."
     return f"the time goes to {why['station']}."
+
+
+def limited(why: Json) -> str:
+    """What limits the rate, for the middle of a sentence."""
+    text: str = why["text"]
+    if text.startswith(LEAD):
+        return f"the rate is limited by {text.removeprefix(LEAD)}"
+    return f"{text[:1].lower()}{text[1:]}"
 
 
 def _levels(answer: Json) -> str:
@@ -477,7 +493,7 @@ def _matters(answer: Json) -> str:
         )
     for axis, values in _swapped(answer).items():
         if values:
-            others = ", ".join(f"{quoted(value)} the platform {platform}" for value, platform in values.items())
+            others = ", ".join(f"{quoted(value)} the platform {quoted(platform)}" for value, platform in values.items())
             words.append(
                 f"Values of the axis {quoted(axis)} swap the whole system ({others}): such designs differ in "
                 "everything, and each system's model has an error of its own."

@@ -267,7 +267,7 @@ def test_a_single_axis_is_not_what_matters_most_and_two_are_compared() -> None:
 def test_a_value_that_swaps_the_whole_system_says_so() -> None:
     axes = [{"name": "offer", "values": [{"name": "A", "platform": "mistral"}, {"name": "B", "platform": None}]}]
     text = conclusions_of(axes=axes)
-    assert "Offer: A (another system: the platform mistral)." in text and "swap the whole system" in text
+    assert "Offer: A (another system: the platform “mistral”)." in text and "swap the whole system" in text
 
 
 def test_the_stated_error_of_the_model_is_shown_with_its_source() -> None:
@@ -358,8 +358,8 @@ def test_designs_that_miss_by_nearly_the_same_are_equally_near() -> None:
 def test_the_numbers_that_must_hold_are_those_of_the_designs_own_platform() -> None:
     made = answer()
     made["platform"] = {"name": "base", "calibrated": False}
-    for calibrated, shown in ((False, ", if the numbers of vendorA hold: nobody calibrated it"), (True, "")):
+    for calibrated, shown in ((False, ", if the numbers of “vendorA” hold: nobody calibrated it"), (True, "")):
         offers = [{"name": n, "platform": f"vendor{n}", "calibrated": calibrated, "note": None} for n in "AB"]
         assert words.if_it_holds(made | {"axes": [{"name": "offer", "values": offers}]}) == shown
     plain = made | {"axes": [{"name": "offer", "values": [{"name": n, "platform": None} for n in "AB"]}]}
-    assert "the numbers of base hold" in words.if_it_holds(plain)
+    assert "the numbers of “base” hold" in words.if_it_holds(plain)
