@@ -202,11 +202,13 @@ def _differences(a: Run, b: Run) -> list[str]:
     ours, theirs = a.parameters, b.parameters
     for name in sorted({*ours, *theirs} - {"repeats", "start_index", "phases", "score"}):
         if str(ours.get(name)) != str(theirs.get(name)):
-            notes.append(f"The parameter {name} differs: {ours.get(name)} and {theirs.get(name)}.")
+            first, second = (one[name] if one.get(name) is not None else "not stated" for one in (ours, theirs))
+            notes.append(f"The parameter {name} differs: {first} and {second}.")
     for key in ("ranks", "nodes"):
         one, other = a.json["placement"][key], b.json["placement"][key]
         if one != other:
-            notes.append(f"The number of {key} differs: {one} and {other}.")
+            first, second = ("not stated" if value is None else value for value in (one, other))
+            notes.append(f"The number of {key} differs: {first} and {second}.")
     units = {phase.rate_unit or "operations" for phase in (*a.phases, *b.phases)}
     if len(units) > 1:
         notes.append(f"The rates count {' and '.join(sorted(units))}; they are not compared.")

@@ -31,6 +31,7 @@ from iocast.cli.options import (
     SoleUser,
     StopLatency,
     TakeOver,
+    refuse_without_effect,
     settings_of,
     take_hosts,
     within,
@@ -168,6 +169,7 @@ def knee(
     limit = deadline()
     use = SharedUse(max_rate, max_objects, stop_latency, min_free, take_over, sole_user)
     if over == "accelerators":
+        refuse_without_effect("with --over accelerators", "phase", "confidence")
         _over_accelerators(question, slo or [], seconds, precision, use, sweep=sweep, json_=json_)
         return
     left = LeftOver()
@@ -218,6 +220,9 @@ def _over_accelerators(
             budget=seconds, precision=precision, report=steps,
         )  # fmt: skip
     write_json(question.out / "fed.json", answer)
-    print(json.dumps(answer) if json_ else f"{feeding_text(answer)}\nWritten to {question.out}/fed.json.")
+    text = (
+        f"{feeding_text(answer)}\nWritten to {question.out}/fed.json; iocast report {question.out} makes a page of it."
+    )
+    print(json.dumps(answer) if json_ else text)
     if answer["answer"] is None:
         raise typer.Exit(FELL_SHORT)

@@ -24,6 +24,7 @@ from iocast.cli.options import (
     local_workers,
     placed,
     refuse_existing,
+    refuse_without_effect,
     settings_of,
 )
 from iocast.errors import InputError
@@ -83,6 +84,8 @@ def simulate(
 
     if at is not None:
         moment_of(at)  # refused before anything is simulated
+    if accelerators is None:
+        refuse_without_effect("without --accelerators", "accelerators_per_node")
     if out is not None:
         refuse_existing(out)
     settings = placed(settings_of(sets), placement)

@@ -63,7 +63,8 @@ def _line(source: Source, key: str) -> int:
 def _read_directory(source: Source) -> Record:
     """@raises InputError for outputs of several runs, and for those of some accelerators without a summary"""
     directory = source.path
-    summaries = [one for one in dlio_ranks.named(directory, dlio_ranks.SUMMARY) if '"metric"' in one.head]
+    named = dlio_ranks.named(directory, dlio_ranks.SUMMARY)
+    summaries = [one for one in named if '"metric"' in one.head]
     if len(summaries) > 1:
         raise summaries[1].refuse(1, f"{summaries[0].path.name} is there, too: two runs wrote into {directory}")
     outputs = dlio_ranks.outputs_of(directory) if not summaries or _trains(summaries[0]) else {}
@@ -80,6 +81,11 @@ def _read_directory(source: Source) -> Record:
         }
     else:
         raise InputError(f"{directory}: no summary.json and no N_output.json in it has a result of DLIO.")
+    if named and not summaries:
+        record.warnings.append(
+            f"{named[0].path.name} has no results ('metric'), and counts as absent: the run may have ended early. The "
+            "numbers here are those of the accelerators' outputs."
+        )
     record.sources = [source]
     dlio_ranks.add_times(record, directory)
     if outputs:

@@ -205,12 +205,16 @@ def measured(
 
 def feeding_text(answer: Mapping[str, Any]) -> str:
     """The answer for a terminal."""
-    levels = " and ".join(answer["levels"])
-    lines = [f"{answer['workload']}, measured: {levels}", fed_rows_text(answer["rows"])]
+    title = f"{answer['workload']}, measured: {' and '.join(answer['levels'])}"
+    ended = [] if answer["answer"] is None else [f"The search ended: {answer['reason_text']}."]
+    return "\n".join([title, fed_rows_text(answer["rows"]), verdict(answer), *ended])
+
+
+def verdict(answer: Mapping[str, Any]) -> str:
+    """How many accelerators are fed, as a sentence."""
     if answer["answer"] is None:
-        return "\n".join([*lines, f"No count meets {levels}: {REASONS['never met']}."])
+        return f"No count meets {' and '.join(answer['levels'])}: {REASONS['never met']}."
     n, missed = answer["answer"], answer["missed"]
     confirmed = f"confirmed by {answer['confirmed']} further run" if answer["confirmed"] else "NOT confirmed"
     beyond = f"; {missed} miss{'es' * (missed == 1)}" if missed is not None else ""
-    lines.append(f"{n} accelerator{'s' * (n != 1)} {'is' if n == 1 else 'are'} fed ({confirmed}){beyond}.")
-    return "\n".join([*lines, f"The search ended: {answer['reason_text']}."])
+    return f"{n} accelerator{'s' * (n != 1)} {'is' if n == 1 else 'are'} fed ({confirmed}){beyond}."

@@ -247,6 +247,8 @@ def test_options_of_workers_reach_the_verbs_that_share_them(words: list[str], as
         "observe --join RUN observed.jsonl --every 2s",
         "import darshan log.darshan --out new.h5 --ranks 4",
         "measure DIRECTORY --dry-run --slurm-time 02:00:00",
+        "simulate lustre unet3d --accelerators-per-node 4",
+        "knee DIRECTORY --over accelerators --workload unet3d --confidence 0.8 --out new",
     ],
 )
 def test_an_option_without_effect_is_refused(words: str, ask: Iocast, tmp_path: Path) -> None:

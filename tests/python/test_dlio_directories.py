@@ -124,3 +124,16 @@ def test_what_is_not_of_one_run_is_refused_with_file_and_reason(number: int, tmp
 def test_an_output_alone_names_its_directory() -> None:
     with pytest.raises(InputError, match="the output of one accelerator; name the directory"):
         import_files([SAMPLES / "training-2023" / "0_output.json"], Path("out"))
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"num_accelerators": 2}'])
+def test_a_summary_without_results_is_named(tmp_path: Path, content: str) -> None:
+    """It counts as absent: the numbers are those of the accelerators' outputs."""
+    place = copy("training-2023", tmp_path)
+    (place / "summary.json").unlink()
+    absent = imported(place, tmp_path / "absent")
+    (place / "summary.json").write_text(content)
+    found = imported(place, tmp_path / "found")
+    further = [one for one in found["warnings"] if one not in absent["warnings"]]
+    assert len(further) == 1 and "summary.json has no results" in further[0]
+    assert [p["accelerators"] for p in found["phases"]] == [p["accelerators"] for p in absent["phases"]]
