@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.api.answer import Answer, Place, Row, as_paths
-from iocast.report import write_data, write_figures, write_report
+from iocast.report import write_report
 
 
 class Report(Answer):
@@ -48,10 +48,9 @@ def report(
     @param figures directory for every figure as PDF and PNG
     @param data directory for every number as JSON and CSV
     @param command that the page names as the one that made it
-    @raises InputError for what is none of these"""
+    @raises InputError for what is none of these, and for a figure or table that is there already"""
     places = as_paths(sources)
-    write_report(places, Path(out), title, command)
-    files = [
-        *(write_figures(places, Path(figures)) if figures else []), *(write_data(places, Path(data)) if data else []),
-    ]  # fmt: skip
+    files = write_report(
+        places, Path(out), title, command, figures=Path(figures) if figures else None, data=Path(data) if data else None
+    )
     return Report(Path(out), files)

@@ -11,7 +11,7 @@ from typing import Any
 from iocast.knee import words as knee_words
 from iocast.phases import BYTES, main_phases, rate_of
 from iocast.records.forecast import ForecastDocument
-from iocast.report import evidence, units
+from iocast.report import evidence, feeding, units
 from iocast.report.sources import Run, Sources
 from iocast.text import NARROWED, roughly
 from iocast.wording.forecast import rule_beside
@@ -93,6 +93,8 @@ def question(sources: Sources) -> str:
             does = "does" if len(phases) == 1 else "do"
             return f"How long {does} {named} take, and at what bandwidth, {where}?"
         return f"How fast {'is' if len(phases) == 1 else 'are'} {named} {where}?"
+    if sources.feedings:
+        return feeding.QUESTION
     if sources.knees:
         return " ".join(dict.fromkeys(knee_words.question(knee) for knee in sources.knees))
     runs = evidence.focus_runs(sources)
@@ -110,7 +112,7 @@ def grids(sources: Sources) -> list[Grid]:
     forecasts = [f for f in answered(sources) if "rate" in f["quantities"]]
     if forecasts:
         return [_of_forecasts(forecasts, sources)]
-    run = None if sources.knees else next(iter(evidence.focus_runs(sources)), None)
+    run = None if sources.knees or sources.feedings else next(iter(evidence.focus_runs(sources)), None)
     names = main_phases(run.phase_names) if run else []
     if run is None or not run_is_of_time(run):
         return []
@@ -376,7 +378,19 @@ def _placements(placements: list[Mapping[str, Any]]) -> str:
         return f"with {_listed([f'{n:,}' for n in sorted(set(ranks))])} ranks"
     each, different = next(iter(per_node)), sorted({int(n) for n in nodes})
     number = _listed([f"{n:,}" for n in different])
-    return f"on {number} node{'s' if different != [1] else ''} with {each:g} rank{'s' if each != 1 else ''} each"
+    of_node = f"{each:g} rank{'s' if each != 1 else ''}"
+    return f"on 1 node with {of_node}" if different == [1] else f"on {number} nodes with {of_node} each"
+
+
+def reached(ranks: int, times: float | None) -> str:
+    """How far a forecast for these ranks lies beyond the largest measured scale; "" where none is known.
+
+    @param times ranks over those of that scale"""
+    if not times:
+        return ""
+    if times <= 1:
+        return "It lies within the measured scales."
+    return f"It reaches {units.factor(times)} times the largest measured scale, {units.ranks(round(ranks / times))}."
 
 
 def _listed(words: list[str]) -> str:

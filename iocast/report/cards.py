@@ -31,3 +31,4 @@ class Story:
     missing: list[str]  # what was not forecast, and why; where a simple rule was nearer
     summary: dict[str, Any]
     facts: list[tuple[str, str]] = field(default_factory=list)  # paragraphs of the first screen: how wrong, what limits
+    reach: str = ""  # what the headline's ranges are, and how far beyond the measured scales it goes

@@ -9,7 +9,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from iocast.report.sources import Sources, read_sources
 from iocast.text import cell
 from iocast.whatif.module import HOW, load
 from iocast.report.vega import library, vega_lite
-from iocast.whatif.page_file import write_page, write_whole
+from iocast.whatif.page_file import check_page, write_page, write_whole
 from iocast.whatif.panel import HERE as PANEL
 from iocast.whatif.panel import POLICY, version
 from iocast.report.whatif import report_panel
@@ -44,20 +44,36 @@ def write_report(
     command: str = "",
     missing: Sequence[str] = (),
     notes: Sequence[str] = (),
-) -> None:
+    *,
+    figures: Path | None = None,
+    data: Path | None = None,
+) -> list[Path]:
     """Write the report on `sources` to the HTML file `out`.
 
     Sources are run directories, campaign directories, forecasts, validations and fitted platforms in any mix,
     recognised by their content; `command` is the one that the page names as its own. `missing` says what was not
-    forecast, `notes` what a reader of the imported results must know. Raises InputError for a source that can't be
-    used, RunError when the file can't be written.
+    forecast, `notes` what a reader of the imported results must know. `figures` and `data` are directories for the
+    same as pictures and as numbers; returns the files there. Raises InputError for a source that can't be used and for
+    a file that is there already, RunError when one can't be written.
     """
     read = read_sources(sources)
     read.missing += missing
     read.notes = list(dict.fromkeys([*read.notes, *notes]))
     title = title or _title(read)
     numbers, drawings = _numbers(read, title)
+    pictures = _figure_files(drawings, figures) if figures else {}
+    tables = _data_files(numbers, data) if data else {}
+    files = [*pictures, *tables]
+    check_page(Path(out))
+    if there := next((file for file in files if file.exists()), None):
+        raise InputError(f"The file '{there}' exists already; name another directory, nothing is overwritten.")
     write_page(Path(out), _html(read, title, numbers, drawings, command))
+    for file, (name, panel) in pictures.items():
+        chart = _alone(panel, numbers["figures"][name]["rows"])
+        write_bytes(file, FORMATS[file.suffix](chart, vl_version=vega_lite()))
+    for file, text in tables.items():
+        write_text(file, text)
+    return files
 
 
 def write_numbers(sources: list[Path], out: Path, title: str | None = None) -> None:
@@ -67,21 +83,18 @@ def write_numbers(sources: list[Path], out: Path, title: str | None = None) -> N
     write_whole(Path(out), json.dumps(numbers, indent=1, allow_nan=False) + "\n")
 
 
-def write_figures(sources: list[Path], out: Path) -> list[Path]:
-    """Write every panel of the report's figures as PDF and PNG into the directory `out`; returns the files."""
-    read = read_sources(sources)
-    numbers, drawings = _numbers(read, _title(read))
-    files = []
-    for figure, drawing in drawings:
-        for i, panel in enumerate(drawing.panels if drawing else ()):
-            chart = _alone(panel, numbers["figures"][figure.name]["rows"])
-            for suffix, convert in (
-                ("pdf", vl_convert.vegalite_to_pdf),
-                ("png", partial(vl_convert.vegalite_to_png, scale=2)),
-            ):
-                files.append(out / f"{figure.name}-{i}.{suffix}")
-                write_bytes(files[-1], convert(chart, vl_version=vega_lite()))
-    return files
+FORMATS: dict[str, Callable[..., bytes]]
+FORMATS = {".pdf": vl_convert.vegalite_to_pdf, ".png": partial(vl_convert.vegalite_to_png, scale=2)}
+
+
+def _figure_files(drawings: Sequence[tuple[Figure, Drawing | None]], out: Path) -> dict[Path, tuple[str, Panel]]:
+    """Names of figures and their panels by file, whose suffix says the format."""
+    return {
+        out / f"{figure.name}-{i}{suffix}": (figure.name, panel)
+        for figure, drawing in drawings
+        for i, panel in enumerate(drawing.panels if drawing else ())
+        for suffix in FORMATS
+    }
 
 
 def write_routes(platform: dict[str, Any], out: Path) -> None:
@@ -136,13 +149,9 @@ def _alone(panel: Panel, rows: list[Row]) -> dict[str, Any]:
     return chart
 
 
-def write_data(sources: list[Path], out: Path) -> list[Path]:
-    """Write every number of the report into the directory `out`: one JSON file with all, and a CSV file for each table
-    and figure."""
-    read = read_sources(sources)
-    numbers, _ = _numbers(read, _title(read))
-    files = [out / "report.json"]
-    write_text(files[0], json.dumps(numbers, indent=1, allow_nan=False) + "\n")
+def _data_files(numbers: dict[str, Any], out: Path) -> dict[Path, str]:
+    """Texts by file."""
+    files = {out / "report.json": json.dumps(numbers, indent=1, allow_nan=False) + "\n"}
     for kind in ("tables", "figures"):
         for name, content in numbers[kind].items():
             columns = list(dict.fromkeys(key for row in content["rows"] for key in row))
@@ -150,8 +159,7 @@ def write_data(sources: list[Path], out: Path) -> list[Path]:
             writer = csv.DictWriter(text, columns, lineterminator="\n")
             writer.writeheader()
             writer.writerows({key: cell(value) for key, value in row.items()} for row in content["rows"])
-            files.append(out / f"{kind[:-1]}-{name}.csv")
-            write_text(files[-1], text.getvalue())
+            files[out / f"{kind[:-1]}-{name}.csv"] = text.getvalue()
     return files
 
 
@@ -162,8 +170,9 @@ def _title(read: Sources) -> str:
     if not names:
         entries = [f.get("workload") for f in read.forecasts]
         names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in entries if w]
+    names += [str(one.get("workload") or one["of"]["workload"]) for one in ([] if names else read.feedings)]
     names = list(dict.fromkeys(names))
-    if read.forecasts or read.validations or read.fitted:
+    if any(one["kind"] == "accelerators" for one in read.feedings) or read.forecasts or read.validations or read.fitted:
         what = "Storage forecast"
     else:
         what = "Storage simulation" if read.runs and all(run.simulated for run in read.runs) else "Storage measurement"

@@ -35,9 +35,12 @@ from iocast.settings import whole_workload
 SCHEMA_VERSION = 1
 ALLOWED = (
     "A report is made of run directories (with run.json), directories of them, campaign directories (with "
-    "campaign.json), forecasts and validations (JSON with that kind), fitted platforms (YAML with a part fitted) and "
-    "one study (a directory or JSON that iocast study wrote)."
+    "campaign.json), forecasts and validations (JSON with that kind), fitted platforms (YAML with a part fitted), "
+    "forecasts of accelerators and searches over them (directories with accelerators.json or fed.json) and one study "
+    "(a directory or JSON that iocast study wrote)."
 )
+FEEDINGS = {"accelerators.json": "accelerators", "fed.json": "fed"}
+"""Files on the feeding of accelerators, and their kinds."""
 LONGEST = 3600 * 10**9  # ns, the largest latency that a histogram here can hold
 
 
@@ -178,6 +181,7 @@ class Sources:
     validations: list[ValidationDocument] = field(default_factory=list)
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
     fitted_files: list[Path] = field(default_factory=list)
+    feedings: list[dict[str, Any]] = field(default_factory=list)  # of accelerators, each with its `name`
     study: dict[str, Any] | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
     series: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)  # directories of imported runs
@@ -269,6 +273,11 @@ def _read(path: Path, sources: Sources) -> None:
             _read_campaign(path, sources)
         elif (path / "study.json").is_file():
             _read(path / "study.json", sources)
+        elif feeding := next((path / name for name in FEEDINGS if (path / name).is_file()), None):
+            _read(feeding, sources)
+            for beside in (*sorted(path.glob("accelerators-*")), path / "runs"):
+                if beside.is_dir():
+                    _read(beside, sources)
         elif (path / "run.json").is_file():
             run = _run(path)
             sources.runs.append(run)
@@ -307,6 +316,9 @@ def _read(path: Path, sources: Sources) -> None:
                 "other."
             )
         sources.study = document
+    elif kind in FEEDINGS.values():
+        name = path.parent.name if path.name in FEEDINGS else path.stem
+        sources.feedings.append(document | {"name": name})
     elif kind == "series":
         sources.series.append((path.parent, document))  # of the runs beside it, which come by themselves
         return

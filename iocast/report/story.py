@@ -17,7 +17,7 @@ from iocast.knee import words as knee_words
 from iocast.records.forecast import Ends, ForecastDocument, Numbers, forecast_rate, value_of
 from iocast.records.validation import ScoredRow, Verdict
 from iocast.phases import main_phases, rate_of
-from iocast.report import accelerators, answers, evidence, record, units
+from iocast.report import accelerators, answers, evidence, feeding, record, units
 from iocast.report.cards import Card, Story
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
@@ -68,6 +68,7 @@ def _tell_measured(sources: Sources) -> Story:
         [*sources.missing, *([nearer] if nearer else [])],
         _summary(sources, best, scored, bool(checked)),
         [(about, text) for about, text in (texts[0], ("What limits it", _limit(sources))) if text],
+        _reach(sources, best, checked=bool(checked)),
     )
 
 
@@ -121,6 +122,8 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
         answer = f"Forecast {'; '.join(parts)}{more}"
         return f"{answer}." if check else f"{answer}, and no measurement has checked it here."
+    if sources.feedings:
+        return " ".join(map(feeding.headline, sources.feedings))
     if sources.knees:
         names = [f"{knee['name']}: " if len(sources.knees) > 1 else "" for knee in sources.knees]
         return " ".join(f"{name}{knee_words.headline(k)}" for name, k in zip(names, sources.knees, strict=True))
@@ -128,8 +131,40 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         if text := _ran(run):
             return f"{text} {accelerators.sentence(run)}".rstrip()
     if sources.fitted:
-        return f"The platform {sources.fitted[0]['name']} was fitted, and no measurement beside it checks it here."
+        return f"The platform '{sources.fitted[0]['name']}' was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."
+
+
+def _reach(sources: Sources, best: Comparison | None, *, checked: bool) -> str:
+    """What the ranges of the headline are, and how many times the largest measured scale it reaches; "" where nothing
+    is forecast."""
+    if _checked_sentence(best, checked) and not evidence.targets(sources) and best is not None:
+        return " ".join(filter(None, [
+            f"Its range is a {units.share(best.level)} interval." if _has_ends(best.row("rate")) else "",
+            answers.reached(best.ranks, evidence.distance(sources, best)),
+        ]))  # fmt: skip
+    forecasts = [f for f in answers.answered(sources) if "rate" in f["quantities"]]
+    if not forecasts:
+        return " ".join(filter(None, map(feeding.reach, sources.feedings)))
+    levels = dict.fromkeys(
+        units.share(f["level"]) for f in forecasts if f.get("level") and _has_ends(f["quantities"]["rate"])
+    )
+    calibrated = [f for f in forecasts if _is_calibrated(f)]
+    found = [f"Ranges are {' and '.join(levels)} intervals."] if levels else []
+    farthest = max(calibrated, key=lambda f: float(f.get("extrapolation") or 0), default=None)
+    if farthest is not None:
+        found.append(answers.reached(evidence.ranks_of(farthest["placement"]), farthest.get("extrapolation")))
+    return " ".join(filter(None, found))
+
+
+def _is_calibrated(forecast: ForecastDocument) -> bool:
+    """Of others the extrapolation is 1, whatever the scale. Forecasts of before say it by their range alone."""
+    numbers = (forecast.get("platform") or {}).get("numbers")
+    return numbers == Numbers.FITTED.value if numbers else not forecast.get("family")
+
+
+def _has_ends(rate: Mapping[str, Any] | None) -> bool:
+    return rate is not None and None not in (rate.get("low"), rate.get("high"))
 
 
 def _target_scale(forecast: ForecastDocument) -> tuple[int, int, float]:
@@ -508,6 +543,8 @@ def warnings(sources: Sources) -> list[str]:
             "fitted: "
             "they rest on the model and not on measurements."
         )
+    for document in sources.feedings:
+        found += feeding.notes(document)
     for validation in sources.validations:
         if validation.get("verdict") == Verdict.NOTHING_HELD_OUT.value:
             found.append(

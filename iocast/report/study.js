@@ -56,7 +56,10 @@
           chance(chosen.probability, confidence)}${required}${from}.${ruledOut}`;
     }
     const none = condition ? "no" : "No";
-    if (!nearest) return `${condition}${none} simulated design stays within the budget of ${money(desk.budget)}.${ruledOut}`;
+    if (!nearest) {
+      const within = `the budget of ${money(desk.budget)}`;
+      return `${condition}${none} simulated design stays within ${within}.${ruledOut}`;
+    }
     return `${condition}${none} simulated design keeps all levels${required}; the nearest, \u201c${
         nearest.name}\u201d for ${money(nearest.cost)}, does with ${
         chance(nearest.probability, confidence)}${from}.${ruledOut}`;

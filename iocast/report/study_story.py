@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from iocast.report import units
-from iocast.report.answers import Grid
+from iocast.report.answers import Grid, reached
 from iocast.report.cards import Card, Story
 from iocast.report.sources import Sources
 from iocast.study import amounts
@@ -88,6 +88,7 @@ def tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Stor
         len(alarms),
         measured.missing,
         summary,
+        reach=reached(study["scales"][-1]["ranks"], study.get("extrapolation")),
     )
 
 

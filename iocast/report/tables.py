@@ -10,7 +10,7 @@ from iocast.knee.words import confirmation, counted, load_text, own_operations, 
 from iocast.limits_of import LEAD
 from iocast.phases import main_phases, rate_of
 from iocast.records.forecast import RANGE, forecast_rate, value_of
-from iocast.report import accelerators, evidence, study_tables, units
+from iocast.report import accelerators, evidence, feeding, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
@@ -22,6 +22,7 @@ def all_tables(sources: Sources) -> list[Table]:
     compared = evidence.comparisons(sources)
     made = [
         *study_tables.all_tables(sources),
+        feeding.table(sources),
         accelerators.table(sources),
         _knees(sources),
         _beside("checked", "Forecast beside measurement", [c for c in compared if c.role == "check"], folded=False),

@@ -330,8 +330,8 @@ def _because(failing: Json) -> str:
         return f"{why['station']} is in use {100 * why['share']:.0f} % of the time."
     if why["station"] == Elsewhere.CLIENTS.value:
         return (
-            f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits, to the network and "
-            "to disks."
+            f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits, to the network "
+            "and to disks."
         )
     if failing["value"] is not None and why["share"]:
         return f"{100 * why['share']:.0f} % of the time goes to {_PARTS[why['part']]} at {why['station']}."

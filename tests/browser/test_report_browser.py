@@ -279,14 +279,14 @@ def test_a_turned_share_of_time_is_judged_as_the_study_judges_it(browser, seed, 
     """By its odds: the page keeps a level where a study with that limit does."""
     randomly = random.Random(seed)
     answer = answer_of(randomly, [0.0], [0.95])
-    asked, turned = parse_level("au >= 90 %"), parse_level(f"au >= {100 * now:g} %")
-    answer["levels"] = [{"level": "au", "quantity": "au", "limit": asked.limit, "upper": False}]
+    stated, turned = parse_level("au >= 90 %"), parse_level(f"au >= {100 * now:g} %")
+    answer["levels"] = [{"level": "au", "quantity": "au", "limit": stated.limit, "upper": False}]
     kept = {}
     for one in answer["designs"]:
         value = randomly.uniform(0.7, 0.995)
-        one["levels"] = [{"level": "au", "margin": math.exp(asked.margin(value))}]
-        one["possible_margins"] = [[math.floor(1000 * asked.margin(value))]]
-        kept[one["id"]] = asked.margin(value) - asked.margin(turned.limit) >= 0
+        one["levels"] = [{"level": "au", "margin": math.exp(stated.margin(value))}]
+        one["possible_margins"] = [[math.floor(1000 * stated.margin(value))]]
+        kept[one["id"]] = stated.margin(value) - stated.margin(turned.limit) >= 0
         assert kept[one["id"]] == (turned.margin(value) >= 0)
     values = [now if one.kind == "level" else one.value for one in study_controls.sliders(answer)]
     chosen, _ = decided_in(browser, answer, values)
@@ -298,8 +298,8 @@ def decided_in(browser, answer, values, *more):
     further expressions of the decision `a`."""
     source = (Path(study_controls.__file__).parent / "study_decision.js").read_text()
     call = f"decided({json.dumps(study_controls.desk(answer))}, {json.dumps(values)})"
-    asked = ", ".join(["a.chosen?.id ?? ''", "a.nearest?.id ?? ''", *more])
-    return browser.evaluate(f"(() => {{ {source}; const a = {call}; return [{asked}]; }})()")
+    stated = ", ".join(["a.chosen?.id ?? ''", "a.nearest?.id ?? ''", *more])
+    return browser.evaluate(f"(() => {{ {source}; const a = {call}; return [{stated}]; }})()")
 
 
 def answer_of(randomly, costs, probabilities):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from iocast.files import write_json
+from iocast.forecasts.training import forecast_training
 from iocast.importers.series import import_series
-from iocast.report import accelerators
+from iocast.report import accelerators, feeding, units, write_report
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
@@ -64,3 +67,53 @@ def test_validations_have_what_accelerators_do(tmp_path: Path) -> None:
         assert rows["au"]["forecast"] == pytest.approx(min(1.0, factor * rows["au"]["measured"]))
         assert all(row["inside"] and row["low"] < row["measured"] <= row["high"] for row in rows.values())
         assert rows["samples"]["baselines"]["linear"]["error"] == pytest.approx(-0.5)
+
+
+def test_a_forecast_of_accelerators_is_a_page(tmp_path: Path) -> None:
+    """Its directory, with the runs that were imported, and its file by itself."""
+    answer = forecast_training([SAMPLES / "training-2.0"], [4, 16], tmp_path / "out")
+    for source in (tmp_path / "out", tmp_path / "out" / "accelerators.json"):
+        write_report([source], tmp_path / "page.html")
+        sources = read_sources([source])
+        shown, tables = tell(sources), {one.name: one for one in all_tables(sources)}
+        page = (tmp_path / "page.html").read_text()
+        assert shown.headline in html.unescape(page) and shown.question == feeding.QUESTION
+        assert (
+            f"{units.count(answer['most']['value'])} accelerators keep {units.share(answer['limit'])}" in shown.headline
+        )
+        assert f"{units.share(answer['level'])} intervals" in shown.reach and "accelerators" in shown.reach
+        assert all(note in shown.warnings for note in [answer["limits"], *answer["notes"]])
+        rows = {(row["count"], row["what"]): row for row in tables["feeding"].rows}
+        for one in answer["forecasts"]:
+            row = rows[one["count"], "forecast"]
+            assert (row["au"], row["au_low"], row["au_high"]) == tuple(one["utilisation"].values())
+            assert row["samples"] == one["rate"]["value"] and row["fed"] == one["fed"]
+            assert row["bytes_per_second"] == one["rate"]["value"] * answer["bytes_per_sample"]
+        assert ("accelerators" in tables) == (source.is_dir()), "the measured runs"
+
+
+SEARCHED = {
+    "schema_version": 1, "kind": "fed", "source": "measured", "workload": "unet3d", "settings": {},
+    "rows": [
+        {"accelerators": n, "nodes": 1, "readers": 4 * n, "utilisation": 1 - n / 40, "samples_per_second": 2.0 * n,
+         "bytes_per_second": 3e8 * n, "busiest": [], "runs": 2, "met": 2 if n < 5 else 0, "levels": {}}
+        for n in (1, 2, 4, 5)
+    ],
+    "answer": 4, "missed": 5, "confirmed": 1, "reason": "enclosed", "levels": ["au >= 90 %"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", [4, None, "simulated"])
+def test_a_search_over_accelerators_is_a_page(answer: Any, tmp_path: Path) -> None:
+    document = SEARCHED | {"answer": answer}
+    if answer == "simulated":
+        document = {key: SEARCHED[key] for key in ("schema_version", "kind", "workload", "settings", "rows")}
+        document |= {"source": "simulated", "platform": {"name": "lustre"}, "notes": ["Nothing tells how far off."]}
+    write_json(tmp_path / "knee" / "fed.json", document)
+    write_report([tmp_path / "knee"], tmp_path / "page.html")
+    sources = read_sources([tmp_path / "knee"])
+    shown, [table] = tell(sources), [one for one in all_tables(sources) if one.name == "feeding"]
+    expected = {4: "4 accelerators are fed", None: "No count meets au >= 90 %", "simulated": "In simulation, 5"}
+    assert expected[answer] in shown.headline and shown.headline in html.unescape((tmp_path / "page.html").read_text())
+    assert [row["count"] for row in table.rows] == [1, 2, 4, 5] and table.rows[0]["au"] == 1 - 1 / 40
+    assert set(document.get("notes", [])) <= set(shown.warnings)

@@ -21,9 +21,9 @@ from iocast.errors import InputError
 from iocast.whatif.page_file import GENERATOR
 from iocast.report import answers
 from iocast.report import (
-    evidence, figures, record, story, tables, units, write_data, write_figures, write_numbers, write_report
+    evidence, figures, record, story, tables, units, write_numbers, write_report
 )  # fmt: skip
-from iocast.report.figures import style, throughput, whatif
+from iocast.report.figures import study_front, style, throughput, whatif
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
 from iocast.study import words
@@ -180,6 +180,11 @@ def test_first_screen_tells_the_errors_on_unseen_data(inputs):
     )
     printed = units.rate(target["quantities"]["rate"]["value"])
     assert reported.headline.startswith(f"Forecast for {units.ranks(largest)}: benchmark {printed}")
+    times = target["extrapolation"]
+    assert reported.reach == (
+        f"Ranges are {units.share(0.9)} intervals. It reaches {units.factor(times)} times the largest measured scale, "
+        f"{units.ranks(round(largest / times))}."
+    )
     assert reported.question == "How fast is benchmark on 64 nodes with 4 ranks each?"
     (grid,) = reported.grids
     (row,) = grid.rows
@@ -514,7 +519,9 @@ def test_a_studys_page_begins_with_its_decision(inputs, tmp_path):
 def test_figures_and_numbers_are_files_too(inputs, tmp_path):
     write_numbers([inputs.study], tmp_path / "numbers.json")
     numbers = json.loads((tmp_path / "numbers.json").read_text())
-    data = write_data([inputs.study], tmp_path / "data")
+    directories = {"data": tmp_path / "data", "figures": tmp_path / "figures"}
+    written = write_report([inputs.study], tmp_path / "page.html", **directories)
+    data, files = ([one for one in written if one.parent.name == name] for name in ("data", "figures"))
     assert json.loads((tmp_path / "data" / "report.json").read_text()) == numbers
     assert len(data) == 1 + len(numbers["tables"]) + len(numbers["figures"])
     for kind, name in (("tables", "designs"), ("figures", "front")):
@@ -524,12 +531,56 @@ def test_figures_and_numbers_are_files_too(inputs, tmp_path):
         assert [r["cost"] for r in rows] == [str(r["cost"]) for r in known] and [r["rate"] for r in rows] == [
             str(r["rate"]) for r in known
         ]
-    files = write_figures([inputs.study], tmp_path / "figures")
     assert {f.name.rpartition("-")[0] for f in files} == set(numbers["figures"])
     for file in files:
         assert (
             file.read_bytes()[:4] == (b"%PDF" if file.suffix == ".pdf" else b"\x89PNG") and file.stat().st_size > 3000
         )
+    for name, there in (("data", "figure-front.csv"), ("figures", "front-0.png")):
+        (tmp_path / "own" / name).mkdir(parents=True)
+        own = _write(tmp_path / "own" / name / there, "mine")
+        with pytest.raises(InputError, match=f"{there}' exists already"):
+            write_report([inputs.study], tmp_path / "other.html", **{name: own.parent})
+        assert own.read_text() == "mine" and list(own.parent.iterdir()) == [own]
+    assert not (tmp_path / "other.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("margins", "kept", "state"),
+    [([1.2, 1.01], True, "keeps all levels"), ([1.2, 1.01], False, "kept, not surely enough"),
+     ([1.2, 0.99], False, "misses a level"), ([1.2, None], False, "misses a level")],
+)  # fmt: skip
+def test_a_design_that_is_not_surely_kept_misses_no_level(margins, kept, state, inputs):
+    sources = read_sources([inputs.study])
+    design = next(d for d in sources.study["designs"] if d["basis"] == "simulated")
+    design |= {"meets": kept, "levels": [{"margin": margin} for margin in margins]}
+    sources.study["decision"] = None
+    row = next(r for r in study_front.data(sources) if r["design"] == design["id"])
+    assert row["state"] == state and state in {mark.label for mark in study_front.MARKS}
+
+
+@pytest.mark.parametrize(
+    ("of", "reach"),
+    [
+        ({"extrapolation": 1.0, "platform": {"name": "lustre", "numbers": "own"}}, ""),
+        ({"extrapolation": 0.5, "platform": {"name": "x", "numbers": "fitted"}}, "It lies within the measured scales."),
+        (
+            {"extrapolation": 6.4},
+            f"It reaches {units.factor(6.4)} times the largest measured scale, {units.ranks(10)}.",
+        ),
+    ],
+)
+def test_the_line_below_the_headline_is_of_the_records(of, reach, inputs, tmp_path):
+    """Of a platform that was never calibrated no scale was measured, and of a value without ends there is no range."""
+    document = json.loads(inputs.forecasts[0].read_text()) | {"level": 0.8} | of
+    ends = document["quantities"]["rate"]
+    for known in (True, False):
+        document["quantities"]["rate"] = ends if known else ends | {"low": None, "high": None}
+        file = _write(tmp_path / f"{known}.json", json.dumps(document))
+        range_ = f"Ranges are {units.share(0.8)} intervals." if known else ""
+        assert story.tell(read_sources([file])).reach == f"{range_} {reach}".strip()
+        write_report([file], tmp_path / "page.html")
+        assert ('<p class="reach">' in (tmp_path / "page.html").read_text()) == bool(range_ or reach)
 
 
 def _write(path: Path, text: str) -> Path:

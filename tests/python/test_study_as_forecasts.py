@@ -75,10 +75,11 @@ def test_memory_that_designs_add_counts_where_phases_are_chosen(
 ) -> None:
     """By one value of an axis, or by values of two."""
     file = write(tmp_path / "bare", BARE)
+    mix = {"mix": {"workload": "md-workbench"}}
     parts = [CACHE] if together else [{key: value} for key, value in CACHE.items()]
     added = {f"axis {place}": {"plain": {}, "more": {"add": part}} for place, part in enumerate(parts)}
     phases = [
-        desk_of(tmp_path / name, workers, platform=str(file), axes=axes, workloads={"mix": {"workload": "md-workbench"}})
+        desk_of(tmp_path / name, workers, platform=str(file), axes=axes, workloads=mix)
         .profiles["mix"]["settings"]["phases"].split(",")
         for name, axes in (("without", {"none": {"plain": {}}}), ("with", added))
     ]  # fmt: skip

@@ -88,4 +88,4 @@ def test_a_studys_page_has_each_kind_of_level_in_its_unit(
         assert shown.endswith(UNITS[unit_of(level.quantity)]) and shown in page, level.text
         assert sliders[level.name].unit.partition(" ")[0] == unit_of(level.quantity)
         assert any(line.lstrip().startswith(level.text) for line in text.splitlines()), level.text
-    assert {unit_of(level.quantity) for level in LEVELS} == set(UNITS), "each unit is asked about"
+    assert {unit_of(level.quantity) for level in LEVELS} == set(UNITS), "each unit has a level"
