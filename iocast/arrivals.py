@@ -31,8 +31,19 @@ def refuse_in_analytic(parameters: Mapping[str, Any]) -> None:
         )
 
 
-def refuse_in_calibration(name: str, parameters: Mapping[str, Any]) -> None:
-    """@raises InputError for an open loop: its service times don't say what concurrency they were measured at"""
+OBSERVED = "-observed"
+"""End of the pattern of operations that were counted at a server or a mount, whoever did them."""
+
+
+def refuse_in_calibration(name: str, pattern: str, parameters: Mapping[str, Any]) -> None:
+    """@raises InputError for an open loop: its service times don't say what concurrency they were measured at; and for
+    an observed load, which does not show how much could have been served"""
+    if pattern.endswith(OBSERVED):
+        raise InputError(
+            f"The run '{name}' is a load that was observed, of any program, and no measurement of the storage's "
+            "capacity: nothing follows from it for more clients. 'iocast report' shows it; forecast from runs of a "
+            "benchmark."
+        )
     if is_open(parameters):
         raise InputError(
             f"The run '{name}' was an open loop (rate = {number(parameters, 'rate'):g}/s a rank); calibrate with runs "

@@ -34,7 +34,9 @@ class Importer:
     takes: str  # what to name on the command line
     recognises: Callable[[Source], bool]
     read: Callable[[Sequence[Source]], list[Record]]
-    together: bool = False  # several files are of one run; else each file has its own
+    groups: Callable[[Sequence[Source]], list[list[Source]]] | None = (
+        None  # several files of one run; else each its own
+    )
     begins: re.Pattern[str] | None = None  # lines that only the beginning of a run has, where `read` takes one run
     ends: re.Pattern[str] | None = None  # and a line that its results have once; a log may hold several runs
     nearly: Callable[[Source], str] = lambda _: ""  # what keeps a source from being of this format, as a sentence
@@ -108,7 +110,7 @@ def read_sources(importer: Importer, sources: Sequence[Source]) -> list[Record]:
 
     @raises InputError with file and line for what can't be understood"""
     try:
-        if importer.together:
+        if importer.groups is not None:
             return importer.read(sources)
         records = []
         for source in sources:

@@ -2,8 +2,8 @@
 """Lustre's md_stats (stats) and job_stats of a server: the load that it saw, as counts and rates of operations.
 
 Counts are since the statistics were cleared. A rate needs a time: `elapsed_time`, which servers print since Lustre
-2.15, or several snapshots in one file, of which the first is taken off the last. job_stats give a run for each job. How
-many ranks made the load a server does not know.
+2.15, or several snapshots, in one file or a file each, of which the first is taken off the last. job_stats give a run
+for each job. How many ranks made the load a server does not know.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
@@ -45,6 +46,7 @@ OPERATIONS = {
 class _Snapshot:
     """Operations at a moment: samples, unit, smallest, largest and sum with their line."""
 
+    source: Source
     name: str
     time: float
     line: int
@@ -60,21 +62,40 @@ def recognises(source: Source) -> bool:
 
 
 def read(sources: Sequence[Source]) -> list[Record]:
-    return [record for source in sources for record in _read_one(source)]
+    return [record for group in of_one_server(sources) for record in _read_group(group)]
 
 
-def _read_one(source: Source) -> list[Record]:
-    source.require_last_line()
+def of_one_server(sources: Sequence[Source]) -> list[list[Source]]:
+    """Files with a snapshot each of the same parameters, and no time since they were cleared, in the order of their
+    times; all others by themselves."""
+    groups: dict[tuple[str, ...], list[tuple[float, Source]]] = {}
+    for number, source in enumerate(sources):
+        try:
+            found = _snapshots(source)
+        except InputError:  # which its own reading will report
+            found = []
+        names = tuple(sorted(one.name for one in found))
+        alone = not names or len(set(names)) < len(names) or any(one.elapsed is not None for one in found)
+        first = min((one.time for one in found), default=0.0)
+        groups.setdefault((str(number),) if alone else ("", *names), []).append((first, source))
+    return [[source for _, source in sorted(group, key=lambda one: one[0])] for group in groups.values()]
+
+
+def _read_group(sources: Sequence[Source]) -> list[Record]:
     taken: dict[str, list[_Snapshot]] = {}
-    for one in _snapshots(source):
-        taken.setdefault(one.name, []).append(one)
-    records = [record for name, own in taken.items() if (record := _record(source, name, own)) is not None]
+    for source in sources:
+        source.require_last_line()
+        for one in _snapshots(source):
+            taken.setdefault(one.name, []).append(one)
+    records = [record for name, own in taken.items() if (record := _record(name, own)) is not None]
     if not records:
-        raise source.refuse(
+        raise sources[0].refuse(
             1,
             "no rate follows from these counts: there is no elapsed_time, and one snapshot alone; append a later "
-            "snapshot to the file",
+            "snapshot to the file, or name a file with a later one as well",
         )
+    for record in records:
+        record.sources = sources
     return records
 
 
@@ -84,11 +105,12 @@ def _snapshots(source: Source) -> list[_Snapshot]:
     for number, line in source.numbered:
         if named := PARAMETER.match(line):
             parameter, job, line = named[1], "", named[2]
-            found.append(_Snapshot(_name(parameter, job), 0.0, number))  # statistics without a time are of none
+            found.append(_Snapshot(source, _name(parameter, job), 0.0, number))  # statistics without a time are of none
         if named := JOB.match(line):
             job = named[1].strip("\"'")
         elif moment := SNAPSHOT.match(line):
-            found.append(_Snapshot(_name(parameter, job), source.number(moment[1], number, "snapshot_time"), number))
+            time = source.number(moment[1], number, "snapshot_time")
+            found.append(_Snapshot(source, _name(parameter, job), time, number))
         elif not found:
             continue
         elif elapsed := ELAPSED.match(line):
@@ -106,42 +128,54 @@ def _name(parameter: str, job: str) -> str:
     return " ".join(filter(None, (parameter.rpartition(".")[0] or parameter, job)))
 
 
-def _require_same(source: Source, before: _Snapshot, last: _Snapshot) -> None:
+def _require_same(before: _Snapshot, last: _Snapshot) -> None:
     """@raises InputError for two snapshots of which the later one has counted less"""
     for title, (samples, _, _, line) in last.stats.items():
         if title in before.stats and samples < before.stats[title][0]:
-            raise source.refuse(
+            raise last.source.refuse(
                 line,
-                f"{title} has {samples} samples and had {before.stats[title][0]} in line {before.stats[title][3]}: "
+                f"{title} has {samples} samples and had {before.stats[title][0]} in "
+                f"{_earlier(last, before, before.stats[title][3])}: "
                 "these are statistics of several servers or parameters, or they were cleared in between; import each "
                 "by itself, with the lines 'NAME=' that lctl get_param prints",
             )
     if before.elapsed is not None and last.elapsed is not None:
         cleared = (last.time - last.elapsed) - (before.time - before.elapsed)
         if abs(cleared) > 1:
-            raise source.refuse(
+            raise last.source.refuse(
                 last.line,
                 f"these statistics were cleared {abs(cleared):.6g} s {'after' if cleared > 0 else 'before'} those of "
-                f"line {before.line}: they are of several servers or parameters; import each by itself",
+                f"{_earlier(last, before, before.line)}: they are of several servers or parameters; import each by "
+                "itself",
             )
 
 
-def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
+def _earlier(one: _Snapshot, before: _Snapshot, line: int) -> str:
+    """Where a line of an earlier snapshot stands."""
+    return f"line {line}" if before.source is one.source else before.source.at(line)
+
+
+def _record(name: str, own: list[_Snapshot]) -> Record | None:
     """The load between the first snapshot and the last, or since the statistics were cleared."""
     last, before = own[-1], own[0] if len(own) > 1 else None
     for one, after in pairwise(own):
         if after.time < one.time:
-            raise source.refuse(
+            raise after.source.refuse(
                 after.line,
-                f"this snapshot is of an earlier time than that of line {one.line}: they are of several servers or "
-                "parameters, or appended twice; import each by itself",
+                f"this snapshot is of an earlier time than that of {_earlier(after, one, one.line)}: they are of "
+                "several servers or parameters, or appended twice; import each by itself",
             )
     if before is not None:
-        _require_same(source, before, last)
+        _require_same(before, last)
     seconds = last.time - before.time if before is not None else last.elapsed
+    source = last.source
     if not seconds or seconds <= 0:
         return None
-    timed = source.at(last.line) if before is None else f"{source.at(last.line)} (less line {before.line})"
+    timed = (
+        source.at(last.line)
+        if before is None
+        else f"{source.at(last.line)} (less {_earlier(last, before, before.line)})"
+    )
     phase = Phase("observed", seconds=seconds, origin={"": timed})
     moved, bytes_line = 0, 0
     for title, (samples, unit, values, line) in last.stats.items():
@@ -155,7 +189,8 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
             continue
         op = OPERATIONS.get(title, title)
         phase.counts[op] = phase.counts.get(op, 0) + count
-        phase.origin[f"latency.{op}"] = source.at(line) + (f" (less line {earlier[3]})" if earlier else "")
+        less = f" (less {_earlier(last, before, earlier[3])})" if before is not None and earlier else ""
+        phase.origin[f"latency.{op}"] = source.at(line) + less
         if values and unit.startswith("usec"):
             total = values[2] - (earlier[2][2] if earlier and earlier[2] else 0)
             known = {"mean": total / count * 1e-6}
@@ -178,6 +213,7 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
     )
     record.missing |= {
         "command": "A server's statistics know no command.",
+        "ranks": "a server does not know how many made its load (nothing is computed with their number)",
         "started": "A server's statistics count from when they were cleared.",
         "workload.parameters": "A server's statistics know no options.",
         "phases[].latency.*": "Lustre prints sums and extremes of service times, and those with usecs only.",
@@ -192,7 +228,8 @@ def _record(source: Source, name: str, own: list[_Snapshot]) -> Record | None:
 IMPORTER = Importer(
     "lustre",
     "md_stats and job_stats of a Lustre server, as observed load",
-    "the output of lctl get_param, with elapsed_time or several snapshots",
+    "the output of lctl get_param, with elapsed_time or several snapshots, in one file or a file each",
     recognises,
     read,
+    of_one_server,
 )

@@ -111,6 +111,15 @@ def read(sources: Sequence[Source]) -> list[Record]:
     return _by_waiting_factor(record)
 
 
+def of_one_run(sources: Sequence[Source]) -> list[list[Source]]:
+    """The one text of a directory with the traces beside it, or texts alone."""
+    traces = [source for source in sources if is_latency_file(source)]
+    texts = [source for source in sources if source not in traces]
+    if len(texts) == 1:
+        return [[*texts, *traces]]
+    return [[source] for source in texts] or [traces]
+
+
 def _runs(source: Source) -> list[Source]:
     """The runs of a log: each begins with its arguments or its header, after the last phase of the one before."""
     begins, done = [source.first], False
@@ -444,5 +453,5 @@ IMPORTER = Importer(
     "the standard output, and the files written with --latency",
     recognises,
     read,
-    together=True,
+    of_one_run,
 )

@@ -150,6 +150,7 @@ def _record(source: Source, own: list[_Snapshot]) -> Record | None:
     )
     record.missing |= {
         "command": "A mount's statistics know no command.",
+        "ranks": "a mount does not know how many used it (nothing is computed with their number)",
         "started": "A mount's statistics count from when it was mounted.",
         "workload.parameters": "A mount's statistics know no options.",
         "phases[].errors": "Requests that failed are counted by kind of request alone.",

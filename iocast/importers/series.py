@@ -82,10 +82,13 @@ def is_series(paths: Sequence[Path]) -> bool:
     if len(paths) < 2 or not all(path.exists() for path in paths):
         return False
     importers = all_importers()
-    together = [
-        source for source in map(Source, paths) if any(importer.together for importer in matching(source, importers))
-    ]
-    return len(together) < len(paths) or len(_groups([(source, str(source.path)) for source in together])) > 1
+    together: dict[str, list[Source]] = defaultdict(list)
+    for source in map(Source, paths):
+        for importer in matching(source, importers):
+            if importer.groups is not None:
+                together[importer.name].append(source)
+    groups = [group for name, sources in together.items() for group in _groups(importers[name], sources)]
+    return len(groups) != 1 or sum(map(len, together.values())) < len(paths)
 
 
 Report = Callable[[str, int, int], None]
@@ -250,15 +253,16 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], re
             continue  # the same file, in a package and beside it
         seen.add(print_of)
         for importer in found:
-            if importer.together:
+            if importer.groups is not None:
                 together[path.parent, importer.name].append((source, shown))
             else:
                 _add(series, importer, [source], shown, answer)
     for (_, name), sources in together.items():
-        groups = _groups(sources)
-        for group, shown in groups:
-            _add(series, importers[name], group, shown, answer)
-        used = [source for group, _ in groups for source in group]
+        groups = _groups(importers[name], [source for source, _ in sources])
+        names = {source.path: shown for source, shown in sources}
+        for group in groups:
+            _add(series, importers[name], group, names[group[0].path], answer)
+        used = [source for group in groups for source in group]
         series.left_out += [
             f"{shown}: it could belong to any of {len(groups)} runs in this directory; import it with the output of "
             "its own run."
@@ -269,13 +273,9 @@ def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], re
     return series
 
 
-def _groups(sources: list[tuple[Source, str]]) -> list[tuple[list[Source], str]]:
-    """Sources of one run each: the one text of a directory with the traces beside it, or texts alone."""
-    traces = [s for s, _ in sources if s.head.startswith("time,runtime")]
-    texts = [(s, shown) for s, shown in sources if s not in traces]
-    if len(texts) == 1:
-        return [([texts[0][0], *traces], texts[0][1])]
-    return [([source], shown) for source, shown in texts] or [(traces, sources[0][1])]
+def _groups(importer: Importer, sources: Sequence[Source]) -> list[list[Source]]:
+    """Sources of one run each."""
+    return importer.groups(sources) if importer.groups is not None else [[source] for source in sources]
 
 
 def _add(series: Series, importer: Importer, sources: list[Source], shown: str, answer: Mapping[str, Any]) -> None:

@@ -9,9 +9,12 @@ import pytest
 
 from programs import REPOSITORY
 
+from iocast.calibrate.rates import calibrate_rates
 from iocast.errors import InputError
 from iocast.importers import import_files
 from iocast.importers.record import Latency, Phase, Record
+from iocast.importers.series import is_series
+from iocast.run_directory import Run, group
 
 SAMPLES = REPOSITORY / "tests" / "samples"
 
@@ -149,6 +152,38 @@ def test_parameters_of_lustre_are_apart(tmp_path: Path) -> None:
     nameless = "".join(block(0, 1100.0 + i, count).partition("\n")[2] for i, count in enumerate((500, 400)))
     with pytest.raises(InputError, match="several servers"):
         imported(tmp_path, nameless, ranks=4)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_two_files_are_begin_and_end(reverse: bool, tmp_path: Path) -> None:
+    """Snapshots of one server are the load between them, in a file or in a file each, whichever is named first; of two
+    servers, and with the time since they were cleared, each file is by itself."""
+
+    def snapshot(name: str, time: float, count: int, more: str = "") -> Path:
+        text = f"snapshot_time {time:.6f} secs.nsecs\n{more}open {count} samples [usecs] 1 2 {count}\n"
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    files = [snapshot("begin", 1000, 500), snapshot("end", 1010, 900)]
+    whole = imported(tmp_path, "".join(file.read_text() for file in files), ranks=4)
+    runs = import_files(files[::-1] if reverse else files, tmp_path / "parts", None, {"ranks": 4})
+    [phase] = [json.loads((run / "run.json").read_text())["phases"][0] for run in runs]
+    assert (phase["rate"], phase["seconds"]) == (40, 10) == (whole[0]["phases"][0]["rate"], 10)
+    assert not is_series(files)
+    since = [snapshot(f"since-{n}", 1000 + n, 500, f"elapsed_time {100 + n}.0 secs.nsecs\n") for n in range(2)]
+    other = tmp_path / "other"
+    other.write_text("mdt.fs-MDT0001.md_stats=\n" + files[1].read_text())
+    assert is_series(since) and is_series([files[0], other])
+
+
+@pytest.mark.parametrize(("tool", "file"), [("lustre", "md_stats.txt"), ("nfs", "mountstats.txt")])
+def test_nothing_is_forecast_from_an_observed_load(tool: str, file: str, tmp_path: Path) -> None:
+    """It says what was requested, and not what could have been served."""
+    runs = import_files([SAMPLES / tool / file], tmp_path / "run", None, {"ranks": 4, "nodes": 4})
+    with pytest.raises(InputError, match="is a load that was observed.*nothing follows"):
+        calibrate_rates(group([Run(run, "observed") for run in runs]), "queue", 0, lambda *_: None)
+    with pytest.raises(InputError, match="ranks of .*, as a .* does not know.*add --ranks"):
+        import_files([SAMPLES / tool / file], tmp_path / "without")
 
 
 def test_a_mount_of_nfs_is_the_load_between_its_snapshots_or_since_it_was_mounted(tmp_path: Path) -> None:
