@@ -329,15 +329,18 @@ def observed_demands(points: list[Point]) -> dict[str, Any]:
     for point in sorted(points, key=lambda p: p.ranks):
         if point.waiting_factor > 0:
             continue
-        for run in point.runs:
-            hosts = [str(host) for host in (run.record.environment or {}).get("hosts") or []]
-            for name, known in bounds(run.path, run.phase).items():
-                if known["kind"] == "process":
-                    continue  # a process may use all of a machine's cores: they are the resource
-                found[name] = {k: known[k] for k in ("servers", "demand", "utilisation")}
-                found[name] |= {
-                    "ranks": point.ranks,
-                    "nodes": run.placement[0],
-                    "per_node": name.partition(" ")[0] in hosts,
-                }
+        hosts = {str(host) for run in point.runs for host in (run.record.environment or {}).get("hosts") or []}
+        runs = [bounds(run.path, run.phase) for run in point.runs]
+        for name in dict.fromkeys(name for run in runs for name in run):
+            known = [run[name] for run in runs if name in run]
+            if known[0]["kind"] == "process":
+                continue  # a process may use all of a machine's cores: they are the resource
+            found[name] = {
+                "servers": known[-1]["servers"],
+                "demand": float(np.mean([one["demand"] for one in known])),
+                "utilisation": float(np.mean([one["utilisation"] for one in known])),
+                "ranks": point.ranks,
+                "nodes": point.first.placement[0],
+                "per_node": name.partition(" ")[0] in hosts,
+            }
     return found

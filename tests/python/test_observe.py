@@ -239,6 +239,22 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     )
 
 
+def test_what_was_observed_in_repeats_counts_alike(tmp_path: Path) -> None:
+    """Two runs of one point, in which an operation took 1.2 and .6 ms of the server's cores: .9 ms, in either order."""
+    runs = []
+    for name, share in (("first", 0.6), ("second", 0.3)):
+        start = 1_800_000_000.0
+        run = synthetic(tmp_path / name, start=start, phases=[("benchmark", 2.0, 10.0, 5000)], hosts=["client"])
+        watch = watched(
+            tmp_path / f"{name}.jsonl", start=start, seconds=20, every=0.25, busy=lambda at, s=share: (s * at, 0.1)
+        )
+        join(run, [watch])
+        runs.append(Run(run))
+    for order in (runs, runs[::-1]):
+        observed = observed_demands(group(order))["server cpu"]
+        assert observed["demand"] == pytest.approx(0.9e-3) and observed["utilisation"] == pytest.approx(0.225)
+
+
 def test_waits_of_processes_are_reported_by_phase(tmp_path: Path) -> None:
     start = 1_800_000_000.5
     run = synthetic(
