@@ -233,16 +233,24 @@ class Question:
             )
         if self.phase != other.phase:
             found.append(f"phase {self.phase}, not {other.phase}")
-        if self.settings is not None and other.settings is not None and self.pattern == other.pattern:
-            own_settings, other_settings = dict(self.settings), dict(other.settings)
-            for name in sorted(own_settings.keys() | other_settings.keys()):
-                own_value, other_value = own_settings.get(name), other_settings.get(name)
-                if own_value != other_value and not _is_length(name):
-                    found.append(
-                        f"{name} {'not set' if own_value is None else own_value}, not "
-                        f"{'unset' if other_value is None else other_value}"
-                    )
+        for name, (own_value, other_value) in self.settings_apart(other).items():
+            found.append(
+                f"{name} {'not set' if own_value is None else own_value}, not "
+                f"{'unset' if other_value is None else other_value}"
+            )
         return found
+
+    def settings_apart(self, other: Question) -> dict[str, tuple[Setting | None, Setting | None]]:
+        """Own and other value of each setting that the two differ in, None where it is not set. Think times and LENGTHS
+        don't count, and no setting does where either knows none or is of another pattern."""
+        if self.settings is None or other.settings is None or self.pattern != other.pattern:
+            return {}
+        own, others = dict(self.settings), dict(other.settings)
+        return {
+            name: (own.get(name), others.get(name))
+            for name in sorted(own.keys() | others.keys())
+            if own.get(name) != others.get(name) and not _is_length(name)
+        }
 
     def is_of_workload(self, other: Question) -> bool:
         """Whether what is measured of the one speaks of the other: one workload with the same settings but for its

@@ -382,6 +382,29 @@ def system_of(sources: Sources, forecast: ForecastDocument) -> str:
     return f"{name} ({content[:8]})" if sum(name == other for other, _ in systems) > 1 else name
 
 
+def series_of(sources: Sources, forecast: ForecastDocument) -> str:
+    """The name of a forecast's series in figures: its system where there are several, and its workload or settings
+    where others were measured, or where nothing was and forecasts differ in them; "" where all is one series."""
+    return ", ".join(filter(None, (system_of(sources, forecast), _apart(sources, forecast))))
+
+
+def _apart(sources: Sources, forecast: ForecastDocument) -> str:
+    own, phase = question_of(forecast), phase_of(forecast)
+    if own is None:
+        return ""
+    known = [run.question(phase) for run in sources.runs if not run.simulated and phase in run.phase_names]
+    for platform in sources.fitted:
+        known += [one.question for one in measured(platform["fitted"]) if one.question.phase == phase]
+    if any(own.is_of_workload(one) for one in known):
+        return ""
+    others = [question_of(one) for one in as_they_are(sources) if phase_of(one) == phase]
+    apart = [one for one in known + [one for one in others if one is not None] if not own.is_of_workload(one)]
+    values = {name: value for one in apart for name, (value, _) in own.settings_apart(one).items()}
+    if apart and not values:
+        return own.name or own.pattern
+    return ", ".join(f"{name}={'unset' if value is None else value}" for name, value in sorted(values.items()))
+
+
 def _system(forecast: ForecastDocument) -> tuple[str, str]:
     """A platform's name, and what tells it from others of that name."""
     platform = forecast.get("platform") or {}

@@ -23,7 +23,7 @@ from iocast.report import answers
 from iocast.report import (
     evidence, figures, record, story, tables, units, write_numbers, write_report
 )  # fmt: skip
-from iocast.report.figures import study_front, style, throughput, whatif
+from iocast.report.figures import percentiles, study_front, style, throughput, whatif
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
 from iocast.study import words
@@ -802,6 +802,40 @@ def test_two_platforms_as_they_are_have_labels_of_their_own() -> None:
     assert labels(one("site", "a"), one("site", "b")) == ["site (a) as it is", "site (b) as it is"]
     edited = one("site", "a") | {"platform": {"name": "site", "edits": {"x": 1}}, "label": "twice"}
     assert labels(edited, one("site", "a")) == ["as it is", "twice"]
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_forecasts_of_other_settings_are_no_line_with_what_was_measured(measured: bool) -> None:
+    """Each workload is a series of its own; the measured one goes on the model's line. Lengths tell none apart."""
+
+    def one(ranks: int, settings: dict[str, Any]) -> dict[str, Any]:
+        placement = {"ranks": ranks, "nodes": 1, "ranks_per_node": ranks}
+        question = {"workload": {"name": "of my own", "pattern": "mine", "definition": ""},
+                    "settings": settings, "placement": placement, "waiting_factor": 0,
+                    "phase": "benchmark"}  # fmt: skip
+        return {"phase": "benchmark", "placement": placement, "question": question,
+                "platform": {"name": "site", "content_hash": "sha256:a", "edits": {}},
+                "distributions": {"stat": {"probability": [0.5, 0.9], "seconds": [1.0, 2.0]}},
+                "quantities": {"rate": {"value": 9.0 * ranks, "low": 1.0, "high": 999.0}}}  # fmt: skip
+
+    mixed, readers = {"read_only": "false", "objects": 3}, {"read_only": "true", "objects": 3}
+    sources = sources_of(one(8, mixed), one(8, readers), one(64, mixed | {"objects": 5}), one(64, readers))
+    if measured:
+        workload = {"name": "of my own", "pattern": "mine", "parameters": {**mixed, "objects": 9}}
+        point = {"name": "N=4 T=0", "ranks": 4, "nodes": 1, "rate": 30.0, "latency": {}, "waiting_factor": 0.0}
+        fit = [{"point": "N=4 T=0", "quantity": "rate", "forecast": 31.0}]
+        campaign = {"phase": "benchmark", "workload": workload, "points": [point]}
+        sources.fitted.append({"name": "site", "fitted": {"campaign": campaign, "fit": fit}})
+    expected = {
+        "" if measured else "read_only=false": {8, 64} | ({4} if measured else set()),
+        "read_only=true": {8, 64},
+    }
+    rows = throughput.data(sources) or []
+    found = {name: {row["ranks"] for row in rows if row["system"] == name} for name in {row["system"] for row in rows}}
+    assert found == expected
+    named = {row["series"].partition("ranks")[2].strip(", ") for row in percentiles.data(sources) or []}
+    assert named and named <= set(expected)
+    assert evidence.series_of(sources_of(one(8, mixed)), one(8, mixed)) == ""
 
 
 def test_only_forecasts_have_intervals_that_may_be_wide(inputs):

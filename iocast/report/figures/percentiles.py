@@ -37,7 +37,7 @@ def data(sources: Sources) -> list[Row] | None:
             ]
     for forecast in _forecasts(sources):
         name = "forecast, " + _ranks(evidence.ranks_of(forecast["placement"]))
-        if system := evidence.system_of(sources, forecast):
+        if system := evidence.series_of(sources, forecast):
             name += f", {system}"
         for operation, law in (forecast.get("distributions") or {}).items():
             rows += [

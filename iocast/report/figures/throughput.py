@@ -60,7 +60,7 @@ def data(sources: Sources) -> list[Row] | None:
         shown = evidence.phase_of(forecast)
         if "rate" not in forecast["quantities"]:
             continue
-        system = evidence.system_of(sources, forecast)
+        system = evidence.series_of(sources, forecast)
         baselines = forecast.get("baselines") or {}
         entries = {"forecast": forecast["quantities"]["rate"]}
         for name, values in baselines.items():
