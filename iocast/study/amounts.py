@@ -32,9 +32,8 @@ def amount(quantity: str, value: float | None) -> str:
 
 
 def money(value: float, currency: str) -> str:
-    """Three digits are as many as a price forecast deserves to be read with; small amounts are exact."""
-    rounded = value if abs(value) < 1000 else float(f"{value:.3g}")
-    return f"{rounded:,.0f} {currency}".rstrip()
+    """In whole units, so that differences are those of the amounts that stand beside them."""
+    return f"{value:,.0f} {currency}".rstrip()
 
 
 def chance(probability: float, required: float | None = None) -> str:
