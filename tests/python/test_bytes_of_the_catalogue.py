@@ -19,6 +19,8 @@ WITHOUT_DEVICE = {
     "local": "a page cache; bytes take the cores' time",
     "local-ext4-hdd": "a miss of the page cache is an access of a device, whose time is that of small files",
     "local-ext4-ssd": "likewise",
+    **{f"local-{name}": "likewise" for name in ("xfs-hdd", "xfs-ssd", "xfs-memory")},
+    **{f"local-{name}": "likewise" for name in ("btrfs-hdd", "btrfs-ssd", "btrfs-memory")},
     "service": "as local",
     "multisocket": "a study of metadata alone",
     "network": "what a calibration takes where nobody says what the storage is",

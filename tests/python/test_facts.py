@@ -134,3 +134,16 @@ def test_frozen_runs_are_in_no_file_of_facts() -> None:
         if fact.role != "forecast"
     ]
     assert ("cooley", "10", "1", "1", "10000", "2000") in kept and not frozen & set(kept)
+
+
+def test_fitted_runs_of_one_machine_are_those_that_may_be_fitted_and_come_out() -> None:
+    """No run with an even number of processes, which are kept apart; of each platform the quickest run, simulated."""
+    with (FACTS / "frozen.csv").open() as file:
+        may = {row["run"] for row in csv.DictReader(file) if row["set"] == "fitted"}
+    facts = [fact for fact in read_facts("sandy9") if fact.role == "fitted"]
+    assert facts and {fact.place for fact in facts} <= may
+    for platform in {fact.platform for fact in facts}:
+        mine = [fact for fact in facts if fact.platform == platform and fact.phase == "benchmark"]
+        quickest = min(mine, key=lambda fact: fact.ppn * int(fact.settings["datasets"]) * int(fact.settings["objects"]))
+        low, high = quickest.bounds
+        assert low <= simulated(quickest) <= high, platform

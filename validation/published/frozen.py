@@ -15,6 +15,7 @@ import csv
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,13 +25,14 @@ sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 from iocast.published import three_digits  # noqa: E402
 from iocast.published.experiment import phases  # noqa: E402
 from iocast.published.facts import FACTS  # noqa: E402
-from iocast.platform import PLATFORMS  # noqa: E402
+from iocast.platform import PLATFORMS, chain, find_platform, get_path, merge  # noqa: E402
 from scoreboard import put  # noqa: E402
 
 WITHIN = 1.5
 BUDGET = 100_000
 ALL_MEMORY = 14_000
 """MB that the machine of sandy9 has for its page cache where the run limits none."""
+INODES = "caches.inodes.objects"
 OPERATIONS = {"read": "read", "stat": "stat", "create": "create", "delete": "unlink"}
 
 
@@ -61,6 +63,13 @@ def measured(directory: Path) -> dict[tuple[str, str], dict[str, float]]:
     return {key: {name: median(values) for name, values in one.items()} for key, one in found.items()}
 
 
+def of_memory(platform: str, megabytes: int) -> dict[str, Any]:
+    """Edits of a platform of one machine that has a gigabyte: all that its memory keeps grows with it."""
+    edits: dict[str, Any] = {"caches.memory.capacity": f"{megabytes}MB"}
+    inodes = get_path(reduce(merge, (document for _, document in reversed(chain(find_platform(platform))))), INODES)
+    return edits | ({INODES: round(inodes * megabytes / 1000)} if inodes else {})
+
+
 def simulated(row: dict[str, str], size: str, more: Mapping[str, str] | None = None) -> dict[str, float]:
     """The same of the platform with these edits."""
     nodes, ppn, datasets = (int(row[name]) for name in ("nodes", "ppn", "datasets"))
@@ -71,8 +80,7 @@ def simulated(row: dict[str, str], size: str, more: Mapping[str, str] | None = N
     settings = {"datasets": datasets, "objects": objects, "iterations": iterations, "object_size": f"{size}B"}
     edits = dict(more or {})
     if row["data"] == "sandy9-2016":
-        limit = int(row["run"].split("-")[-2])
-        edits = {"caches.memory.capacity": f"{min(limit, ALL_MEMORY)}MB"}
+        edits |= of_memory(row["platform"], min(int(row["run"].split("-")[-2]), ALL_MEMORY))
     found = {}
     for phase in phases(row["platform"], "md-workbench-large", nodes, ppn, settings, edits):
         operation = "unlink" if phase["name"] == "cleanup" else "create"
