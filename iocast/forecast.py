@@ -32,7 +32,7 @@ from iocast.forecasts.request import ranks_per_node_of
 from iocast.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
 from iocast.strict_yaml import allowed_sentence
-from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
+from iocast.run_directory import Point, Run, find_runs, group, is_table, require_no_training, runs_in
 from iocast.scratch import whole_directory
 from iocast.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
 from iocast.wording.checked import Nearer, nearer_text
@@ -43,8 +43,6 @@ from iocast.workers import Workers
 Report = Callable[[str, int, int], None]
 PROGRESS = 100
 """Steps of the whole work: progress is reported in percent."""
-TRAIN = "train"
-"""The phase in which accelerators train."""
 CALIBRATING = 0.8
 """Share of a phase's work that its calibration takes, roughly."""
 
@@ -349,17 +347,6 @@ def _chosen(runs: Sequence[Run], only: Mapping[str, Sequence[str]]) -> list[Run]
         raise
 
 
-def _refuse_trainings(runs: Sequence[Run]) -> None:
-    """@raises InputError for other tools' trainings, whose computation, which limits their rate, no platform knows"""
-    for run in runs:
-        if run.imported and run.phase == TRAIN and any(one.accelerators for one in run.phases):
-            raise InputError(
-                "These are trainings: the rate is what their accelerators ask for, and nodes alone don't change it. "
-                "Forecast accelerators with --accelerators, such as --accelerators "
-                f"{2 * max(one.accelerators.count for one in run.phases if one.accelerators)}; --nodes are their hosts."
-            )
-
-
 def _without(sources: Sequence[Path], left_out: Sequence[Path]) -> list[Path]:
     """The sources, a directory of runs as its runs where some of these are left out."""
     found: list[Path] = []
@@ -405,7 +392,7 @@ def _of_phase(
         every = [run for path in sources for run in _with_phase(path, phase)]
         runs = _chosen(every, only)
         answer.others = [run.path for run in every if run not in runs]
-        _refuse_trainings(runs)
+        require_no_training(runs)
         answer.left_out = without_nodes(runs)
         answer.used = [run.path for run in runs]
         points = group([run for run in runs if run.path not in answer.left_out])

@@ -9,7 +9,7 @@ import math
 import struct
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -321,6 +321,17 @@ def _decoded(encoded: str) -> HdrHistogram:
     ):
         raise ValueError("counts below zero")
     return histogram
+
+
+def require_no_training(runs: Sequence[Run]) -> None:
+    """@raises InputError for another tool's training, whose computation, which bounds its rate, no platform knows"""
+    trainings = [run for run in runs if run.imported and run.phase == "train"]
+    if counts := [phase.accelerators.count for run in trainings for phase in run.phases if phase.accelerators]:
+        raise InputError(
+            "These are trainings: the rate is what their accelerators ask for, and nodes alone don't change it. "
+            f"Forecast accelerators with --accelerators, such as --accelerators {2 * max(counts)}; --nodes are their "
+            "hosts."
+        )
 
 
 @dataclass
