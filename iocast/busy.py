@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.progress import stderr
+from iocast.strict import is_whole
 
 PROC = Path("/proc")
 WINDOW_SECONDS = 0.25
@@ -189,7 +190,7 @@ def counters(proc: Path = PROC, allowed: set[int] | None = None) -> Counters | N
             name, *numbers = line.split()
             if name == "procs_running":
                 runnable = int(numbers[0])
-            if not (name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in allowed):
+            if not (name.startswith("cpu") and is_whole(name[3:]) and int(name[3:]) in allowed):
                 continue
             user, nice, system, _, _, irq, softirq, stolen = (int(number) for number in [*numbers, *["0"] * 8][:8])
             busy += (user + nice + system + irq + softirq) / TICKS

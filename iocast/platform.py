@@ -14,6 +14,7 @@ import yaml
 from iocast import strict
 from iocast.errors import InputError
 from iocast.files import SCHEMA_VERSION, data_directory, read_yaml
+from iocast.strict import is_whole
 from iocast.strict_yaml import allowed_sentence
 
 RESOLVED = (
@@ -161,7 +162,7 @@ def has_part(document: Document, path: str) -> bool:
 
 def _entry(entries: list[Any], number: str) -> Any:
     """None when there is no such entry."""
-    return entries[int(number)] if number.isdigit() and int(number) < len(entries) else None
+    return entries[int(number)] if is_whole(number) and int(number) < len(entries) else None
 
 
 def parse_edit(text: str) -> tuple[str, Any]:

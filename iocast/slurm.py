@@ -21,6 +21,7 @@ from iocast.errors import InputError, RunError
 from iocast.files import write_text
 from iocast.own_directory import MODE, require_own_directory
 from iocast.names import as_file_name
+from iocast.strict import is_whole
 
 MARGIN = 60
 """Seconds before the time limit at which a run is ended: for its ranks to agree, and for what was measured to reach the
@@ -190,7 +191,7 @@ def ask_steps_to_end() -> bool:
             text=True,
             check=False,
         ).stdout.split()
-        running = [step for step in steps if step.rpartition(".")[2].isdigit()]
+        running = [step for step in steps if is_whole(step.rpartition(".")[2])]
         for step in running:
             subprocess.run(["scancel", "--signal=TERM", step], capture_output=True, check=False)
     except OSError:
@@ -204,7 +205,7 @@ def deadline() -> float | None:
     if job is None:
         return None
     stated = os.environ.get("SLURM_JOB_END_TIME", "")  # newer Slurms set it
-    if stated.isdigit():
+    if is_whole(stated):
         return float(stated)
     try:
         left = subprocess.run(

@@ -36,11 +36,18 @@ MAX_DIGITS = 300
 """Digits of a number without an exponent."""
 _files: list[Path] = []
 """What was read last, for whoever has to say where something unexpected came from."""
+_WHOLE = re.compile(r"[0-9]{1,18}")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """A fitted platform with its draws is long: the C loader, where there is one, reads it in a tenth of the time."""
 _ODD_JSON = re.compile(r"\d{%d}|\de[+]?\d{3}|NaN|Infinity" % MAX_DIGITS, re.IGNORECASE)
 """What a number beyond the bounds has in it, among much else."""
 _NO_NUMBER = re.compile(r"(?<=[\s:\[,])-?(NaN|Infinity)(?=[\s,\]}])")
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a whole number that int() reads and that fits into 64 bits: 1 to 18 digits, none of them a "²"
+    or a digit of another script."""
+    return _WHOLE.fullmatch(text) is not None
 
 
 def shown(value: Any) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iocast.errors import InputError
+from iocast.strict import is_whole
 
 NAMED = "IOCAST_HOSTS"
 """Variable with the host file, as `--hosts` sets it."""
@@ -60,4 +61,4 @@ class Hosts:
 def _name(word: str) -> str:
     """Without the slots of MPICH; an address of IPv6 has several colons."""
     name, _, slots = word.rpartition(":")
-    return name if slots.isdigit() and name and ":" not in name else word
+    return name if is_whole(slots) and name and ":" not in name else word

@@ -13,6 +13,7 @@ from iocast import binaries
 from iocast.errors import InputError
 from iocast.files import data_directory
 from iocast.names import ALLOWED, as_file_name, is_file_name
+from iocast.strict import is_whole
 from iocast.strict_yaml import Section, allowed_sentence
 
 SCALINGS = ("weak", "strong")
@@ -336,7 +337,7 @@ def pilot_run(plan: Plan, iterations: int) -> PlannedRun:
 def _within_objects(iterations: int, settings: dict[str, Any]) -> int:
     """At most as many as the objects that a campaign sets: beyond them a rank reads what nobody made yet."""
     objects = str(settings.get("objects", ""))
-    return min(iterations, int(objects)) if objects.isdigit() else iterations
+    return min(iterations, int(objects)) if is_whole(objects) else iterations
 
 
 def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str, seed: int) -> list[PlannedRun]:

@@ -25,6 +25,7 @@ from iocast.cli.options import (
 )
 from iocast.errors import InputError
 from iocast.progress import Steps
+from iocast.strict import is_whole
 
 MEASUREMENTS = "Results"
 
@@ -157,7 +158,7 @@ def forecast(
 def _counts(option: str, text: Optional[str], of: str) -> list[int]:
     """Whole numbers between commas, each once; none where the option is not there."""
     counts = [one.strip() for one in text.split(",")] if text is not None else []
-    if not all(one.isdigit() and int(one) > 0 for one in counts):
+    if not all(is_whole(one) and int(one) > 0 for one in counts):
         raise InputError(f"{option} is '{text}'; it must be numbers of {of} of at least 1, such as 32 or 32,1000.")
     return list(dict.fromkeys(map(int, counts)))
 

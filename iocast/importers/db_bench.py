@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 RESULT = re.compile(
     r"^(\w+)\s+:\s+([\d.]+) micros/op(?:\s+(\d+) ops/sec)?(?:\s+([\d.]+) seconds (\d+) operations)?;?(?:\s+([\d.]+) "
@@ -44,7 +45,7 @@ def _read_one(source: Source) -> Record:
             phase.origin |= {f"latency.{phase.name}.{key}": source.at(number) for key in known}
         elif found := OPTION.match(line):
             key = found[1].lower().replace(" ", "_")
-            record.parameters[key] = int(found[2]) if found[2].isdigit() else found[2]
+            record.parameters[key] = int(found[2]) if is_whole(found[2]) else found[2]
             record.origin[f"parameters.{key}"] = source.at(number)
         elif found := VERSION.match(line):
             record.version = f"{found[1]} {found[2]}"

@@ -19,6 +19,7 @@ from typing import Any
 from iocast.errors import InputError
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 OUTPUT = re.compile(r"(\d{1,7})_(?:output|load_and_proc_times)\.json")
 STATS = re.compile(r"(?:(\d{1,7})_)?per_epoch_stats\.json")
@@ -104,7 +105,7 @@ def _output(source: Source) -> Output:
         raise source.refuse(1, "this is no output of an accelerator: a group of epochs is allowed there")
     epochs = {}
     for key, entry in document.items():
-        if key.isdigit() and isinstance(entry, dict):
+        if is_whole(key) and isinstance(entry, dict):
             if steps := _steps(source, key, entry):
                 epochs[int(key)] = steps
     if not epochs:

@@ -19,6 +19,7 @@ from typing import Any
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 OPERATIONS = {  # phase: operation on an entry, its part or operation on a block
     "MKDIRS": ("mkdir", ""),
@@ -477,7 +478,7 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
                 )
             )
             records[-1].parameters = {
-                k.replace(" ", "_"): int(v) if v.isdigit() else v for k, v in config.items() if k not in PLACEMENT
+                k.replace(" ", "_"): int(v) if is_whole(v) else v for k, v in config.items() if k not in PLACEMENT
             }
             records[-1].origin = dict.fromkeys(("ranks", "nodes", "parameters", "command", "started"), source.at(line))
             records[-1].command = Source.words(command) if command else None

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 COMMAND = re.compile(r"^#\s+(\S*fs_mark\s.*)$", re.MULTILINE)
 VERSION = re.compile(r"^#\s+Version (\S+), (\d+) thread\(s\) starting at (.*)$", re.MULTILINE)
@@ -45,7 +46,7 @@ def _read_one(source: Source) -> Record:
         cells = line.split()
         if line.startswith("FSUse%"):
             columns = 5 + 3 * line.count("(Min/Avg/Max)")
-        elif columns and cells and cells[0].rstrip("%").isdigit():
+        elif columns and cells and is_whole(cells[0].rstrip("%")):
             if len(cells) != columns:
                 raise source.refuse(
                     number, f"this iteration has {len(cells)} columns instead of {columns}; the line was cut off"

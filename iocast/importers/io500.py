@@ -25,6 +25,7 @@ from iocast.errors import InputError
 from iocast.importers import Importer, ior, mdtest
 from iocast.importers.record import AGREEMENT, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source, directories_below
+from iocast.strict import is_whole
 
 RESULT = re.compile(
     r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)"
@@ -272,7 +273,7 @@ def _add_details(record: Record, ini: configparser.ConfigParser, source: Source)
     """Version, processes, starts, options, and of IOR phases the rate of transfers."""
     record.version = ini.get("run", "version", fallback=None) or None
     procs = ini.get("run", "procs", fallback="").split()
-    if procs and procs[0].isdigit():
+    if procs and is_whole(procs[0]):
         record.ranks, record.origin["ranks"] = int(procs[0]), source.at(_line_of(source, "run", "procs"))
     if ini.has_section("SCORE") and ini.has_option("SCORE", "SCORE"):
         keys = (("bandwidth", "BW"), ("kiops", "MD"), ("total", "SCORE"))
@@ -292,7 +293,7 @@ def _add_details(record: Record, ini: configparser.ConfigParser, source: Source)
         except ValueError:
             pass
         _add_command(phase, command, source.at(_line_of(source, phase.name, "exe")))
-        if ini.get(phase.name, "total-files", fallback="").isdigit():
+        if is_whole(ini.get(phase.name, "total-files", fallback="")):
             phase.more["counted"] = {"operations": ini.getint(phase.name, "total-files"), "seconds": None}
             phase.origin["counted"] = source.at(_line_of(source, phase.name, "total-files"))
         try:
@@ -437,7 +438,7 @@ def _add_rank_times(phase: Phase, directory: Path, ranks: int | None) -> None:
     found = {
         int(row["rank"]): float(row[column])
         for row in rows
-        if (row.get("rank") or "").isdigit() and re.match(r"[\d.]", row.get(column) or "")
+        if is_whole(row.get("rank") or "") and re.match(r"[\d.]", row.get(column) or "")
     }
     if found and sorted(found) == list(range(ranks or len(found))):
         phase.rank_seconds = [found[rank] for rank in range(len(found))]

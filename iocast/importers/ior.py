@@ -18,6 +18,7 @@ from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 TEXT = re.compile(r"IOR-?(\S*?):? MPI Coordinated Test of Parallel I/O")
 TABLE = re.compile(r"^access\s+bw\(MiB/s\)")
@@ -357,7 +358,7 @@ def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) 
     per_node = next((int(m[1]) for v in entries if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
     nodes = str(options.get("nodes") or "")
     ranks = int(tasks) if tasks else None
-    own = int(nodes) if nodes.isdigit() and int(nodes) > 0 else None
+    own = int(nodes) if is_whole(nodes) and int(nodes) > 0 else None
     if own is None and ranks and per_node and ranks % per_node == 0:
         own = ranks // per_node
     record = Record(
@@ -396,7 +397,7 @@ def _size(value: Any) -> Any:
         and found[2].lower() in PRINTED_SIZES
     ):
         return round(float(found[1]) * PRINTED_SIZES[found[2].lower()])
-    return int(value) if isinstance(value, str) and value.isdigit() else value
+    return int(value) if isinstance(value, str) and is_whole(value) else value
 
 
 def _phase(

@@ -18,6 +18,7 @@ from typing import Any
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record, counted, place_one_after_the_other
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node")
 COMMAND = re.compile(r"^(?:V-0: )?Command line used: (.*)$")
@@ -397,7 +398,7 @@ def _parameters(command: list[str]) -> dict[str, Any]:
         letter, rest = word[1], word[2:].removeprefix("=")
         if letter in NUMBERS:
             text = rest or next(words, "")
-            if text.isdigit():
+            if is_whole(text):
                 found[NUMBERS[letter]] = int(text)
         elif letter in "dxaf":  # options with texts
             if not rest:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 LINE = re.compile(r"^([a-z][\w ]*?)(?:: | = )(.*\S)\s*$")
 TPS = re.compile(r"^tps = ([\d.]+) \((without initial connection time|excluding connections establishing)\)$")
@@ -67,7 +68,7 @@ def _read_one(source: Source) -> Record:
     for theirs, ours in PARAMETERS.items():
         if theirs in values:
             reported, at = values[theirs]
-            record.parameters[ours] = int(reported) if reported.isdigit() else reported
+            record.parameters[ours] = int(reported) if is_whole(reported) else reported
             record.origin[f"parameters.{ours}"] = source.at(at)
     if phase.errors is None:
         record.missing["phases[].errors"] = "This version of pgbench does not count failed transactions."

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 THREAD = re.compile(
     r"^host = (\S+?),\s*thr = (\d+),\s*elapsed = ([\d.]+),\s*files = (\d+),\s*records = (\d+),\s*status = (\S+)"
@@ -104,7 +105,7 @@ def _read_one(source: Source) -> Record:
         ("file size (KB)", "file_size"),
         ("record size (KB, 0 = maximum)", "transfer_size"),
     ):
-        if theirs in options and options[theirs][0].isdigit():
+        if theirs in options and is_whole(options[theirs][0]):
             record.parameters[ours] = int(options[theirs][0]) * (1 if ours == "items" else 1024)
             record.origin[f"parameters.{ours}"] = source.at(options[theirs][1])
     for host, _, status, at in threads:

@@ -24,6 +24,7 @@ from iocast.importers import Importer
 from iocast.importers.record import SUMMARY, Latency, Phase, Record
 from iocast.importers.source import Source
 from iocast.question import SCALES
+from iocast.strict import is_whole
 
 LATENCIES = (*SUMMARY, "q90")
 MACHINE = ("unit", "cores", "memory", "working_set")
@@ -271,7 +272,7 @@ def _bytes(source: Source, text: str, number: int, name: str) -> float:
 
 def _count(source: Source, text: str, number: int, name: str) -> int:
     text = text.removesuffix(".0")  # as programs write whole numbers beside empty cells
-    if not text.isdigit() or int(text) < 1:
+    if not is_whole(text) or int(text) < 1:
         raise source.refuse(number, f"{name} is '{text}', which is no number of at least 1")
     return int(text)
 

@@ -16,6 +16,7 @@ from iocast.importers import Importer
 from iocast.importers.dlio import accelerators_of
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 from iocast.training_tasks import task_of
 
 SHARES = {"utilisation": 1.0, "utilisation_percent": 0.01}
@@ -112,7 +113,7 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
 
 
 def _count(source: Source, text: str, number: int, name: str) -> int:
-    if not text.isdigit() or int(text) < 1:
+    if not is_whole(text) or int(text) < 1:
         raise source.refuse(number, f"{name} is '{text}', which is no number of at least 1")
     return int(text)
 

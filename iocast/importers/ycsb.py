@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
+from iocast.strict import is_whole
 
 LINE = re.compile(r"^\[([A-Z][\w-]*)\], ([^,]+), ([-+\d.]+(?:[eE][-+]?\d+)?|NaN)\s*$")
 OPERATIONS = {
@@ -100,7 +101,7 @@ def _read_one(source: Source) -> Record:
             record.ranks = 1  # YCSB's default
         record.origin["ranks"] = source.at(command[0])
         for name, value in re.findall(r"-p (\w+)=(\S+)", command[1]):
-            record.parameters[name] = int(value) if value.isdigit() else value
+            record.parameters[name] = int(value) if is_whole(value) else value
         if workload := re.search(r"-P (\S+)", command[1]):
             record.parameters["workload"] = workload[1].rpartition("/")[2]
     else:

@@ -43,9 +43,11 @@ from iocast.fitted import Fitted  # noqa: E402
 from iocast.importers import series  # noqa: E402
 from iocast.importers.series import import_series  # noqa: E402
 from iocast.importers.source import unpacked  # noqa: E402
+from iocast.lab.servers import all_servers  # noqa: E402
 from iocast.names import as_file_name, is_file_name  # noqa: E402
 from iocast.question import Setting  # noqa: E402
 from iocast.run_directory import Run  # noqa: E402
+from iocast.strict import is_whole  # noqa: E402
 from iocast.study.documents import number  # noqa: E402
 from iocast.study.levels import parse_level  # noqa: E402
 from iocast.utilisation import Observation  # noqa: E402
@@ -552,3 +554,20 @@ def test_an_archive_that_claims_to_be_small_is_not_unpacked_as_a_whole(tmp_path:
     finally:
         tracemalloc.stop()
     assert most < 2**24
+
+
+@pytest.mark.parametrize("text", ["\u00b2", "\u0663", "1" * 19, "9" * 5000, "", "-1", "1.5", "1_0"])
+def test_a_text_that_is_no_whole_number_is_refused_wherever_one_is_wanted(text: str, tmp_path: Path) -> None:
+    """str.isdigit() is true of "²", which int() refuses, as it does thousands of digits."""
+    assert not is_whole(text) and is_whole("0012") and is_whole("9" * 18)
+    (table := tmp_path / "t.csv").write_text(
+        f"workload,accelerator,accelerators,utilisation,samples_per_second\nunet3d,h100,{text},0.9,100\n"
+    )
+    with pytest.raises(InputError):
+        import_series([table], tmp_path / "runs")
+    for kind in all_servers().values():
+        for name in kind.counts:
+            with pytest.raises(InputError, match="it must be 1 to"):
+                kind.settings_of({name: text})
+    uses = [path for path in (REPOSITORY / "iocast").rglob("*.py") if ".isdigit()" in path.read_text()]
+    assert not uses, "iocast.strict.is_whole"

@@ -14,6 +14,7 @@ from typing import ClassVar
 from iocast.errors import InputError
 from iocast.files import duration
 from iocast.lab.nodes import Nodes
+from iocast.strict import is_whole
 from iocast.strict_yaml import allowed_sentence
 
 
@@ -46,7 +47,7 @@ class Server:
                 )
             if name in cls.counts:
                 low, high = cls.counts[name]
-                if not value.isdigit() or not low <= int(value) <= high:
+                if not is_whole(value) or not low <= int(value) <= high:
                     raise InputError(f"{name} of the server '{cls.name}' is {value}; it must be {low} to {high}.")
             else:
                 duration(value, f"{name} of the server '{cls.name}'", 1e-6, 10)
