@@ -47,7 +47,7 @@ def lab(
     Nodes are name spaces of this machine's kernel: each has its own network, host name and mounts. Needs root. Within
     run, iocast measure and mpirun start ranks on the nodes. Down leaves nothing, also after a crash."""
     from iocast.lab import laboratory
-    from iocast.lab.record import all_records, as_json
+    from iocast.lab.record import Damaged, all_records, as_json
 
     if action not in ACTIONS:
         raise InputError(f"There is no action '{action}' of iocast lab. {allowed_sentence(action, ACTIONS)}")
@@ -65,8 +65,12 @@ def lab(
             print(json.dumps([as_json(record) for record in records]))
             return
         for record in records:
-            state = "up" if record.ready and record.init() is not None else f"left over; iocast lab down {record.name}"
-            print(f"{record.name}: {len(record.clients)} client nodes, server {record.server}, {state}")
+            if isinstance(record, Damaged):
+                print(f"{record.name}: damaged. {record.advice}")
+                continue
+            print(
+                f"{record.name}: {len(record.clients)} client nodes, server {record.server}, {laboratory.state(record)}"
+            )
         if not records:
             print("No laboratory is up.")
         return

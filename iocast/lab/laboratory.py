@@ -9,6 +9,7 @@ Every node is a set of name spaces: network, host name, mounts. All nodes share 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shlex
 import shutil
@@ -25,7 +26,7 @@ from iocast.errors import InputError, RunError
 from iocast.files import write_text
 from iocast.lab import init, precedence, servers
 from iocast.lab.nodes import wait_for
-from iocast.lab.record import MARK, Record, check_name, known_process
+from iocast.lab.record import MARK, Damaged, Known, Record, alone, check_name, known_process, read
 from iocast.processes import start
 
 MAX_NODES = 64
@@ -55,21 +56,17 @@ def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: st
     for program, package in {**PROGRAMS, **kind.programs}.items():
         if shutil.which(program) is None:
             raise RunError(f"The program {program} is not installed; install the package {package}.")
-    if (before := Record.read(name)) is not None:
-        if before.ready and before.init() is not None:
-            raise InputError(f"The laboratory '{name}' is up already; remove it first: iocast lab down {name}.")
-        if not before.ready and (maker := known_process(before.maker)) is not None:
-            raise InputError(f"The laboratory '{name}' is being made by the process {maker.pid}; wait for its end.")
-        before.remove()
     record = Record(
         name,
-        [f"node{i + 1}" for i in range(nodes)],
-        [f"server{i + 1}" for i in range(kind.nodes_of(known))],
-        rate,
-        server,
-        known,
+        clients=[f"node{i + 1}" for i in range(nodes)],
+        servers=[f"server{i + 1}" for i in range(kind.nodes_of(known))],
+        rate=rate,
+        server=server,
+        settings=known,
     )
-    record.write()
+    with alone():
+        _make_room(name)
+        record.write()
     try:
         laboratory = Laboratory.start(record)
         laboratory.connect_nodes()
@@ -77,19 +74,35 @@ def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: st
         record.ready = True
         record.write()
     except BaseException:
-        record.remove()
+        with alone():
+            record.remove()
         raise
     return record
+
+
+def _make_room(name: str) -> None:
+    """Removes what an interrupted laboratory of this name left. @raises InputError for one that is up, or being made"""
+    if isinstance(before := read(name), Damaged):
+        if before.processes():
+            raise InputError(before.advice)
+        before.remove()
+    elif before is not None:
+        if before.ready and before.init() is not None:
+            raise InputError(f"The laboratory '{name}' is up already; remove it first: iocast lab down {name}.")
+        if not before.ready and (maker := known_process(before.maker)) is not None:
+            raise InputError(f"The laboratory '{name}' is being made by the process {maker.pid}; wait for its end.")
+        before.remove()
 
 
 def down(name: str) -> bool:
     """Removes a laboratory, or what is left of one. @return whether there was any
 
-    @raises RunError where one of its processes does not end"""
+    @raises RunError where one of its processes does not end, or a file stays"""
     require_root()
-    record = Record.read(name)
-    if record is not None:
-        record.remove()
+    with alone():
+        record = read(name)
+        if record is not None:
+            record.remove()
     return record is not None
 
 
@@ -122,7 +135,9 @@ class Laboratory:
     def open(cls, name: str) -> Laboratory:
         """@raises InputError when there is none"""
         require_root()
-        record = Record.read(name)
+        record = read(name)
+        if isinstance(record, Damaged):
+            raise InputError(record.advice)
         if record is None or not record.ready:
             raise InputError(f"There is no laboratory '{name}'; iocast lab list names those that are up.")
         return cls(record)
@@ -136,7 +151,7 @@ class Laboratory:
         with (record.directory / "init.log").open("ab") as log:
             outer = subprocess.Popen(
                 [*separate, sys.executable, "-I", init.__file__, *nodes],
-                env={**os.environ, MARK: record.identity},
+                env={**os.environ, MARK: f"{record.identity} {record.name}"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -230,12 +245,13 @@ class Laboratory:
         """Output of a command on a node. @raises RunError with its last words when it fails"""
         return _checked(subprocess.run(self.inside(node, command), capture_output=True, text=True, check=False))
 
-    def serve(self, node: str, name: str, command: Sequence[str]) -> None:
+    def serve(self, node: str, name: str, command: Sequence[str], secrets: Mapping[str, str] | None = None) -> None:
         """Starts a program on a node that stays until the laboratory ends. Its output goes into the file NAME.log of
-        the laboratory."""
+        the laboratory. `secrets`: environment variables, which other users can't read, as they can a command."""
         with (self.directory / f"{name}.log").open("ab") as log:
             self._serving = subprocess.Popen(
                 self.inside(node, command),
+                env={**os.environ, **(secrets or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -252,11 +268,18 @@ class Laboratory:
         try:
             wait_for(lambda: condition() or self._serving.poll() is not None, name)
             if condition():
+                self.record.served[name] = self._served()
                 return
         except RunError:
             pass
         words = (self.directory / f"{name}.log").read_text(errors="replace").strip()[-1000:]
         raise RunError(f"{name} did not come up in the laboratory; its last words: {words or 'none'}")
+
+    def _served(self) -> Known:
+        """What serve() started last: nsenter's only child is the program itself."""
+        entered = psutil.Process(self._serving.pid)
+        process = next(iter(entered.children()), entered)
+        return process.pid, process.create_time()
 
     def answers(self, node: str, port: int) -> bool:
         """Whether something listens there."""
@@ -326,7 +349,7 @@ def bits_per_second(rate: str) -> float:
     for unit, factor in (("gbit", 1e9), ("mbit", 1e6), ("kbit", 1e3)):
         if rate.endswith(unit):
             with contextlib.suppress(ValueError):
-                if (value := float(rate.removesuffix(unit)) * factor) > 0:
+                if 0 < (value := float(rate.removesuffix(unit)) * factor) < math.inf:
                     return value
     raise InputError(f"'{rate}' is no rate of a link; write it as 1gbit, 100mbit or 64kbit.")
 
@@ -336,6 +359,16 @@ def _checked(done: subprocess.CompletedProcess[str]) -> str:
         words = done.stderr.strip() or done.stdout.strip() or f"exit code {done.returncode}"
         raise RunError(f"A step in making the laboratory failed ({shlex.join(done.args)[-300:]}): {words[-500:]}")
     return done.stdout
+
+
+def state(record: Record) -> str:
+    """What `iocast lab list` prints of it after its name and server."""
+    if not record.ready or record.init() is None:
+        return f"left over; iocast lab down {record.name}"
+    if not (gone := record.gone()):
+        return "up"
+    names = " and ".join(filter(None, [", ".join(gone[:-1]), gone[-1]]))
+    return f"without {names}, which ended (see {record.directory}/{gone[0]}.log); iocast lab down {record.name}"
 
 
 def description(record: Record) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -25,7 +25,7 @@ class Nodes(Protocol):
 
     def do(self, node: str, *command: str) -> str: ...
 
-    def serve(self, node: str, name: str, command: Sequence[str]) -> None: ...
+    def serve(self, node: str, name: str, command: Sequence[str], secrets: Mapping[str, str] | None = None) -> None: ...
 
     def wait(self, condition: Callable[[], bool], name: str) -> None: ...
 

@@ -34,6 +34,8 @@ def record_of(document: Any, kind: type[Record]) -> Record:
         return msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         raise next(_faults(document, inspect.type_info(kind), ""), Impossible("", str(error))) from error
+    except UnicodeEncodeError as error:  # JSON may spell half of a pair of UTF-16
+        raise Impossible("", f"the text {shown(error.object)} has a character that UTF-8 doesn't have") from error
 
 
 def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
@@ -72,6 +74,12 @@ def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
         else:
             for place, one in enumerate(value):
                 yield from _faults(one, of.item_type, f"{where}[{place}]")
+    elif isinstance(of, inspect.TupleType):
+        if not isinstance(value, list) or len(value) != len(of.item_types):
+            yield Impossible(where, f": {shown(value)} is not a list of {len(of.item_types)}")
+        else:
+            for place, (one, item) in enumerate(zip(value, of.item_types, strict=True)):
+                yield from _faults(one, item, f"{where}[{place}]")
     elif not _is_allowed(value, of):
         yield Impossible(where, f": {shown(value)} is not {wanted or _wanted(value, of)}")
 

@@ -3,22 +3,30 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from concurrent import futures
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
+import msgspec
 import psutil
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from iocast import binaries
 from iocast.errors import InputError, RunError
-from iocast.lab import laboratory, servers
+from iocast.lab import laboratory, record as manifest, servers
 from iocast.lab.laboratory import Laboratory, bits_per_second
-from iocast.lab.record import MARK, PLACE, Record, all_records, marked
+from iocast.lab.record import MARK, PLACE, Damaged, Record, all_records, as_json, marked, read
 from iocast.lab.servers.queuefs import QueueFs
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -38,10 +46,14 @@ def name() -> Iterator[str]:
     laboratory.down(own)
 
 
+def record_named(name: str) -> Record:
+    return Record(name, clients=["node1"], servers=["server1"], rate="", server="queuefs", settings={"threads": "2"})
+
+
 def left(record: Record) -> list[psutil.Process]:
     """Processes of a laboratory; its networks and mounts belong to those alone."""
     first = record.init()
-    return marked(record.identity) + (first.children(recursive=True) if first else [])
+    return marked(record.name, record.identity) + (first.children(recursive=True) if first else [])
 
 
 @pytest.mark.usefixtures("launch_check")
@@ -73,8 +85,8 @@ def test_a_campaign_runs_on_the_nodes_of_a_laboratory_and_nothing_is_left(
         running.terminate()
     assert "sleep 77" not in lab.do("head", "ps", "-eo", "args"), "a signal reaches the command"
 
-    kept = Record.read(name)
-    assert kept is not None and left(kept)
+    kept = read(name)
+    assert isinstance(kept, Record) and left(kept)
     with pytest.raises(InputError, match="is up already"):
         laboratory.up(name, 1, "queuefs", {})
     assert "is gone" in iocast("lab", "down", name).stdout
@@ -133,8 +145,8 @@ def test_a_laboratory_that_was_interrupted_is_found_and_removed(
             patched.setattr(servers, "find", lambda name: Interrupted)
         with pytest.raises((TypeError, ZeroDivisionError, SystemExit)):
             laboratory.up(name, 1, "queuefs", {})
-    record = Record.read(name)
-    assert record is not None and not record.ready and name in [one.name for one in all_records()]
+    record = read(name)
+    assert isinstance(record, Record) and not record.ready and name in [one.name for one in all_records()]
     processes = left(record)
     assert bool(processes) == (point != "before the name spaces")
     with pytest.raises(InputError, match="There is no laboratory"):
@@ -142,7 +154,7 @@ def test_a_laboratory_that_was_interrupted_is_found_and_removed(
     with pytest.raises(InputError, match="is being made by the process"):
         laboratory.up(name, 1, "queuefs", {})
     laboratory.down(name)
-    assert not left(record) and Record.read(name) is None
+    assert not left(record) and read(name) is None
     assert not [process for process in processes if process.is_running()]
 
 
@@ -150,7 +162,7 @@ def test_a_laboratory_that_was_interrupted_is_found_and_removed(
 def test_only_processes_of_the_laboratory_are_ended(name: str) -> None:
     with subprocess.Popen(["sleep", "60"]) as stranger:
         started = psutil.Process(stranger.pid).create_time()
-        record = Record(name, ["node1"], ["server1"], "", "queuefs", {}, first=(stranger.pid, started - 1))
+        record = replace(record_named(name), first=(stranger.pid, started - 1))
         record.write()
         laboratory.down(name)
         assert stranger.poll() is None, "the process id was used again, as its start time shows"
@@ -161,13 +173,182 @@ def test_only_processes_of_the_laboratory_are_ended(name: str) -> None:
     assert not (PLACE / name).exists() and MARK not in os.environ
 
 
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of laboratories without processes."""
+    monkeypatch.setattr(manifest, "PLACE", tmp_path)
+    monkeypatch.setattr(psutil, "process_iter", lambda: iter(()))
+    return tmp_path
+
+
+def damaged_manifests(content: dict[str, Any]) -> Iterator[bytes]:
+    """Cut off at each length, a key missing or added, values of other types, other files."""
+    text = json.dumps(content, indent=1).encode()
+    yield from (text[:length] for length in range(len(text)))
+    others: tuple[Any, ...] = (
+        None,
+        True,
+        3.5,
+        -1,
+        10**400,
+        "x",
+        "\ud800",
+        [],
+        [1],
+        [-1, 2.0],
+        [10**18, 1.0],
+        {},
+        {"a": 1},
+    )
+    for key, value in content.items():
+        yield json.dumps({name: one for name, one in content.items() if name != key}).encode()
+        for other in others:
+            optional = key in ("first", "maker") and other is None
+            possible = type(other) is type(value) and other in ("x", True, [], {})
+            if not optional and not possible:
+                yield json.dumps(content | {key: other}).encode()
+    yield json.dumps(content | {"further": 1}).encode()
+    yield from (b"[]", b"{}", b"\xff", b"[" * 1000, json.dumps(content | {"kind": "run"}).encode())
+
+
+def test_a_damaged_manifest_is_listed_and_removed_and_stops_no_other(place: Path) -> None:
+    whole, sound = record_named("whole"), record_named("a")
+    sound.first = sound.maker
+    for record in (sound, whole):
+        record.write()
+    content = msgspec.to_builtins(sound)
+    file = place / "a" / "lab.json"
+    damaged_files = list(damaged_manifests(content))
+    assert len(damaged_files) > len(json.dumps(content)), "each length is there"
+    for damaged in damaged_files:
+        file.write_bytes(damaged)
+        found, other = all_records()
+        assert isinstance(found, Damaged) and other == whole, damaged
+        assert (found.identity == sound.identity) == (f'"identity": "{sound.identity}"'.encode() in damaged)
+        assert json.dumps(as_json(found)) and found.advice.isprintable() and found.advice.endswith("lab down a.")
+    found.remove()
+    assert not file.parent.exists() and all_records() == [whole]
+    file.parent.mkdir()
+    assert isinstance(read("a"), Damaged), "a directory without a manifest is found too"
+    file.mkdir()
+    assert isinstance(read("a"), Damaged)
+    assert read("b") is None
+
+
+@settings(max_examples=50)
+@given(place=st.integers(0, 600), bytes_=st.binary(min_size=1, max_size=8))
+def test_whatever_a_manifest_holds_it_is_read_or_called_damaged(
+    place: int, bytes_: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(manifest, "PLACE", tmp_path_factory.getbasetemp() / "laboratories")
+        patched.setattr(psutil, "process_iter", lambda: iter(()))
+        record = record_named("a")
+        record.write()
+        file = record.directory / "lab.json"
+        content = file.read_bytes()
+        file.write_bytes(content[:place] + bytes_ + content[place + len(bytes_) :])
+        found = read("a")
+        assert found is not None and found.name == "a" and json.dumps(as_json(found))
+
+
+@pytest.mark.needs("laboratory")
+@pytest.mark.parametrize("length", (0, 200))
+def test_a_running_laboratory_with_a_damaged_manifest_is_removed_by_its_mark(
+    iocast: Iocast, name: str, length: int
+) -> None:
+    record = record_named(name)
+    record.write()
+    Laboratory.start(record)
+    processes = left(record)
+    file = record.directory / "lab.json"
+    file.write_bytes(file.read_bytes()[:length])
+    assert f"{name}: damaged." in iocast("lab", "list").stdout
+    for attempt in (lambda: laboratory.up(name, 1, "queuefs", {}), lambda: Laboratory.open(name)):
+        with pytest.raises(InputError, match=f"Remove what is left of the laboratory: iocast lab down {name}"):
+            attempt()
+    assert all(process.is_running() for process in processes)
+    assert laboratory.down(name)
+    assert processes and not any(process.is_running() for process in processes) and not record.directory.exists()
+    assert not list(Path("/sys/fs/cgroup").glob(f"**/{record.group}"))
+
+
+@pytest.mark.needs("laboratory")
+def test_of_those_that_are_made_at_once_under_one_name_one_comes_up_and_lacks_what_is_killed(
+    iocast: Iocast, name: str
+) -> None:
+    with futures.ThreadPoolExecutor() as several:
+        made = list(several.map(lambda _: iocast("lab", "up", name, "--nodes", "1"), range(3)))
+    assert sorted(one.returncode for one in made) == [0, 2, 2]
+    assert all("is being made by" in one.stderr or "is up already" in one.stderr for one in made if one.returncode)
+    record = read(name)
+    assert isinstance(record, Record) and len(record.served) == 3 and not record.gone()
+    assert f"{name}: 1 client nodes, server queuefs, up\n" in iocast("lab", "list").stdout
+    (server,) = (psutil.Process(process) for of, (process, _) in record.served.items() if of == "queuefs")
+    assert server.name() == "iocast-queuefs"
+    server.kill()
+    laboratory.wait_for(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE, "its end")
+    listed_now = iocast("lab", "list").stdout
+    assert f"{name}: 1 client nodes, server queuefs, without queuefs" in listed_now
+    assert f"which ended (see {record.directory}/queuefs.log); iocast lab down {name}\n" in listed_now
+    (listed,) = [one for one in json.loads(iocast("lab", "list", "--json").stdout) if one["name"] == name]
+    assert listed["alive"] and "queuefs" in listed["gone"]
+
+
+def test_removal_waits_for_others_spares_a_newer_one_and_names_a_file_that_stays(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (older := record_named("a")).write()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with futures.ThreadPoolExecutor() as other:
+        with manifest.alone():
+            removed = other.submit(laboratory.down, "a")
+            with pytest.raises(futures.TimeoutError):
+                removed.result(0.2)
+        assert removed.result()
+    assert not older.directory.exists()
+    (newer := record_named("a")).write()
+    older.remove()
+    assert read("a") == newer, "its maker was overtaken"
+
+    def refuse(directory: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(directory / "mount"))
+
+    monkeypatch.setattr(shutil, "rmtree", refuse)
+    with pytest.raises(RunError, match=f"the file '{place}/a/mount' stays: Device or resource busy"):
+        laboratory.down("a")
+    assert read("a") == newer
+
+
+@pytest.mark.needs("laboratory")
+@pytest.mark.needs("s3")
+def test_keys_stand_on_no_command_line_and_are_required(iocast: Iocast, name: str) -> None:
+    record = laboratory.up(name, 1, "s3", {})
+    key, secret = (record.environment[f"AWS_{part}"] for part in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
+    lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    assert any("rclone serve s3" in line for line in lines)
+    assert not [line for line in lines if key in line or secret in line]
+    place = [one.removeprefix("--backend-option=") for one in record.arguments]
+    bench = [str(binaries.find("iocast-bench")), *place, "--workload", "md-workbench"]
+    sizes = [part for one in ("datasets=1", "objects=2", "iterations=2") for part in ("--set", one)]
+    for key_of, right in ((secret, True), (secret[:-1], False)):
+        run = ["env", f"AWS_SECRET_ACCESS_KEY={key_of}", *bench, *sizes]
+        done = iocast("lab", "run", name, "--", *run)
+        assert (done.returncode == 0) == right, done.stderr
+
+
 def test_what_a_laboratory_cannot_be_is_refused_before_anything_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = {
         "nearest": (("a", 1, "queuef", {}), "Did you mean 'queuefs'"),
         "setting": (("a", 1, "queuefs", {"thread": "1"}), "Did you mean 'threads'"),
         "count": (("a", 1, "queuefs", {"threads": "0"}), "it must be 1 to 1024"),
+        "digit": (("a", 1, "queuefs", {"threads": "\u00b2"}), "it must be 1 to 1024"),
+        "digits": (("a", 1, "queuefs", {"threads": "1" * 5000}), "it must be 1 to 1024"),
         "time": (("a", 1, "queuefs", {"service": "4"}), "a number with a unit"),
         "rate": (("a", 1, "queuefs", {}, "1Gb"), "write it as 1gbit"),
+        "endless": (("a", 1, "queuefs", {}, "infgbit"), "write it as 1gbit"),
+        "too much": (("a", 1, "queuefs", {}, "1e308gbit"), "write it as 1gbit"),
+        "no number": (("a", 1, "queuefs", {}, "nangbit"), "write it as 1gbit"),
         "nodes": (("a", 0, "queuefs", {}), "1 to 64 client nodes"),
         "name": (("../a", 1, "queuefs", {}), "names a directory"),
     }

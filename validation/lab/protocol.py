@@ -60,10 +60,17 @@ def measure(lab: laboratory.Laboratory, plan: str, role: str, out: Path) -> None
     iocast("lab", "run", lab.record.name, "--", sys.executable, "-m", "iocast", *inner)
 
 
+def seal_of(forecasts: Path) -> Path:
+    return forecasts.with_suffix(".sha256.json")
+
+
 def seal(forecasts: Path) -> None:
-    """Writes the hash of each forecast, with the time and the load of the machine, before anything is measured."""
+    """Writes the hash of each forecast, with the time and the load of the machine, before anything is measured; once,
+    also after what ended between forecast and hash."""
+    if (file := seal_of(forecasts)).exists():
+        return
     write_json(
-        forecasts.with_suffix(".sha256.json"),
+        file,
         {
             "written": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             "load": os.getloadavg(),
@@ -85,7 +92,7 @@ def validation_of(server: str, out: Path, plan: str = "laboratory") -> dict[str,
             iocast("calibrate", campaign, "--out", fitted)
         if not forecasts.exists():
             iocast("predict", fitted, "--points-of", campaign, "--out", forecasts)
-            seal(forecasts)
+        seal(forecasts)
         measure(lab, plan, "check", campaign)
     return validated(out)
 

@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "validation/lab")]
 from filesystems import iocast  # noqa: E402
-from protocol import NODES, brought_up, measure, seal  # noqa: E402
+from protocol import NODES, brought_up, measure, seal, seal_of  # noqa: E402
 from scoreboard import put  # noqa: E402
 
 from iocast import binaries  # noqa: E402
@@ -100,14 +100,14 @@ def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dic
     directory, fitted = out / "whatifs", out / "fitted.yaml"
     settings = [f"{name}={value}" for name, value in settings_of(out).items() if name in ("iterations", "objects")]
     sets = [word for setting in settings for word in ("--set", setting)]
-    if not directory.exists():
+    if not seal_of(directory).exists():
         platform = binaries.resolve_platform(str(fitted))
         name = next(one for one in STATIONS if one in platform["stations"])
         for change in changes:
             edits = [word for edit in change.edits(name, platform["stations"][name]) for word in ("--edit", edit)]
             place = ["--nodes", change.nodes, "--ppn", change.ranks_per_node]
             iocast("predict", fitted, *place, *sets, *edits, "--out", directory / f"{change.name}.json")
-        seal(directory)
+    seal(directory)
     return {change.name: json.loads((directory / f"{change.name}.json").read_text()) for change in changes}
 
 

@@ -43,9 +43,9 @@ class S3(Server):
         lab.wait(lambda: lab.is_mounted(node, store), "queuefs")
         key, secret = secrets.token_hex(10), secrets.token_hex(20)
         address = f"{lab.address(node)}:{PORT}"
-        keys = ["--auth-key", f"{key},{secret}"]
-        given = ["--config", "/dev/null", "--addr", address, *keys, "--vfs-cache-mode", "off", str(store)]
-        lab.serve(node, "s3", [rclone, "serve", "s3", *given])
+        given = ["--config", "/dev/null", "--addr", address, "--vfs-cache-mode", "off", str(store)]
+        keys = {"RCLONE_AUTH_KEY": f'"{key},{secret}"'}  # a list as CSV has it, of one pair
+        lab.serve(node, "s3", [rclone, "serve", "s3", *given], keys)
         lab.wait(lambda: lab.answers(node, PORT), "s3")
         self.record.arguments = ["--backend", "s3", f"--backend-option=--s3.endpoint=http://{address}", "--sole-user"]
         self.record.environment = {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
