@@ -40,6 +40,7 @@ struct Arguments {
   bool nodes_given      = false;
   long long ppn         = 1;
   std::string placement = "block";
+  bool placement_given  = false;
   std::optional<uint32_t> stripe_count;
   std::string seed = "0";
   std::string out;
@@ -170,9 +171,13 @@ nlohmann::ordered_json workload_json(const Workload& workload, const Placement& 
 }
 
 /// The workload, with the placement of the option or of its settings.
+/// \throws InputError where both have one, and they differ
 Workload workload_of(const Arguments& given)
 {
   auto settings = given.settings;
+  for (const auto& setting : settings)
+    if (given.placement_given && setting.starts_with("placement=") && setting != "placement=" + given.placement)
+      throw InputError(fmt::format("--placement {} and --set {} differ; leave one out.", given.placement, setting));
   if (given.placement == "cyclic")
     settings.push_back("placement=cyclic");
   return open_workload(given.workload, settings, parse_seed("--seed", given.seed));
@@ -301,10 +306,11 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_option("--set", given.settings, "a parameter of the workload, name=value; may be repeated")->take_all();
   const auto* nodes = app.add_option("--nodes", given.nodes, "client nodes")->capture_default_str();
   app.add_option("--ppn", given.ppn, "ranks a node")->capture_default_str();
-  app.add_option("--placement", given.placement,
-                 "block: the first --ppn ranks on the first node; cyclic: rank r on node r mod --nodes")
-      ->check(CLI::IsMember({"block", "cyclic"}))
-      ->capture_default_str();
+  const auto* placement =
+      app.add_option("--placement", given.placement,
+                     "block: the first --ppn ranks on the first node; cyclic: rank r on node r mod --nodes")
+          ->check(CLI::IsMember({"block", "cyclic"}))
+          ->capture_default_str();
   app.add_option("--stripe-count", given.stripe_count,
                  "instances that each object is striped over, in place of the platform's stripe_count")
       ->check(CLI::PositiveNumber);
@@ -343,7 +349,8 @@ int run_command(const std::vector<std::string>& command, bool served)
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
     app.parse(arguments);
     refuse_extra_arguments(app);
-    given.nodes_given = nodes->count() > 0;
+    given.nodes_given     = nodes->count() > 0;
+    given.placement_given = placement->count() > 0;
   } catch (const InputError& error) {
     return failed(prints_json(command), 2, error_code::bad_input, error.what());
   } catch (const CLI::ParseError& error) {

@@ -72,6 +72,8 @@ def test_the_next_node_is_the_next_rank(simulate: Run, tmp_path: Path) -> None:
     [
         (("--workload", "md-workbench", "--placement", "cycle"), "cycle"),
         (("--workload", "md-workbench", *CYCLIC, "--trace", "--out", "run"), "leave out --trace"),
+        ((*CYCLIC, "--set", "placement=block"), "--placement cyclic and --set placement=block differ"),
+        (("--placement", "block", "--set", "placement=cyclic"), "--placement block and --set placement=cyclic differ"),
     ],
 )
 def test_what_it_can_not_be(simulator: Path, tmp_path: Path, arguments: tuple[str, ...], why: str) -> None:
