@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from iocast.analytic.network import Network, Used
-from iocast.analytic.routes import Route, looked_at
+from iocast.analytic.routes import Route, named_by
 
 EVEN = 0.25
 """Excess of the busiest instance over the mean below which a load counts as evenly spread, by hand."""
@@ -72,7 +72,7 @@ def _warm(platform: Mapping[str, Any], routes: Sequence[Route], before: Collecti
     for route in routes:
         others = {other.operation for other in routes} - {route.operation} | set(before)
         for name in sorted(route.missed):
-            filled_by = sorted(op for op in others if name in looked_at(platform, op))
+            filled_by = sorted(op for op in others if name in named_by(platform, op, "cache"))
             if filled_by:
                 found.append(
                     f"what {', '.join(filled_by)} may have brought into the cache '{name}': each {route.operation} "

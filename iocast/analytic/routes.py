@@ -65,6 +65,7 @@ class Route:
     steps: list[Visit | Delay | Flow] = field(default_factory=list)
     once: bool = False  # no object sees it twice
     missed: set[str] = field(default_factory=set)  # caches whose look-ups are taken as misses
+    filled: Collection[str] = ()  # buffers, by some operation of the mix
 
     @property
     def visits(self) -> list[Visit]:
@@ -96,13 +97,14 @@ def read_routes(
     `size` is the bytes of one read or write; by operation, or one for all. Only by operation can it say how many
     entries are listed (of `readdir`). `blocks`: of a strided access, by operation; one where it has none. `slowdown` is
     a factor on demands at stations of a node. `once`: operations that no object sees twice, whose look-ups in caches of
-    objects are misses.
+    objects are misses, as those of whole objects in caches of pages are.
 
     Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks
     that some share and some don't, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
+    filled = {name for operation, count in mix.items() if count > 0 for name in named_by(platform, operation, "buffer")}
     for operation, count in mix.items():
         if not count >= 0:
             raise InputError(f"The mix asks for {count} {operation} an iteration; it must be zero or more.")
@@ -117,7 +119,7 @@ def read_routes(
                 f"The platform {platform.get('name', '')} has no route for {operation}; "
                 f"it has {', '.join(sorted(known))}.{hint}"
             )
-        route = Route(operation, float(count), once=operation in once)
+        route = Route(operation, float(count), once=operation in once, filled=filled)
         for part in known[name]:
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
             number = blocks.get(operation, 1.0)
@@ -133,13 +135,14 @@ def read_routes(
     return routes
 
 
-def looked_at(platform: Mapping[str, Any], operation: str) -> set[str]:
-    """Caches that the operation's route looks into."""
+def named_by(platform: Mapping[str, Any], operation: str, key: str) -> set[str]:
+    """What steps of the operation's route name under this key: caches that it looks into (`cache`), buffers that it
+    fills (`buffer`)."""
 
     def of(steps: list[Mapping[str, Any]]) -> Iterator[str]:
         for step in steps:
-            if "cache" in step:
-                yield str(step["cache"])
+            if key in step:
+                yield str(step[key])
             for inner in ("steps", "hit", "miss", "recall", "evict"):
                 yield from of(step.get(inner, []))
 
@@ -187,6 +190,8 @@ def _read_steps(
             if not transfers:
                 continue
             name = step.get("buffer") or step["flush"]
+            if name not in route.filled:
+                continue  # there is nothing to wait for
             raise InputError(
                 f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the "
                 "analytic solver can't know; use the simulator."
@@ -206,7 +211,8 @@ def _read_steps(
             )
             if "forget" in step or (not {"hit", "miss", "evict"} & set(step) and not waits):
                 continue  # it takes no time
-            if route.once and "objects" in platform["caches"][step["cache"]] and "evict" not in step:
+            whole = "objects" in platform["caches"][step["cache"]] or route.operation == "read"
+            if route.once and whole and "evict" not in step:
                 route.missed.add(step["cache"])
                 missed = step.get("miss", [])
                 _read_steps(platform, missed, size, blocks, limits, transfers, route, knows_entries)

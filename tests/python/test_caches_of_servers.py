@@ -98,11 +98,13 @@ def test_what_is_written_is_flushed_behind_or_when_the_file_is_closed(
         assert to_disk + over_wire <= write["seconds"] <= to_disk + over_wire + copy + pieces * 1e-4
 
 
-def test_the_solver_solves_what_needs_no_memory_and_says_that_it_cannot_know_the_rest() -> None:
+def test_the_solver_takes_reads_of_whole_files_as_cold_and_says_what_it_cannot_know() -> None:
     nfs = resolve_platform("nfs")
-    assert analytic.solve(nfs, {"create": 1.0}, 2, 4, 0, 1000, objects=1000).rate > 0
+    mix = {"create": 1.0, "read": 1.0}
+    left_out = analytic.solve(nfs, mix, 2, 4, 0, 1000, objects=1000).left_out
+    assert [sum(f"cache '{name}'" in one for one in left_out) for name in ("memory", "pages")] == [1, 1]
     with pytest.raises(InputError, match="cache 'pages'; how often it hits .*--solver simulate"):
-        analytic.solve(nfs, {"read": 1.0}, 2, 4, 0, 1000, objects=1000)
+        analytic.solve(nfs, {"pread": 1.0}, 2, 4, 1 << 20, 1000, objects=1000)
     with pytest.raises(InputError, match="buffer 'dirty', whose filling and draining"):
         analytic.solve(nfs, {"pwrite": 1.0}, 2, 4, 1 << 20, 1000, objects=1000)
 

@@ -43,7 +43,7 @@ def test_objects_allocated_in_turn_lie_evenly(simulator: Path, tmp_path: Path) -
 def test_what_a_stripe_count_cannot_be_is_refused(simulator: Path, tmp_path: Path) -> None:
     for platform, count, sentence in (
         ("lustre", "17", "17 is outside its range, 1 to 16"),
-        ("cephfs", "2", "No station of"),
+        ("nfs", "2", "No station of"),
         ("lustre", "0", "--stripe-count"),
     ):
         done = ran(simulator, platform, "ior-hard", "--stripe-count", count)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of clients on the catalogue's platforms: who reads what it wrote finds it, who reads another node's meets the
+servers, what is written goes behind, and files of CephFS lie in objects on all OSDs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., dict[str, Any]]
+MIB = 1 << 20
+BYTES, NODES = 64 * MIB, 2
+CLIENTS = {
+    "nfs": ("pages", "dirty"),
+    "cephfs": ("pages", "dirty"),
+    "gpfs": ("pages", "unwritten"),
+    "lustre-cached": ("pages", "dirty"),
+}
+"""By platform, the cache of a client's pages and the buffer of bytes that it has not written yet."""
+
+
+def phases(simulate: Run, platform: str, *more: str) -> dict[str, dict[str, Any]]:
+    settings = f"--workload application --nodes {NODES} --set sharing=process --set per_process={BYTES}B"
+    settings += " --set block_size=1MiB --set run=write,read"
+    run = simulate(platform, *settings.split(), *more)
+    return {phase["name"]: phase for phase in run["phases"]}
+
+
+@pytest.mark.parametrize("platform", CLIENTS)
+def test_a_node_finds_what_it_wrote_and_not_what_another_did(platform: str, simulate: Run) -> None:
+    own, others = (phases(simulate, platform, "--set", f"shift={shift}")["read"] for shift in (0, 1))
+    cache = CLIENTS[platform][0]
+    blocks = NODES * BYTES // MIB
+    assert own["caches"][cache]["hits"] == own["caches"][cache]["lookups"] == blocks
+    assert others["caches"][cache]["hits"] < blocks
+    assert own["seconds"] < 0.7 * others["seconds"]
+
+
+@pytest.mark.parametrize("platform", CLIENTS)
+def test_a_flush_waits_for_what_went_behind(platform: str, simulate: Run) -> None:
+    buffer = CLIENTS[platform][1]
+    ends = {}
+    for fsync in ("never", "end"):
+        write = phases(simulate, platform, "--set", f"fsync={fsync}")["write"]
+        ends[fsync] = write["seconds"]
+        held = write["buffers"][buffer]
+        assert held["entered"] == NODES * BYTES == held["drained"] + held["held"]
+    assert held["held"] == 0
+    assert ends["end"] > 1.02 * ends["never"] or platform == "nfs"  # which flushes when the file is closed
+
+
+@pytest.mark.parametrize(("megabytes", "share"), [(4, 3 / 5), (8, 4 / 10), (48, 1 / 12), (96, 1 / 12)])
+def test_a_file_of_cephfs_lies_in_objects_of_4_mib(megabytes: int, share: float, simulate: Run) -> None:
+    """One file of n objects: each crosses its primary's card three times, in and out to two copies, which are with the
+    next OSDs. With as many objects as there are OSDs each has the same share."""
+    settings = f"--workload application --nodes 1 --set sharing=process --set per_process={megabytes}MiB"
+    settings += " --set block_size=1MiB --set run=write --set fsync=end"
+    write = next(p for p in simulate("cephfs", *settings.split())["phases"] if p["name"] == "write")
+    most = write["network"]["shares"]["osd"]
+    assert most["instances"] == 12 and most["share"] == pytest.approx(share)
