@@ -86,10 +86,13 @@ def rows() -> tuple[Row, ...]:
 @cache
 def growth() -> float:
     """Variance by which errors of one quantity of a platform differ between two scales, for each unit of the logarithm
-    of their ratio in ranks: the slope of squared differences, beside what they differ by at one scale."""
+    of their ratio in ranks: the slope of squared differences, beside what they differ by at one scale. Runs of one
+    machine differ in its free memory, and say nothing of scales."""
     alike: dict[tuple[str, str], list[Row]] = {}
+    several = {one.platform for one in rows() if one.nodes > 1}
     for one in rows():
-        alike.setdefault((one.platform, one.what), []).append(one)
+        if one.platform in several:
+            alike.setdefault((one.platform, one.what), []).append(one)
     pairs = [pair for those in alike.values() for pair in combinations(those, 2)]
     distances = np.array([[1.0, abs(math.log(a.ranks / b.ranks))] for a, b in pairs])
     return float(nnls(distances, np.array([(a.error - b.error) ** 2 for a, b in pairs]))[0][1])
