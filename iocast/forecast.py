@@ -32,7 +32,7 @@ from iocast.forecasts.request import ranks_per_node_of
 from iocast.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
 from iocast.strict_yaml import allowed_sentence
-from iocast.run_directory import Point, Run, find_runs, group, is_table, require_no_training, runs_in
+from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
 from iocast.scratch import whole_directory
 from iocast.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
 from iocast.wording.checked import Nearer, nearer_text
@@ -392,7 +392,6 @@ def _of_phase(
         every = [run for path in sources for run in _with_phase(path, phase)]
         runs = _chosen(every, only)
         answer.others = [run.path for run in every if run not in runs]
-        require_no_training(runs)
         answer.left_out = without_nodes(runs)
         answer.used = [run.path for run in runs]
         points = group([run for run in runs if run.path not in answer.left_out])

@@ -9,7 +9,7 @@ import math
 import struct
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -157,6 +157,16 @@ class Run:
             raise InputError(
                 f"The run '{self.path}' was held back by --max-rate ({self.max_rate:g}/s); the limit set its rate and "
                 f"its concurrency, not the storage. {remedy}"
+            )
+
+    def require_no_training(self) -> None:
+        """@raises InputError for another tool's training: computation bounds its rate, which no platform knows"""
+        counts = [phase.accelerators.count for phase in self.phases if phase.accelerators is not None]
+        if self.imported and self.phase == "train" and counts:
+            raise InputError(
+                "These are trainings: the rate is what their accelerators ask for, and nodes alone don't change it. "
+                f"Forecast accelerators: iocast forecast --accelerators {2 * max(counts)}, with --nodes for their "
+                "hosts."
             )
 
     @property
@@ -321,17 +331,6 @@ def _decoded(encoded: str) -> HdrHistogram:
     ):
         raise ValueError("counts below zero")
     return histogram
-
-
-def require_no_training(runs: Sequence[Run]) -> None:
-    """@raises InputError for another tool's training, whose computation, which bounds its rate, no platform knows"""
-    trainings = [run for run in runs if run.imported and run.phase == "train"]
-    if counts := [phase.accelerators.count for run in trainings for phase in run.phases if phase.accelerators]:
-        raise InputError(
-            "These are trainings: the rate is what their accelerators ask for, and nodes alone don't change it. "
-            f"Forecast accelerators with --accelerators, such as --accelerators {2 * max(counts)}; --nodes are their "
-            "hosts."
-        )
 
 
 @dataclass

@@ -76,13 +76,14 @@ def lacking_scales(points: Sequence[Point]) -> str:
 
 
 def check_runs(points: list[Point]) -> None:
-    """@raises InputError when there is none to fit to, or for one of an open loop, of an observed load, that failed or
-    that did nothing"""
+    """@raises InputError when there is none to fit to, or for one of an open loop, of an observed load, of another
+    tool's training, that failed or that did nothing"""
     if not points:
         raise InputError("All points of these campaigns are kept for checks; name measurements with the role 'fit'.")
     for point in points:
         for run in point.runs:
             refuse_in_calibration(str(run.path), run.record.workload.pattern, run.parameters)
+            run.require_no_training()
             run.require_no_max_rate(
                 "Calibrate with runs without that limit, and with fewer ranks where load is the worry."
             )

@@ -13,6 +13,7 @@ from programs import REPOSITORY
 
 import iocast.accelerators as law
 from iocast.accelerators import Fed, FeedingQuestion
+from iocast.api.calibrate import calibrate
 from iocast.api.forecast import forecast, forecast_accelerators
 from iocast.cli.options import choices_of
 from iocast.errors import InputError
@@ -378,6 +379,9 @@ def test_trainings_with_other_settings_are_not_averaged(
 def test_trainings_are_not_forecast_by_nodes_alone(tmp_path: Path) -> None:
     """Their accelerators' computation bounds the rate, whatever the nodes."""
     for source in (SAMPLE, DLIO / "training-2.0"):
-        with pytest.raises(InputError, match="Forecast accelerators with --accelerators"):
+        with pytest.raises(InputError, match="Forecast accelerators: iocast forecast --accelerators"):
             forecast([source], 6, out=tmp_path / "out")
+        runs = import_series([source], tmp_path / source.stem)
+        with pytest.raises(InputError, match="Forecast accelerators: iocast forecast --accelerators"):
+            calibrate(runs, "queue", phases=["train"])
     assert not (tmp_path / "out").exists()
