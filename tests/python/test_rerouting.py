@@ -44,12 +44,12 @@ BYTES = 8 * 8 * 2**20
 """Of a phase: eight nodes have a file of 8 MiB each, by turns at both servers."""
 
 
-def ran(simulator: Path, tmp_path: Path, more: str) -> subprocess.CompletedProcess[str]:
+def ran(simulator: Path, tmp_path: Path, more: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     file = tmp_path / "p.yaml"
     file.write_text(PLATFORM.format(more=more))
     command = [str(simulator), "--platform", str(file), "--workload", "ior-easy", "--json", "--brief"]
     sizes = ("--nodes", "8", "--set", "per_process=8MiB", "--set", "transfer_size=1MiB")
-    return subprocess.run([*command, *sizes], capture_output=True, text=True, check=False)
+    return subprocess.run([*command, *sizes, *arguments], capture_output=True, text=True, check=False)
 
 
 def seconds(run: subprocess.CompletedProcess[str], phase: str = "write") -> float:
@@ -85,6 +85,31 @@ def test_an_uplink_that_is_gone_halves_a_tree_of_two(simulator: Path, tmp_path: 
     assert whole == pytest.approx(BYTES / 1600e6, rel=1e-3)
     cut = seconds(ran(simulator, tmp_path, f"{TREE}failures:\n{gone('leaf 2 uplink 0')}"))
     assert cut == pytest.approx(2 * whole, rel=1e-3)
+
+
+DRAGONFLY = """  lnet: {{count: 2}}
+network:
+  latency: 2us
+  node_bandwidth: 10GB/s
+  server_bandwidth: 10GB/s
+  topology: dragonfly
+  groups: {{count: 5, routers: 2, nodes: 2, local: 10GB/s}}
+  global: {{links: 1, bandwidth: 100MB/s}}
+  minimal: {minimal}
+  servers: {{s: {{router: 1}}, lnet: {{router: 1}}}}
+  routers: lnet
+"""
+
+
+def test_behind_routers_flows_spread_over_groups_as_without(simulator: Path, tmp_path: Path) -> None:
+    """On the way to a router and on from it; without a group that is gone."""
+    times = {minimal: seconds(ran(simulator, tmp_path, DRAGONFLY.format(minimal=minimal))) for minimal in (1, 0.5, 0)}
+    assert times[1] > 1.2 * times[0.5] and len(set(times.values())) == 3, times
+    for reroute, waits in (("true", False), ("false", True)):
+        cut = f"failures:\n{gone('groups 0 and 6 link 0', reroute=reroute)}"
+        assert (seconds(ran(simulator, tmp_path, DRAGONFLY.format(minimal=1) + cut)) > 900) == waits
+    refused = ran(simulator, tmp_path, DRAGONFLY.format(minimal=0.5), "--flows", "simgrid")
+    assert refused.returncode == 2 and "compare it with minimal: 1" in refused.stderr, refused.stderr
 
 
 def test_what_is_on_a_link_waits_and_what_comes_goes_around(simulator: Path, tmp_path: Path) -> None:
