@@ -118,6 +118,15 @@ bool YamlNode::has(const std::string& key) const
   return find(key).has_value();
 }
 
+bool YamlNode::holds(const std::string& key) const
+{
+  const bool read  = read_->contains(key);
+  const bool found = has(key);
+  if (!read)
+    read_->erase(key);
+  return found;
+}
+
 std::optional<YamlNode> YamlNode::find(const std::string& key) const
 {
   if (!is_map())

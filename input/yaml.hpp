@@ -33,6 +33,8 @@ public:
   YamlNode over(const YamlNode& base, const std::string& replacing) const;
 
   bool has(const std::string& key) const;
+  /// The same, without taking the key for one that is known.
+  bool holds(const std::string& key) const;
   /// The child `key`. @throws InputError when it is missing
   YamlNode operator[](const std::string& key) const;
   std::optional<YamlNode> find(const std::string& key) const;

@@ -35,7 +35,7 @@ ORDERED_PATTERNS = ("mix",)
 
 def content_hash(content: Any) -> str:
     """32 hexadecimal digits of SHA-256 over plain data; the same for the same content in any order of keys, and for 1
-    and 1.0."""
+    and 1.0. A platform of SimGrid counts by its file's content, wherever that lies."""
     return hashlib.sha256(json.dumps(_canonical(content), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[
         :32
     ]
@@ -127,7 +127,7 @@ def _source_hash(file: Path) -> str:
 
 def _canonical(content: Any) -> Any:
     if isinstance(content, Mapping):
-        return {str(key): _canonical(value) for key, value in content.items()}
+        return {str(key): _canonical(_content_of(str(key), value)) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [_canonical(value) for value in content]
     return (
@@ -135,6 +135,13 @@ def _canonical(content: Any) -> Any:
         if isinstance(content, int) and not isinstance(content, bool) and abs(content) < 2**53
         else content
     )
+
+
+def _content_of(key: str, value: Any) -> Any:
+    """The value, or the hash of the file that it names; what can't be read the simulator refuses."""
+    if key == "simgrid" and isinstance(value, str) and Path(value).is_file():
+        return {"content": _file_hash(Path(value))}
+    return value
 
 
 def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...]) -> Any:
@@ -155,13 +162,13 @@ def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...
 
 
 def _named_files(parameters: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
-    """The parameters, with content in place of names: a trace (`file`), the workload of a mix's member."""
+    """The parameters, with content in place of names: a trace (`file`, `trace`), the workload of a mix's member."""
     found: dict[str, Any] = {}
     for name, value in parameters.items():
         last = str(name).rpartition(".")[2]
         if isinstance(value, dict):
             value = _named_files(value, above)
-        elif last == "file" and (trace := _trace(str(value))) is not None:
+        elif last in ("file", "trace") and (trace := _trace(str(value))) is not None:
             value = {"content": _file_hash(trace)}
         elif last == "workload":
             value = _workload(str(value), {}, above)
@@ -183,7 +190,7 @@ def _workload_file(reference: str) -> Path | None:
 
 
 def _trace(name: str) -> Path | None:
-    """The file that `replay` reads: a path, or a trace that comes with iocast."""
+    """The file that `replay` and `kv-cache` read: a path, or a trace that comes with iocast."""
     places = [Path(name)] + ([data_directory("workload/traces") / name] if "/" not in name else [])
     return next((place for place in places if place.is_file()), None)
 

@@ -12,7 +12,7 @@ from typing import Any
 from iocast.content import content_hash, whole
 from iocast.agreement import check_fitted
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, has_part, merge, reference, set_path
+from iocast.platform import Document, chain, edit, find_platform, has_part, merge, reference, with_whole_paths
 from iocast.residuals import kind_of
 
 
@@ -35,7 +35,7 @@ class Fitted:
     def open(cls, name_or_file: str, edits: list[tuple[str, Any]] | None = None) -> Fitted:
         file = find_platform(name_or_file)
         found = chain(file)
-        depth = next((i for i, (_, document) in enumerate(found) if "fitted" in document), None)
+        depth = next((i for i, (_, document) in enumerate(found) if document.get("fitted", {}) != {}), None)
         if depth is None:
             return cls(file, {}, [{"schema_version": 1, "extends": reference(name_or_file)}], edits or [])
         base = dict(found[depth][1])
@@ -145,13 +145,13 @@ class Fitted:
             own = {
                 key: value
                 for key, value in overlay.items()
-                if key not in ("extends", "calibration", "description", "source")
+                if key not in ("extends", "calibration", "description", "source", "fitted")
             }
             document = merge(document, own)
         for path, value in self.edits:
             if has_part(document, path):  # draws of another structure may lack it
-                set_path(document, path, copy.deepcopy(value))
-        return document
+                edit(document, path, copy.deepcopy(value))
+        return with_whole_paths(document, Path())
 
 
 def one_of_several(phase: str, others: list[str]) -> str:

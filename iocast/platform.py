@@ -59,25 +59,111 @@ def reference(name_or_file: str, beside: Path | None = None) -> str:
     )
 
 
+def with_whole_paths(document: Document, folder: Path) -> Document:
+    """The document, or a piece of one, with the whole path of a file that it names relative to `folder`: a platform of
+    SimGrid. What it is merged into lies elsewhere. (`extends` may be a name: reference().)"""
+    network = document.get("network")
+    if not isinstance(network, dict) or not isinstance(file := network.get("simgrid"), str):
+        return document
+    return document | {"network": network | {"simgrid": str((folder / file).resolve())}}
+
+
 def merge(base: Any, over: Any) -> Any:
     """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below
-    it, as lists and single values do; null takes away."""
-    if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
-        return copy.deepcopy(over)
-    merged = dict(base)
-    for key, value in over.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge(merged.get(key), value)
-    return merged
+    it, as lists and single values do; null takes away, and so does a key that decides what others below it are for."""
+    return _merged(without_decided(base, over), over, keep_null=False)
 
 
 def laid_over(base: Any, over: Any) -> Any:
     """The same for a `base` that still extends another platform: null stays, where it takes away what that one has."""
+    return _merged(without_decided(base, over), over, keep_null=True)
+
+
+def _merged(base: Any, over: Any, *, keep_null: bool) -> Any:
     if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
         return copy.deepcopy(over)
-    return base | {key: laid_over(base.get(key), value) for key, value in over.items()}
+    merged = dict(base)
+    for key, value in over.items():
+        if value is None and not keep_null:
+            merged.pop(key, None)
+        else:
+            merged[key] = _merged(merged.get(key), value, keep_null=keep_null)
+    return merged
+
+
+_OF_STRIPES = {"stripe_size", "stripe_count", "allocation", "free"}
+_OF_SYSTEM = {"count", "spread", *_OF_STRIPES}
+_OF_CARDS = {"latency", "hop_latency", "node_bandwidth", "server_bandwidth", "servers"}
+TOPOLOGIES: dict[str, set[str]] = {
+    "star": {"backbone_bandwidth"},
+    "fat-tree": {"hop_latency", "leaf", "pod", "routing"},
+    "islands": {"hop_latency", "leaf", "island", "routing"},
+    "dragonfly": {"hop_latency", "groups", "global", "minimal"},
+    "torus": {"hop_latency", "torus"},
+    "simgrid": {"simgrid", "hosts"},
+}
+"""Topologies of a network, each with the keys of `network` that not all of them have."""
+_PLACES = {"fat-tree": "leaf", "islands": "leaf", "dragonfly": "router", "torus": "router"}
+
+
+def without_decided(base: Any, over: Any) -> Any:
+    """`base` without what has no effect any more below `over`, such as stripes of a station that `over` spreads by
+    object. iocast-sim passes over these keys in a file that is extended, and refuses them beside what decides it
+    (PlatformReader::refuse_idle)."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return base
+    result = dict(base)
+    stations, own = base.get("stations"), over.get("stations")
+    if isinstance(stations, dict) and isinstance(own, dict):
+        result["stations"] = stations | {
+            name: _without(stations[name], _idle_at_station(own[name]))
+            for name in own
+            if isinstance(own[name], dict) and isinstance(stations.get(name), dict)
+        }
+    network, own = base.get("network"), over.get("network")
+    if isinstance(network, dict) and isinstance(own, dict):
+        result["network"] = _without_other_topologies(network, own)
+    return result
+
+
+def _idle_at_station(own: Document) -> set[str]:
+    idle: set[str] = set()
+    if own.get("per") == "node":
+        idle |= _OF_SYSTEM
+    if own.get("spread") is not None:
+        idle |= {"stripe_count"} if own["spread"] == "stripe" else _OF_STRIPES
+    if own.get("allocation") not in (None, "weighted"):
+        idle |= {"free"}
+    if own.get("discipline") not in (None, "timeslice"):
+        idle |= {"quantum", "wakeup"}
+    if own.get("discipline") == "ps":
+        idle |= {"crowding"}
+    return idle
+
+
+def _without_other_topologies(network: Document, own: Document) -> Document:
+    chosen = own.get("topology") or network.get("topology") or "simgrid"
+    if chosen not in TOPOLOGIES or not {"topology", "simgrid"} & {key for key, value in own.items() if value}:
+        return network
+    idle = set().union(*TOPOLOGIES.values()) - TOPOLOGIES[chosen] | (_OF_CARDS if chosen == "simgrid" else set())
+    result: Document = _without(network, idle)
+    if isinstance(servers := result.get("servers"), dict):
+        place = _PLACES.get(chosen)
+        other = {"leaf", "router", *(() if place else ("among",))} - {place}
+        result["servers"] = {name: _without(one, other) for name, one in servers.items()}
+    return result
+
+
+def _without(part: Any, keys: set[str]) -> Any:
+    return {key: value for key, value in part.items() if key not in keys} if isinstance(part, dict) else part
+
+
+def edit(document: Document, path: str, value: Any) -> None:
+    """Sets a value as set_path() does, and takes away what has no effect any more beside it."""
+    own: Document = {}
+    set_path(own, path, value)
+    document |= without_decided(document, own)
+    set_path(document, path, value)
 
 
 def chain(path: Path) -> list[tuple[Path, Document]]:
@@ -94,7 +180,7 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
                 f"The platform '{following}' has schema version {strict.shown(version)}; this program reads up to "
                 f"{SCHEMA_VERSION}. Use a newer iocast."
             )
-        found.append((following, document))
+        found.append((following, with_whole_paths(document, following.parent)))
         base = document.get("extends")
         following = None if base is None else find_platform(str(base), following.parent)
     return found

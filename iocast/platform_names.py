@@ -17,7 +17,7 @@ from iocast import binaries
 from iocast.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS, RESOLVED, Document, get_path, set_path, steps_of
+from iocast.platform import PLATFORMS, RESOLVED, Document, edit, get_path, steps_of
 
 SYNONYMS = {
     **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
@@ -78,7 +78,7 @@ def missing(
         and (leaf not in SYNONYMS)
     ):
         tried = copy.deepcopy(document)
-        set_path(tried, path, value)
+        edit(tried, path, value)
         try:
             resolve(tried)
         except InputError as error:
@@ -208,7 +208,7 @@ def check_edits(platform: Fitted) -> None:
                 other.startswith("operations.") for other, _ in platform.edits
             ):
                 raise InputError(f"--edit {path}={value}: {unused(path, platform.file.stem)}")
-            set_path(document, path, value)  # a part that one edit adds is one that the next may change
+            edit(document, path, value)  # a part that one edit adds is one that the next may change
 
 
 def _nearest(path: str, known: set[str]) -> str:

@@ -77,10 +77,14 @@ void Fabric::add_failing_links()
     if (failing.links.empty() && spec.disk)
       throw InputError(fmt::format("{}: there is no '{}' that bytes pass; a run names its busiest links and disks.",
                                    spec.where, spec.link));
-    if (failing.links.empty())
+    if (failing.links.empty()) {
+      FlowNetwork::Link last = network_links_ - 1;
+      while (topology_->name(last).empty())
+        --last;
       throw InputError(fmt::format("{}: this network has no link '{}'; it has links such as '{}' and '{}', and a run "
                                    "names its busiest ones.",
-                                   spec.where, spec.link, topology_->name(0), topology_->name(network_links_ - 1)));
+                                   spec.where, spec.link, topology_->name(0), topology_->name(last)));
+    }
     for (const auto link : failing.links) {
       if (std::isinf(capacity_of(link)))
         throw InputError(fmt::format("{}: the link '{}' has no bandwidth that a share could be left of; state one in "

@@ -260,6 +260,7 @@ struct Way {
 
 struct Route {
   bool served = false; ///< false: the platform has no answer to this operation
+  std::string where;   ///< file and line, for messages
   std::vector<Step> steps;
 };
 

@@ -41,7 +41,7 @@ void PlatformReader::read_topology(const YamlNode& network)
     if (kind.name == name)
       chosen = &kind;
   }
-  if (chosen == nullptr && file)
+  if (chosen == nullptr && name == "simgrid" && file)
     file->fail("this program reads no platforms of SimGrid; iocast-sim does");
   if (chosen == nullptr && name != "star")
     network["topology"].fail(fmt::format("the topology '{}' is unknown. {}", name, allowed_sentence(name, names)));
@@ -137,6 +137,12 @@ void PlatformReader::read_link_failure(const std::string& name, const YamlNode& 
 void PlatformReader::check_places() const
 {
   const auto ends = ends_of(platform_, 0);
+  if (const auto routers = platform_.network.routers;
+      routers >= 0 && std::all_of(ends.servers.begin(), ends.servers.end(),
+                                  [&](const auto& one) { return one.station == static_cast<uint32_t>(routers); }))
+    yaml_["network"]["routers"].fail(fmt::format(
+        "'{}' routes nothing: bytes go from client nodes over routers to another station, and no transfer goes to one",
+        platform_.stations[static_cast<size_t>(routers)].name));
   for (const auto& place : platform_.network.places) {
     const auto& name = platform_.stations[place.station].name;
     if (std::none_of(ends.servers.begin(), ends.servers.end(),

@@ -105,6 +105,8 @@ private:
   void read_stations();
   /// Who accesses in a collective access.
   void read_collective(const YamlNode& yaml);
+  /// Where an object's bytes lie.
+  void read_stripes(const YamlNode& yaml, StationSpec& station) const;
   /// What weighted allocation goes by.
   static void read_free(const YamlNode& yaml, StationSpec& station);
   /// A measured table in the place of a law.
@@ -121,6 +123,8 @@ private:
   void read_hot(const YamlNode& yaml, LockSpec& lock);
   void read_stalls();
   void read_serves(); // serves.cpp
+  /// A failure names a station, a link or a disk, and one of them alone.
+  static void refuse_two_kinds(const YamlNode& failure);
   void read_failures();
   void read_link_failure(const std::string& name, const YamlNode& yaml);
   void refuse_endless_failures() const;

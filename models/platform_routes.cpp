@@ -113,8 +113,9 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         Step there;
         there.target = static_cast<uint32_t>(spec.station);
         read_spanned(*stripes, there);
-        step.stripes           = there.stripes;
-        json.back()["stripes"] = "spanned";
+        step.stripes = there.stripes;
+        if (platform_.stations[there.target].spread == Spread::stripe)
+          json.back()["stripes"] = "spanned";
       }
       out.push_back(step);
     } else if (const auto flushed = item.find("flush")) {
@@ -441,11 +442,8 @@ void PlatformReader::check_has_object(const YamlNode& cache) const
 void PlatformReader::read_spanned(const YamlNode& yaml, Step& step) const
 {
   const auto& spec = platform_.stations[step.target];
-  if (spec.spread != Spread::stripe && yaml.file() != platform_.file)
-    return; // whoever extends that file has objects whole
   if (spec.spread != Spread::stripe)
-    yaml.fail(fmt::format("an access spans stripes only at a station with 'spread: stripe'; '{}' is spread by {}",
-                          spec.name, spread_names[static_cast<size_t>(spec.spread)]));
+    return; // objects lie whole on one instance
   if (spec.stripe_count > most_parts)
     yaml.fail(fmt::format("an access may have at most {} parts; the station '{}' has a stripe_count of {}", most_parts,
                           spec.name, spec.stripe_count));
@@ -462,6 +460,7 @@ void PlatformReader::read_operations()
     op_              = *kind;
     Route& route     = platform_.routes[static_cast<size_t>(*kind)];
     route.served     = true;
+    route.where      = yaml.where();
     auto json        = nlohmann::ordered_json::array();
     const auto parts = parts_of(*kind);
     if (yaml.is_sequence()) {

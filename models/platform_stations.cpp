@@ -36,6 +36,13 @@ void PlatformReader::read()
       }
       slow->finish();
     }
+    if (std::none_of(platform_.stations.begin(), platform_.stations.end(),
+                     [](const auto& station) { return station.per == Per::node; }))
+      for (const char* key : {"slow_nodes", "speed_sigma"})
+        if (const auto idle = clients->find(key); idle && (idle->is_map() || platform_.speed_sigma > 0))
+          idle->fail(fmt::format("'{}' has no effect: nodes differ at stations of their own, and no station of this "
+                                 "platform has 'per: node'",
+                                 key));
     platform_.think_overshoot = clients->quantity_or("think_overshoot", Unit::seconds, 0, 0, longest_seconds);
     platform_.wake_slowdown   = clients->quantity_or("wake_slowdown", Unit::factor, 1, 0.1, 100);
     if (const auto collective = clients->find("collective"))
@@ -64,7 +71,7 @@ void PlatformReader::refuse_foreign_words(const YamlNode& owner,
                                           std::initializer_list<std::pair<const char*, const char*>> words)
 {
   for (const auto& [word, ours] : words)
-    if (owner.has(word))
+    if (owner.holds(word))
       owner[word].fail(fmt::format("'{}' is no key here; write {}", word, ours));
 }
 
@@ -196,39 +203,20 @@ void PlatformReader::read_stations()
             fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
       station.spread = static_cast<Spread>(found - known.begin());
     }
-    if (station.per == Per::node)
-      for (const char* key : {"count", "spread", "stripe_size", "stripe_count", "allocation"})
+    if (station.per == Per::node) {
+      for (const char* key : {"count", "spread", "stripe_size", "stripe_count", "allocation", "free"})
         refuse_idle(yaml, key, "per", fmt::format("each client node has its own instance of the station '{}'", name));
-    if (station.spread != Spread::stripe)
-      for (const char* key : {"stripe_size", "stripe_count", "allocation"})
+      station.count  = 1; // what it inherits is of a station of the system
+      station.spread = {};
+    } else if (station.spread != Spread::stripe) {
+      for (const char* key : {"stripe_size", "stripe_count", "allocation", "free"})
         refuse_idle(yaml, key, "spread",
                     fmt::format("the station '{}' is spread by {}; only what is spread by stripe has stripes", name,
                                 spread_names[static_cast<size_t>(station.spread)]));
-    station.stripe_size  = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
+    }
     station.stripe_count = station.count;
-    if (const auto count = yaml.find("stripe_count")) {
-      const auto depth = [&](const std::string& file) { // of those that extend each other; what a run sets has none
-        const auto at = std::find_if(platform_.read.begin(), platform_.read.end(),
-                                     [&](const auto& read) { return read.first == file; });
-        return at == platform_.read.end() ? 0 : at - platform_.read.begin();
-      };
-      const auto stripes = static_cast<uint32_t>(count->quantity(Unit::count, 1, station.count));
-      if (const auto spread = yaml.find("spread"); !spread || depth(count->file()) <= depth(spread->file()))
-        station.stripe_count = stripes; // else the file that says how objects are spread leaves their stripes out
-    }
-    if (const auto allocation = yaml.find("allocation")) {
-      static const std::vector<std::string> known{"by-name", "round-robin", "weighted"};
-      const auto found = std::find(known.begin(), known.end(), allocation->text());
-      if (found == known.end())
-        allocation->fail(fmt::format("an object's first instance can't be chosen by '{}'. {}", allocation->text(),
-                                     allowed_sentence(allocation->text(), known)));
-      station.allocated_in_turn = *found == "round-robin";
-      if (*found == "weighted")
-        read_free(yaml, station);
-    }
-    if (station.free.empty())
-      refuse_idle(yaml, "free", "allocation",
-                  fmt::format("objects of '{}' are allocated by free space only with allocation: weighted", name));
+    if (station.spread == Spread::stripe)
+      read_stripes(yaml, station);
     if (const auto discipline = yaml.find("discipline")) {
       static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
       const auto found = std::find(known.begin(), known.end(), discipline->text());
@@ -256,18 +244,23 @@ void PlatformReader::read_stations()
         wakeup->fail(fmt::format("a wakeup either 'preempts' or 'queues', not '{}'", text));
       station.wakeup_preempts = text == "preempts";
     }
-    if (station.discipline != Discipline::timeslice)
+    if (station.discipline != Discipline::timeslice) {
       for (const char* key : {"quantum", "wakeup"})
         refuse_idle(yaml, key, "discipline",
                     fmt::format("the station '{}' doesn't slice time; only the discipline 'timeslice' does", name));
-    else if (station.servers > most_slicing)
+      station.wakeup_preempts = true;
+    } else if (station.servers > most_slicing) {
       yaml["servers"].fail(fmt::format("a station that slices time has at most {} servers; '{}' has {}", most_slicing,
                                        name, station.servers));
-    if (station.discipline == Discipline::ps && !yaml_.has("fitted") &&
-        yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3) > 0)
-      refuse_idle(
-          yaml, "crowding", "discipline",
-          fmt::format("nobody waits at the station '{}', whose requests share its servers (discipline ps)", name));
+    }
+    station.crowding = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
+    if (station.discipline == Discipline::ps) {
+      if (!yaml_.has("fitted") && station.crowding > 0)
+        refuse_idle(
+            yaml, "crowding", "discipline",
+            fmt::format("nobody waits at the station '{}', whose requests share its servers (discipline ps)", name));
+      station.crowding = 0;
+    }
     station.rating = yaml.quantity_or("speed", Unit::factor, 1, 1e-6, 1e6);
     if (const auto sockets = yaml.find("sockets")) {
       const auto on_one   = static_cast<uint32_t>((*sockets)["servers"].quantity(Unit::count, 1, most));
@@ -276,7 +269,6 @@ void PlatformReader::read_stations()
       station.rating /= 1 + remote * (1 - 1.0 / used);
       sockets->finish();
     }
-    station.crowding   = yaml.quantity_or("crowding", Unit::factor, 0, 0, 1e3);
     station.contention = yaml.quantity_or("contention", Unit::factor, 0, 0, 1e3);
     station.coherency  = yaml.quantity_or("coherency", Unit::factor, 0, 0, 1e3);
     read_speeds(yaml, station);
@@ -289,6 +281,33 @@ void PlatformReader::read_stations()
   }
   if (platform_.stations.empty())
     yaml_["stations"].fail("a platform needs at least one station");
+}
+
+void PlatformReader::read_stripes(const YamlNode& yaml, StationSpec& station) const
+{
+  station.stripe_size = static_cast<uint64_t>(yaml.quantity_or("stripe_size", Unit::bytes, 1 << 20, 1, 1e18));
+  if (const auto count = yaml.find("stripe_count")) {
+    const auto depth = [&](const std::string& file) { // of those that extend each other; what a run sets has none
+      const auto at = std::find_if(platform_.read.begin(), platform_.read.end(),
+                                   [&](const auto& read) { return read.first == file; });
+      return at == platform_.read.end() ? 0 : at - platform_.read.begin();
+    };
+    const auto stripes = static_cast<uint32_t>(count->quantity(Unit::count, 1, station.count));
+    if (depth(count->file()) <= depth(yaml["spread"].file()))
+      station.stripe_count = stripes; // else the file that says how objects are spread leaves their stripes out
+  }
+  static const std::vector<std::string> known{"by-name", "round-robin", "weighted"};
+  const auto allocation = yaml.text_or("allocation", "by-name");
+  if (std::find(known.begin(), known.end(), allocation) == known.end())
+    yaml["allocation"].fail(fmt::format("an object's first instance can't be chosen by '{}'. {}", allocation,
+                                        allowed_sentence(allocation, known)));
+  station.allocated_in_turn = allocation == "round-robin";
+  if (allocation == "weighted")
+    read_free(yaml, station);
+  else
+    refuse_idle(
+        yaml, "free", "allocation",
+        fmt::format("objects of '{}' are allocated by free space only with allocation: weighted", station.name));
 }
 
 void PlatformReader::read_free(const YamlNode& yaml, StationSpec& station)
@@ -562,15 +581,26 @@ void PlatformReader::read_collective(const YamlNode& yaml)
     spec.unit = static_cast<uint64_t>(unit->quantity(Unit::bytes, 1, 1e15));
   } else {
     const auto& station = platform_.stations[find_in(platform_.stations, *stripe, "station")];
-    if (station.spread != Spread::stripe && stripe->file() == platform_.file) // else who extends it has objects whole
-      stripe->fail(fmt::format("the station '{}' has no stripes; give a 'unit' instead", station.name));
-    spec.unit    = station.stripe_size;
-    spec.servers = station.spread == Spread::stripe ? station.stripe_count : 1;
+    spec.unit           = station.stripe_size;
+    spec.servers        = station.spread == Spread::stripe ? station.stripe_count : 1; // objects lie whole on one
   }
   Way between_nodes;
   between_nodes.device = false;
   spec.way             = number_of(between_nodes);
   yaml.finish();
+}
+
+void PlatformReader::refuse_two_kinds(const YamlNode& failure)
+{
+  std::string first;
+  for (const char* key : {"station", "link", "disk"}) {
+    if (!failure.holds(key))
+      continue;
+    if (!first.empty())
+      failure[key].fail(fmt::format("a failure is of one thing, and '{}' names a {} as well; write two failures",
+                                    failure[first].text(), first));
+    first = key;
+  }
 }
 
 void PlatformReader::read_failures()
@@ -579,6 +609,7 @@ void PlatformReader::read_failures()
   if (!failures)
     return;
   for (const auto& [name, yaml] : failures->entries()) {
+    refuse_two_kinds(yaml);
     if (yaml.has("link") || yaml.has("disk")) {
       read_link_failure(name, yaml);
       continue;

@@ -95,8 +95,10 @@ double Switches::capacity(Link link) const
 
 std::string Switches::name(Link link) const
 {
-  if (link >= 2 * ends_.count())
-    return name_between(link - 2 * ends_.count());
+  if (link >= 2 * ends_.count()) {
+    const auto [from, to] = wire(link);
+    return from == to ? "" : name_between(link - 2 * ends_.count()); // none leads to where it comes from
+  }
   return fmt::format("{} {}", ends_.name(link / 2), link % 2 == 0 ? "out" : "in");
 }
 

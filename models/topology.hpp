@@ -52,7 +52,7 @@ public:
   virtual double capacity(Link link) const = 0;
   /// Whether `capacity` is what each flow gets at most, not all together.
   virtual bool is_rate(Link) const { return false; }
-  /// A cable and the direction on it: "leaf 7 uplink 3 up".
+  /// A cable and the direction on it, such as "leaf 7 uplink 3 up"; empty for a number that no link has.
   virtual std::string name(Link link) const = 0;
   virtual Wire wire(Link link) const        = 0;
   /// The way that a flow takes, of several: 0 is the shortest. @param number of the flow

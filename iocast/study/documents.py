@@ -12,7 +12,7 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.strict import NUMBER
-from iocast.platform import Document, get_path, has_part, merge, set_path
+from iocast.platform import Document, edit as set_value, get_path, has_part, merge, set_path
 
 COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
 _NUMBER = re.compile(rf"\s*({NUMBER})\s*(.*)")
@@ -31,7 +31,8 @@ class Edit:
     value: Any
 
     def as_json(self) -> list[Any]:
-        return [self.path, self.how, self.value]
+        """The value by the last part of its path, for content_hash()."""
+        return [self.path, self.how, {self.path.rpartition(".")[2]: self.value}]
 
 
 def edited(document: Document, edits: Iterable[Edit]) -> Document:
@@ -42,7 +43,7 @@ def edited(document: Document, edits: Iterable[Edit]) -> Document:
             result = merge(result, edit.value)
         elif edit.how == "set":
             if has_part(result, edit.path):  # another platform, or a draw of another structure, may lack the part
-                set_path(result, edit.path, copy.deepcopy(edit.value))
+                set_value(result, edit.path, copy.deepcopy(edit.value))
         elif (now := get_path(result, edit.path)) is not None:  # a draw of another structure may lack the path
             changed = times(now, edit.value) if edit.how == "times" else plus(now, edit.value)
             set_path(

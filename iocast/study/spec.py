@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.platform import Document, find_platform
+from iocast.platform import Document, find_platform, get_path, set_path, with_whole_paths
 from iocast.strict_yaml import Section, allowed_sentence
 from iocast.study.documents import Edit
 from iocast.study.levels import Level, parse_level, stated_twice
@@ -339,15 +339,15 @@ def _edits(section: Section) -> tuple[Edit, ...]:
         piece = section.value("add")
         if not isinstance(piece, dict):
             section.fail("add", "'add' must be a piece of platform: a map of stations, demands, operations, ...")
-        edits.append(Edit("", "lay", piece))
+        edits.append(Edit("", "lay", with_whole_paths(piece, section.file.parent)))
     if "edit" in section:
         inner = section.section("edit")
         for path in inner.keys():
-            edits.append(_edit(path, inner.value(path), partial(inner.fail, path)))
+            edits.append(_edit(path, inner.value(path), partial(inner.fail, path), section.file.parent))
     return tuple(edits)
 
 
-def _edit(path: str, value: Any, fail: Callable[[str], Any]) -> Edit:
+def _edit(path: str, value: Any, fail: Callable[[str], Any], folder: Path) -> Edit:
     if isinstance(value, dict) and "law" not in value:
         if len(value) == 1 and next(iter(value)) in ("times", "plus"):
             how, amount = next(iter(value.items()))
@@ -358,7 +358,9 @@ def _edit(path: str, value: Any, fail: Callable[[str], Any]) -> Edit:
             f"'{path}' can't be set to a map; write a value, {{times: 2}} or {{plus: 1}}, or use 'add' for a piece of "
             "platform"
         )
-    return Edit(path, "set", value)
+    own: Document = {}
+    set_path(own, path, value)
+    return Edit(path, "set", get_path(with_whole_paths(own, folder), path))
 
 
 def _axes(yaml: Section, parts: dict[str, Part]) -> list[Axis]:
@@ -382,7 +384,7 @@ def _numbers_axis(one: Section, name: str, parts: dict[str, Part]) -> Axis:
     values = []
     for value, line in one.entries("values"):
         plain = {k: value.value(k) for k in value.keys()} if isinstance(value, Section) else value
-        edit = _edit(path, plain, partial(one.fail_at, line))
+        edit = _edit(path, plain, partial(one.fail_at, line), one.file.parent)
         bought: dict[str, float] = {}
         if part:
             if edit.how != "set" or isinstance(plain, bool) or not isinstance(plain, int | float):

@@ -102,6 +102,17 @@ def test_a_key_without_effect_is_refused(refused, station, key):
     assert f"'{key}' has no effect" in refused(f"stations: {{s: {station}}}\n{OPERATIONS}")
 
 
+@pytest.mark.parametrize("clients", ["slow_nodes: {share: 0.5, factor: 3}", "speed_sigma: 0.1"])
+def test_nodes_that_differ_where_they_have_nothing_of_their_own_are_refused(refused, clients):
+    text = f"clients: {{{clients}}}\nstations: {{s: {{STATION}}}}\n{OPERATIONS}"
+    assert f"'{clients.partition(':')[0]}' has no effect" in refused(text.replace("{STATION}", "{}"))
+
+
+def test_words_of_others_are_not_named_as_allowed(refused):
+    text = f"stations: {{s: {{count: 4, redundancy: {{copies: 2, unit: 4KiB}}}}}}\n{OPERATIONS}"
+    assert refused(text).rpartition("Allowed: ")[2].strip() == "copies, data."
+
+
 @pytest.mark.parametrize("key", ["lock_share: 0.5", "lock_mode: shared"])
 def test_the_share_of_no_lock_is_refused(refused, key):
     assert "this step takes none" in refused(

@@ -125,7 +125,14 @@ def test_what_is_on_a_link_waits_and_what_comes_goes_around(simulator: Path, tmp
     ("more", "sentence"),
     [
         (ROUTED.format(routers=2).replace("routers: lnet", "routers: lnnet"), "lnet"),
+        ("network: {node_bandwidth: 1GB/s, server_bandwidth: 1GB/s, routers: s}", "'s' routes nothing"),
         (f"{TREE}failures:\n{gone('leaf 2 uplink 0', reroute='maybe')}", "'maybe'"),
+        (DRAGONFLY.format(minimal=1) + f"failures:\n{gone('leaf 2 uplink 0')}", "'groups 5 and 6 link 0 down'"),
+        (DRAGONFLY.format(minimal=1) + f"failures:\n{gone('groups 5 and 5 link 0')}", "no link 'groups 5 and 5 link"),
+        *(
+            (f"{TREE}failures:\n{gone('leaf 2 uplink 0')[:-2]}, {other}}}\n", "a failure is of one thing")
+            for other in ("disk: s 1", "station: s")
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(simulator: Path, tmp_path: Path, more: str, sentence: str) -> None:

@@ -150,8 +150,6 @@ TEST(Stripes, AreRefusedWhereThereAreNone)
       EXPECT_NE(std::string(error.what()).find(".yaml:5"), std::string::npos) << error.what();
     }
   };
-  refused("count: 4, spread: object", "{station: s, demand: 1ms, stripes: spanned}", "'s' is spread by object");
-  refused("count: 4", "{transfer: read, station: s, stripes: spanned}", "'s' is spread by dataset");
   refused("count: 400, spread: stripe", "{station: s, demand: 1ms, stripes: spanned}", "at most 255 parts");
   refused("count: 4, spread: stripe", "{station: s, demand: 1ms, stripes: spanned, per: entry}", "no stripes");
   refused("count: 4, spread: stripe", "{transfer: read, station: s, stripes: 2}", "'spanned'");
