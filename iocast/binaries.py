@@ -102,8 +102,11 @@ def _code_in(answer: str) -> str:
 
 def _with_known_names(sentence: str) -> str:
     """The sentence with what the user named in place of temporary files, whose lines nobody else sees."""
-    for path, name in list(known_as.items()):
+    known = list(known_as.items())
+    for path, name in known:
         sentence = re.sub(re.escape(path) + r"(:\d+)?", name.replace("\\", r"\\"), sentence)
+    for path, name in known:
+        sentence = sentence.replace(f"'{Path(path).stem}'", f"'{Path(name).stem}'")
     return sentence
 
 

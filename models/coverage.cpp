@@ -183,19 +183,24 @@ void Coverage::refuse_alone() const
   if (placement_.nodes() < 2)
     return;
   std::vector<std::string_view> alone;
-  for (const auto& [kind, count] : pattern_.footprint().operations)
-    if (count > 0 && kind != OpKind::think && is_alone(reach_[static_cast<size_t>(kind)], kind) &&
-        !platform_.serves.node_local[static_cast<size_t>(kind)])
-      alone.push_back(name_of(kind));
+  std::string where;
+  for (const auto& [kind, count] : pattern_.footprint().operations) {
+    const auto k = static_cast<size_t>(kind);
+    if (count == 0 || kind == OpKind::think || !is_alone(reach_[k], kind) || platform_.serves.node_local[k])
+      continue;
+    if (alone.empty())
+      where = platform_.routes[k].where;
+    alone.push_back(name_of(kind));
+  }
   if (!alone.empty())
     throw Coded<InputError>(
         error_code::nothing_shared,
-        fmt::format("On the platform '{}' these operations visit nothing that client nodes share: {}. Each further "
-                    "node would do "
-                    "as much as the first, without bound. Give their routes a server; or, where each node works by "
-                    "itself, write "
-                    "serves: {{node_local: [{}]}} in the platform's file. One node is simulated as it is.",
-                    platform_.name, fmt::join(alone, ", "), fmt::join(alone, ", ")));
+        fmt::format("{}: on the platform '{}' these operations visit nothing that client nodes share: {}. Each further "
+                    "node would do as much as the first, without bound. Give their routes a server; or, where each "
+                    "node works by itself, write serves: {{node_local: [{}]}} in the platform's file. One node is "
+                    "simulated as it is.",
+                    where.empty() ? platform_.file : where, platform_.name, fmt::join(alone, ", "),
+                    fmt::join(alone, ", ")));
 }
 
 bool Coverage::visits_no_server(OpKind kind) const
@@ -210,9 +215,10 @@ void Coverage::refuse_unbounded(const FinishedPhase& phase, OpKind kind, double 
   const auto& bound = platform_.serves;
   const auto refuse = [&](const std::string& found, const std::string& most, const char* key) {
     throw InputError(fmt::format(
-        "In the phase '{}' {} has {} on the platform '{}', whose file declares {} as the most that it serves "
+        "{}: in the phase '{}' {} has {} on the platform '{}', whose file declares {} as the most that it serves "
         "(serves.bounds.{}.{}): no such answer is given. Ask for fewer clients, or declare another bound.",
-        pattern_.phases()[phase.number].name, name_of(kind), found, platform_.name, most, name_of(kind), key));
+        bound.where[k], pattern_.phases()[phase.number].name, name_of(kind), found, platform_.name, most, name_of(kind),
+        key));
   };
   if (bound.most[k] > 0 && rate > bound.most[k] * rounding)
     refuse(rate_text(rate), rate_text(bound.most[k]), "rate");

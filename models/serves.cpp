@@ -58,9 +58,10 @@ nlohmann::ordered_json ServesSpec::to_json() const
 
 void PlatformReader::read_serves()
 {
-  auto& serves    = platform_.serves;
-  serves.measured = yaml_.has("fitted");
-  const auto yaml = yaml_.find("serves");
+  auto& serves      = platform_.serves;
+  const auto fitted = yaml_.find("fitted");
+  serves.measured   = fitted && !fitted->entries().empty();
+  const auto yaml   = yaml_.find("serves");
   if (!yaml)
     return;
   if (const auto facts = yaml->find("facts")) {
@@ -85,6 +86,7 @@ void PlatformReader::read_serves()
       const auto kind         = static_cast<size_t>(*operation);
       serves.most[kind]       = bound.quantity_or("rate", Unit::rate, 0, 1e-9, 1e15);
       serves.most_bytes[kind] = bound.quantity_or("bytes", Unit::bandwidth, 0, 1e-9, 1e18);
+      serves.where[kind]      = bound.where();
       bound.finish();
     }
   yaml->finish();

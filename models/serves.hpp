@@ -21,6 +21,7 @@ struct ServesSpec {
   std::array<bool, op_count> node_local{};   ///< operations whose rates may grow with the nodes without bound
   std::array<double, op_count> most{};       ///< operations a second of all nodes, which no answer exceeds; 0: any
   std::array<double, op_count> most_bytes{}; ///< bytes a second, likewise
+  std::array<std::string, op_count> where{}; ///< file and line of these two, for messages
 
   bool is_template() const { return !measured && nodes == 0; }
   /// Times the largest nodes or ranks of a published number; 0 without any.

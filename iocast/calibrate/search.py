@@ -271,11 +271,16 @@ def _outcome(job: Job) -> Outcome:
 
 def _simulate_text(task: tuple[Any, ...]) -> Outcome:
     """The same of a Job, on a worker that has no file of the platform, but its text."""
-    text, *question = task
+    text, name, about, *question = task
     with scratch_directory("simulation") as scratch:
-        platform = scratch / "platform.yaml"
+        platform = scratch / name
         platform.write_text(text)
-        return _outcome((platform, *question))
+        if about:
+            binaries.known_as[str(platform)] = about
+        try:
+            return _outcome((platform, *question))
+        finally:
+            binaries.known_as.pop(str(platform), None)
 
 
 def _in_order(numbered: Iterator[tuple[int, Outcome]]) -> Iterator[Outcome]:
@@ -343,7 +348,8 @@ class Simulations:
         if self._workers is None:
             found = self._pool.map(_outcome, tried)
         else:
-            found = _in_order(self._workers.map(_simulate_text, [(job[0].read_text(), *job[1:]) for job in tried]))
+            texts = [(job[0].read_text(), job[0].name, self._about, *job[1:]) for job in tried]
+            found = _in_order(self._workers.map(_simulate_text, texts))
         return (RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs)
 
     def at_targets(

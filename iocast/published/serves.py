@@ -9,10 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from iocast import binaries
 from iocast.errors import InputError
 from iocast.fitted import Fitted
 from iocast.platform import merge
 from iocast.question import Setting
+from iocast.strict_yaml import Section
 from iocast.text import quantity
 
 FAR = 4
@@ -36,9 +38,20 @@ class Serves:
     """Operations that a node does by itself; None: all."""
     bounds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By operation `rate`, operations a second, and `bytes`, bytes a second."""
+    source: Fitted | None = field(default=None, compare=False)
+    """Whose files say so."""
 
     @classmethod
     def of(cls, platform: Fitted) -> Serves:
+        """@raises InputError for a section that iocast-sim refuses, with file and line"""
+        try:
+            return cls._read(platform)
+        except (AttributeError, TypeError, ValueError):
+            binaries.resolve_platform(platform.file)
+            raise
+
+    @classmethod
+    def _read(cls, platform: Fitted) -> Serves:
         merged: dict[str, Any] = {}
         name = platform.file.stem
         for file, document in reversed(platform.chain()):
@@ -53,7 +66,7 @@ class Serves:
         local = merged.get("node_local") or ()
         return cls(
             name, int(scale.get("nodes", 0)), int(scale.get("ranks", 0)), bool(platform.fitted),
-            None if local == "all" else frozenset(local), bounds,
+            None if local == "all" else frozenset(local), bounds, platform,
         )  # fmt: skip
 
     @property
@@ -91,8 +104,9 @@ class Serves:
         local = self.node_local
         found = [op for op in operations if op in alone and local is not None and op not in local]
         if found:
+            where = self._where("operations", found[0])
             raise InputError(
-                f"On the platform '{self.platform}' these operations visit nothing that client nodes share: "
+                f"{where}: on the platform '{self.platform}' these operations visit nothing that client nodes share: "
                 f"{', '.join(found)}. Each further node would do as much as the first, without bound. Give their "
                 f"routes a server; or, where each node works by itself, write serves: {{node_local: "
                 f"[{', '.join(found)}]}} in the platform's file. One node is simulated as it is."
@@ -104,12 +118,27 @@ class Serves:
         for key, value in (("rate", rate), ("bytes", rate * each)):
             if key in bound and value > bound[key] * (1 + 1e-9):
                 unit = "bandwidth" if key == "bytes" else "rate"
+                where = self._where("serves", "bounds", operation)
                 raise InputError(
-                    f"In the phase '{phase}' {operation} has {quantity(unit, value)} on the platform "
+                    f"{where}: in the phase '{phase}' {operation} has {quantity(unit, value)} on the platform "
                     f"'{self.platform}', whose file declares {quantity(unit, bound[key])} as the most that it serves "
                     f"(serves.bounds.{operation}.{key}): no such answer is given. Ask for fewer clients, or declare "
                     "another bound."
                 )
+
+    def _where(self, *keys: str) -> str:
+        """File and line of a section, in the topmost file that has it."""
+        assert self.source is not None
+        for file, document in self.source.chain():
+            here: Any = document
+            for key in keys:
+                here = here.get(key) if isinstance(here, dict) else None
+            if here is not None and file.is_file():
+                section = Section.load(file)
+                for key in keys[:-1]:
+                    section = section.section(key)
+                return f"{file}:{section.line(keys[-1])}"
+        return str(self.source.file)
 
 
 def _per_second(value: Any) -> float:

@@ -466,9 +466,10 @@ class Desk:
             [
                 requests[a]
                 | {
+                    "about": self.variants.platform_of(self.designs.at(a.design)).reference,
                     "platform": self.variants.document(
                         self.designs.at(a.design), a.point.scenario, a.replication, _dict(a.factors)
-                    )
+                    ),
                 }
                 for a in group
             ]

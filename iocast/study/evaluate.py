@@ -80,9 +80,14 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
     results = []
     with scratch_directory("study") as scratch:
         file = scratch / "platform.yaml"  # JSON is YAML; of one name, so that the simulator sees that it knows it
-        for request in requests:
-            file.write_text(json.dumps(request["platform"]))
-            results.append(known[request["what"]](request, file))
+        try:
+            for request in requests:
+                file.write_text(json.dumps(request["platform"]))
+                if "about" in request:  # what errors call it
+                    binaries.known_as[str(file)] = request["about"]
+                results.append(known[request["what"]](request, file))
+        finally:
+            binaries.known_as.pop(str(file), None)
     return results
 
 

@@ -59,12 +59,13 @@ def test_an_operation_without_a_server_is_refused_on_several_nodes(
     simulator: Path, simulate: Run, tmp_path: Path
 ) -> None:
     file = platform_file(tmp_path, ALONE)
-    sentence = "visit nothing that client nodes share: stat"
+    refused = "on the platform 'site' these operations visit nothing that client nodes share: stat"
+    sentence = f"{file}:4: {refused}"
     assert sentence in refusal(simulator, "--platform", file, "--nodes", "2", *SMALL)
     for solver in ("simulate", "analytic"):
         with pytest.raises(InputError, match=sentence):
             predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 1, solver=solver)
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=f"{file}: {refused}"):
         study(study_file(tmp_path, file, 2), out=tmp_path / "study")
     assert simulate(file, *SMALL)["phases"]
     file = platform_file(tmp_path, ALONE + "serves: {node_local: [stat]}\n")
@@ -77,10 +78,16 @@ def test_a_rate_beyond_a_declared_bound_is_no_answer(
     simulator: Path, simulate: Run, tmp_path: Path, bound: str
 ) -> None:
     file = platform_file(tmp_path, SLOW.replace("BOUND", bound))
-    assert "the most that it serves" in refusal(simulator, "--platform", file, *SMALL)
+    assert f"{file}:3: in the phase" in (sentence := refusal(simulator, "--platform", file, *SMALL))
+    assert "the most that it serves" in sentence
     for solver in ("simulate", "analytic"):
-        with pytest.raises(InputError, match="the most that it serves"):
+        with pytest.raises(InputError, match=rf"{file}:3: in the phase .* the most that it serves"):
             predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 1, 1, solver=solver)
+        with pytest.raises(InputError, match=r"on the platform 'site', whose file") as error:
+            predict(
+                Fitted.open(str(file), [("stations.mds.servers", 5)]), "md-workbench", SETTINGS, 1, 1, solver=solver
+            )
+        assert "candidate" not in str(error.value)
     wide = platform_file(tmp_path, SLOW.replace("BOUND", "create: {rate: 1000000/s, bytes: 100GB/s}"))
     assert simulate(wide, *SMALL)["phases"] == simulate("lustre", *SMALL)["phases"]
 
@@ -95,6 +102,21 @@ def test_far_beyond_all_facts_needs_a_word(simulator: Path, simulate: Run, tmp_p
     assert simulate("ime", "--nodes", "2", *SMALL)["basis"] == []
     with pytest.raises(InputError, match="with --beyond"):
         study(study_file(tmp_path, "ime", 11 * facts.nodes), out=tmp_path / "far")
+
+
+def test_an_empty_calibration_lifts_no_limit(simulator: Path, tmp_path: Path) -> None:
+    nodes = 11 * Serves.of(Fitted.open("ime")).nodes
+    file = platform_file(tmp_path, "extends: ime\nfitted: {}\n")
+    assert "with --beyond" in refusal(simulator, "--platform", file, "--nodes", str(nodes), *SMALL)
+    with pytest.raises(InputError, match="with --beyond"):
+        Serves.of(Fitted.open(str(file))).refuse_beyond(nodes, nodes)
+
+
+@pytest.mark.parametrize("serves", ["{facts: {nodes: 1k, ranks: 8k}}", "5", "{facts: [3]}", "{bounds: {stat: 3}}"])
+def test_what_it_cannot_be_is_refused_with_its_line(tmp_path: Path, serves: str) -> None:
+    file = platform_file(tmp_path, f"extends: lustre\nserves: {serves}\n")
+    with pytest.raises(InputError, match=rf"{file}:3: in serves"):
+        Serves.of(Fitted.open(str(file)))
 
 
 def test_a_template_says_in_every_answer_that_it_is_one(simulator: Path, simulate: Run, tmp_path: Path) -> None:
