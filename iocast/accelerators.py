@@ -9,7 +9,7 @@ either: T grows with an exponent a between 0 and 1, T(N) = T(n) (N/n)^a.
   in proportion to the accelerators.
 - Several measured counts tell more: the exponent does not fall with the count, so that it is at least what it was
   between the last two, as far as noise lets that be known.
-- Between two measured counts T lies between their line in logarithms and what throughput that doesn't fall allows.
+- Between two measured counts T lies on their line in logarithms, bent to either side as far as throughput doesn't fall.
 - A count that is fed may use any share of the room between the measured T and the limit, since systems are built for
   counts that they just feed. So the exponent decides whether a count is fed, and how far it is from that if not.
 
@@ -180,16 +180,13 @@ class FeedingQuestion:
         """Draws of T at a count."""
         below, above = self._around(count)
         chances, errors = _standard()[:2]
-        repeats = np.exp(REPEATS * errors)
         if below and above:
             return _between(below, above, count, chances, errors)
         nearest = below or above
         assert nearest is not None
-        growth_of_all = self._exponents() * self._logarithm(count, nearest)
-        found = nearest.cycle * np.exp(growth_of_all + _blur(count, nearest.count) * errors) * repeats
-        if above:
-            return np.maximum(1.0, np.minimum(found, above.cycle * repeats))
-        return np.maximum(1.0, self._with_room_used(found, nearest, count))
+        noise = _noise(count, nearest) * errors
+        found = nearest.cycle * np.exp(self._exponents() * self._logarithm(count, nearest) + noise)
+        return np.maximum(1.0, found if above else self._with_room_used(found, nearest, count))
 
     def _with_room_used(self, cycles: Draws, last: Fed, count: int) -> Draws:
         """The draws, of which those that keep the limit use any share of the room between the measured T and the limit,
@@ -216,7 +213,7 @@ class FeedingQuestion:
 
     def _exponents(self) -> Draws:
         """Draws of a."""
-        return _exponents_of(growth(self.measured), self._usual(), _noise(self.measured))
+        return _exponents_of(growth(self.measured), self._usual(), _noise_of_growth(self.measured))
 
     def _usual(self) -> float:
         """Median of a before several counts are compared."""
@@ -228,10 +225,8 @@ class FeedingQuestion:
         if below and above:
             share = _share(below, above, count)
             each = below.rate_without_waiting ** (1 - share) * above.rate_without_waiting**share
-            ends = sorted((below.rate, above.rate))
-            repeats = np.exp(REPEATS * _standard()[1])
-            found: Draws = np.clip(count * each / cycles, ends[0] / repeats, ends[1] / repeats)
-            return found
+            rates: Draws = count * each / cycles
+            return rates
         nearest = below or above
         assert nearest is not None
         likely = self._start(nearest, count)
@@ -279,7 +274,7 @@ def _exponents_of(found: float | None, usual: float, noise: float) -> Draws:
     return np.interp(_standard()[0], np.cumsum(weights) / np.sum(weights), EXPONENTS)
 
 
-def _noise(measured: Sequence[Fed]) -> float:
+def _noise_of_growth(measured: Sequence[Fed]) -> float:
     """Standard deviation of `growth`; 0 from one count."""
     if len(measured) < 2:
         return 0.0
@@ -292,18 +287,24 @@ def _blur(count: int, nearest: int) -> float:
     return BLUR * math.sqrt(min(1.0, abs(math.log2(count / nearest))))
 
 
+def _noise(count: int, nearest: Fed) -> float:
+    """Standard deviation of ln T at a count, of which a repeat of the nearest one was measured."""
+    return math.hypot(REPEATS, _blur(count, nearest.count))
+
+
 def _share(below: Fed, above: Fed, count: int) -> float:
     """Where a count lies between two, on a logarithmic scale."""
     return math.log(count / below.count) / math.log(above.count / below.count) if below.count < above.count else 0.0
 
 
 def _between(below: Fed, above: Fed, count: int, chances: Draws, errors: Draws) -> Draws:
-    """Draws of T between two measured counts, or at one."""
-    line = below.cycle * (above.cycle / below.cycle) ** _share(below, above, count)
-    least = min(line, max(below.cycle, above.cycle * count / above.count))
-    blur = min(_blur(count, below.count), _blur(count, above.count))
-    found = least ** (1 - chances) * line**chances * np.exp(blur * errors)
-    repeats = np.exp(REPEATS * errors)
-    ends = sorted((below.cycle, above.cycle))
-    kept: Draws = np.maximum(1.0, np.clip(found, ends[0] * repeats, ends[1] * repeats))
-    return kept
+    """Draws of T between two measured counts, or at one: on their line in logarithms, bent to either side, as far as
+    throughput doesn't fall."""
+    share = _share(below, above, count)
+    bends = GROWTH_FACTOR ** ndtri(chances)
+    bent = below.cycle * (above.cycle / below.cycle) ** (share**bends)
+    line = below.cycle * (above.cycle / below.cycle) ** share
+    least, most = above.cycle * count / above.count, below.cycle * count / below.count
+    noise = min(_noise(count, below), _noise(count, above))
+    found: Draws = np.clip(bent, min(least, line), max(most, line)) * np.exp(noise * errors)
+    return np.maximum(1.0, found)

@@ -13,6 +13,7 @@ Seconds. README.md describes the table."""
 import argparse
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -200,6 +201,29 @@ def lines_of(pairs: Sequence[Pair]) -> list[str]:
     return lines
 
 
+def of_three(rows: Sequence[Row]) -> list[str]:
+    """Of systems with three counts, each forecast from the two others: the one between them, and the largest."""
+    groups: dict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.fed.count):
+        groups[row.submitter, row.system, row.task.workload, row.task.accelerator].append(row)
+    sentences = []
+    for words, place in (("the middle one", 1), ("the largest", 2)):
+        found = []
+        for own in (own for own in groups.values() if len(own) == 3):
+            task, wanted = own[0].task, own[place].fed
+            others = [row.fed for row in own if row.fed is not wanted]
+            made = FeedingQuestion(others, task.limit, wanted.hosts, task.step_seconds).feeding(wanted.count)
+            answer = made.if_fed or made
+            inside = answer.utilisation.low <= wanted.utilisation <= answer.utilisation.high
+            found.append((abs(answer.utilisation.value - wanted.utilisation), inside))
+        errors = [100 * error for error, _ in found]
+        sentences.append(
+            f"Of three counts {words} from the others: utilisation {median(errors):.1f} points off in the median, "
+            f"{max(errors):.1f} at worst, {sum(inside for _, inside in found)} of {len(found)} inside."
+        )
+    return [" ".join(sentences)]
+
+
 def left_out(pairs: Sequence[Pair], blurs: Sequence[float] = (0.005, 0.01, 0.015, 0.02, 0.03)) -> list[str]:
     """The one constant of an interval, chosen without each submitter: the blur whose share inside is nearest 90 %."""
     import iocast.accelerators as law
@@ -225,7 +249,8 @@ def main() -> None:
     parser.add_argument("--pairs", action="store_true", help="every pair")
     parser.add_argument("--page", type=Path, help="put the table between the marks of this page")
     given = parser.parse_args()
-    pairs = pairs_of(read(given.table))
+    rows = read(given.table)
+    pairs = pairs_of(rows)
     if given.pairs:
         for pair in pairs:
             made, many, fed = pair.answer(), pair.many.fed, pair.made().fed
@@ -236,7 +261,7 @@ def main() -> None:
                 f"measured {many.utilisation:.3f}; throughput {100 * (made.rate.value / many.rate - 1):+.1f} % "
                 f"[{made.rate.low / many.rate:.3f}, {made.rate.high / many.rate:.3f}], fed {fed:.2f}"
             )
-    lines = lines_of(pairs)
+    lines = [*lines_of(pairs), "", *of_three(rows)]
     print("\n".join(lines))
     if given.page:
         put(given.page, "accelerators", lines)
