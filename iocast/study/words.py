@@ -462,11 +462,11 @@ def changes(answer: Json) -> list[str]:
             f"{quoted(u['name'])} at {u['turns_at']:.2g} times the assumed value{known}: {u['level']} is {side}."
         )
     if uncertain and not turning:
-        words.append("No uncertain input turns the decision by itself, within four standard deviations.")
+        words.append("No uncertain input turns the decision by itself, even four standard deviations off.")
     best = max(answer["measurements"], key=lambda m: m["value"], default=None)
     if best and round(best["value"]) > 0 and is_priced(answer):
         words.append(
-            f"A measurement ({best['name']}) could lead to another choice: worth up to "
+            f"Knowing more could turn it all the same ({best['name']}): that is worth up to "
             f"{money(best['value'], answer['currency'])} on average."
         )
     return words

@@ -363,3 +363,11 @@ def test_the_numbers_that_must_hold_are_those_of_the_designs_own_platform() -> N
         assert words.if_it_holds(made | {"axes": [{"name": "offer", "values": offers}]}) == shown
     plain = made | {"axes": [{"name": "offer", "values": [{"name": n, "platform": None} for n in "AB"]}]}
     assert "the numbers of “base” hold" in words.if_it_holds(plain)
+
+
+@pytest.mark.parametrize(("first", "second"), [(5_750.0, 6_235.0), (6_235.0, 7_050.0), (1_234_567.0, 1_239_876.0)])
+def test_a_difference_of_prices_is_that_of_those_beside_it(first: float, second: float) -> None:
+    def shown(value: float) -> int:
+        return int(amounts.money(value, "EUR").removesuffix(" EUR").replace(",", ""))
+
+    assert shown(second) - shown(first) == shown(second - first)
