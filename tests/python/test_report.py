@@ -838,6 +838,28 @@ def test_forecasts_of_other_settings_are_no_line_with_what_was_measured(measured
     assert evidence.series_of(sources_of(one(8, mixed)), one(8, mixed)) == ""
 
 
+@pytest.mark.parametrize(
+    ("places", "lines"),
+    [
+        ([(1, 1), (2, 1), (8, 1)], [""] * 3),
+        ([(1, 1), (1, 2), (1, 8)], [""] * 3),
+        ([(1, 1), (2, 1), (8, 1), (1, 8)], ["1 a node"] * 3 + ["on 1"]),
+        ([(1, 4), (4, 2), (1, 64)], ["on 1", "2 a node", "on 1"]),
+    ],
+)
+def test_a_line_joins_placements_that_grow_in_one_direction(places: list[tuple[int, int]], lines: list[str]) -> None:
+    """8 ranks on 8 nodes and on one are two points, and never one line."""
+
+    def one(nodes: int, each: int) -> dict[str, Any]:
+        placement = {"ranks": nodes * each, "nodes": nodes, "ranks_per_node": each}
+        return {"phase": "benchmark", "placement": placement, "platform": {"name": "site", "edits": {}},
+                "quantities": {"rate": {"value": 9.0 * nodes * each, "low": 1.0, "high": 999.0}}}  # fmt: skip
+
+    rows = throughput.data(sources_of(*(one(*place) for place in places))) or []
+    found = {(row["nodes"], row["ranks"] // row["nodes"]): row["line"] for row in rows}
+    assert found == dict(zip(places, lines, strict=True)) and len(rows) == len(places)
+
+
 def test_only_forecasts_have_intervals_that_may_be_wide(inputs):
     by_name = {table.name: table for table in tables.all_tables(read_sources(inputs.all))}
     for name, table in by_name.items():

@@ -385,7 +385,8 @@ def test_forecasts_of_two_platforms_are_two_series_and_the_first_screen_names_bo
     for panel in drawing.panels:
         for layer in panel.chart.to_dict(validate=False)["layer"]:
             if "line" in json.dumps(layer["mark"]) or "area" in json.dumps(layer["mark"]):
-                assert layer["encoding"]["detail"]["field"] == "system", "points of two platforms are not joined"
+                apart = {channel["field"] for channel in layer["encoding"]["detail"]}
+                assert apart == {"system", "line"}, "points of two platforms are not joined"
     series = {row["series"].split(", ")[-1] for row in figures["percentiles"].data(sources)}
     assert series == {"offer-a", "offer-b"}
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -35,17 +36,20 @@ def data(sources: Sources) -> list[Row] | None:
                             run.ranks,
                             {"value": rate} | unit_entry(phase.get("rate_unit")),
                             run.point or run.name,
+                            run.nodes,
                         )
                     )
-    drawn = {_place(r) for r in rows}
     for comparison in evidence.comparisons(sources):
         answer = comparison.row("rate")
         if answer is None:
             continue
         shown, factor, ranks = comparison.phase, comparison.waiting_factor, comparison.ranks
-        if (shown, factor, "measured", ranks, False, "") not in drawn:
-            ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
-            rows.append(_row(shown, factor, "measured", ranks, ends | unit_entry(answer.get("unit"))))
+        ends = {"value": answer["measured"], "low": answer.get("measured_low"), "high": answer.get("measured_high")}
+        seen = _row(
+            shown, factor, "measured", ranks, {**ends, **unit_entry(answer.get("unit"))}, nodes=comparison.nodes
+        )
+        if not _is_among(rows, seen):
+            rows.append(seen)
         held_out = comparison.origin == evidence.HELD_OUT
         entries: dict[str, Mapping[str, Any]] = {
             style.HELD_OUT.label if held_out else "forecast": {
@@ -53,8 +57,11 @@ def data(sources: Sources) -> list[Row] | None:
             },
             **(answer.get("baselines") or {}),
         }  # fmt: skip
-        rows += [_row(shown, factor, name, ranks, entry) | {"held_out": held_out} for name, entry in entries.items()]
-    drawn = {_place(r) for r in rows}
+        rows += [
+            _row(shown, factor, name, ranks, entry, nodes=comparison.nodes) | {"held_out": held_out}
+            for name, entry in entries.items()
+        ]
+    before = list(rows)
     for forecast in evidence.as_they_are(sources):
         ranks, factor = evidence.ranks_of(forecast["placement"]), evidence.waiting_factor(forecast)
         shown = evidence.phase_of(forecast)
@@ -68,16 +75,18 @@ def data(sources: Sources) -> list[Row] | None:
                 of_rule = values["rate"]
                 entries[name] = of_rule if isinstance(of_rule, dict) else {"value": of_rule}
         for name, entry in entries.items():
-            if not drawn & {(shown, factor, name, ranks, False, of) for of in (system, "")}:
-                rows.append(_row(shown, factor, name, ranks, entry) | {"system": system})
-    drawn = {_place(r) for r in rows}
+            row = _row(shown, factor, name, ranks, entry, nodes=forecast["placement"].get("nodes"))
+            if not any(_is_among(before, row | {"system": of}) for of in (system, "")):
+                rows.append(row | {"system": system})
     fitted = [
         row
         for platform in sources.fitted
         for row in _model_at_fitted(platform, {str(r["system"]) for r in rows})
-        if _place(row) not in drawn
+        if not _is_among(rows, row)
     ]
-    rows += [row for row in fitted if any(_place(row)[:3] == place[:3] for place in drawn)]
+    drawn = {_place(row)[:3] for row in rows}
+    rows += [row for row in fitted if _place(row)[:3] in drawn]
+    _part_lines(rows)
     order = sources.phases
     rows.sort(
         key=lambda r: (
@@ -89,6 +98,20 @@ def data(sources: Sources) -> list[Row] | None:
         )
     )
     return rows if len(rows) > 1 else None
+
+
+def _part_lines(rows: list[Row]) -> None:
+    """Sets what tells lines of one series apart: nothing where all placements are on as many nodes, or have as many
+    ranks on each. Else each placement is on the line with more of them, of equal ranks a node or of equal nodes."""
+    for where in {(row["phase"], row["waiting_factor"]) for row in rows}:
+        own = [row for row in rows if (row["phase"], row["waiting_factor"]) == where and row["nodes"]]
+        places = {(row["nodes"], row["ranks"] / row["nodes"]) for row in own}
+        if min(len({nodes for nodes, _ in places}), len({each for _, each in places})) < 2:
+            continue
+        of_nodes, of_each = Counter(nodes for nodes, _ in places), Counter(each for _, each in places)
+        for row in own:
+            each = row["ranks"] / row["nodes"]
+            row["line"] = f"{each:g} a node" if of_each[each] >= of_nodes[row["nodes"]] else f"on {row['nodes']}"
 
 
 def _model_at_fitted(platform: dict[str, Any], systems: set[str]) -> list[Row]:
@@ -105,16 +128,26 @@ def _model_at_fitted(platform: dict[str, Any], systems: set[str]) -> list[Row]:
         answer = {"value": row["forecast"]} | unit_entry(row.get("unit"))
         phase = str(row.get("phase") or phases_of_platform(platform)[0])
         place = (phase, float(point.get("waiting_factor") or 0), "forecast", int(point["ranks"]))
-        rows.append(_row(*place, answer) | {"fitted": True, "system": system})
+        rows.append(_row(*place, answer, nodes=point.get("nodes")) | {"fitted": True, "system": system})
     return rows
 
 
-def _row(phase: str, factor: float, series: str, ranks: int, answer: Mapping[str, Any], run: str = "") -> Row:
+def _row(
+    phase: str,
+    factor: float,
+    series: str,
+    ranks: int,
+    answer: Mapping[str, Any],
+    run: str = "",
+    nodes: int | None = None,
+) -> Row:
     return {
         "phase": phase,
         "waiting_factor": factor,
         "series": series,
         "ranks": ranks,
+        "nodes": nodes,
+        "line": "",  # of a series, where placements are on several (_part_lines)
         **evidence.drawable(answer),
         "wide": series in FORECASTS and evidence.is_wide(answer),
         **unit_entry(answer.get("unit")),
@@ -127,6 +160,14 @@ def _row(phase: str, factor: float, series: str, ranks: int, answer: Mapping[str
 
 def _place(row: Row) -> tuple[Any, ...]:
     return row["phase"], row["waiting_factor"], row["series"], row["ranks"], row["held_out"], row["system"]
+
+
+def _is_among(rows: list[Row], row: Row) -> bool:
+    """Whether its series has the placement already; without a number of nodes the ranks decide."""
+    return any(
+        _place(one) == _place(row) and (None in (one["nodes"], row["nodes"]) or one["nodes"] == row["nodes"])
+        for one in rows
+    )
 
 
 def draw(rows: list[Row]) -> Drawing:
@@ -204,7 +245,7 @@ def _chart(
     base = base.transform_calculate(
         who=f"({style.is_('series', style.FORECAST.label)}) && datum.system ? datum.series + ', ' + datum.system : "
         "datum.series"
-    ).encode(detail="system:N")
+    ).encode(detail=["system:N", "line:N"])
     several = sum(mark.label.startswith(style.FORECAST.label) for mark in shown) > 1
     log = alt.Scale(type="log", nice=False, padding=10)
     heights = [r[k] for r in rows for k in ("value", "low", "high")]
