@@ -322,10 +322,12 @@ void RunDirectory::begin(nlohmann::ordered_json header)
 void RunDirectory::reserve(uint64_t bytes)
 {
   reserved_ = path_.empty() ? 0 : bytes;
-  if (const int error = take_room(); error == ENOSPC || error == EDQUOT)
+  if (const int error = take_room(); error == ENOSPC || error == EDQUOT) {
+    ::rmdir(path_.c_str()); // so that the same command begins anew
     throw RunError(fmt::format("The output directory '{}' has no room for the results, up to {} bytes: {}. Nothing was "
                                "measured.",
                                path_, bytes, std::strerror(error)));
+  }
 }
 
 /// @return 0, or an errno

@@ -617,7 +617,7 @@ void Bench::end(const std::string& status, Json more)
   });
 }
 
-/// What an interrupted run leaves at its place, and how it goes, with a space before; "" for nothing.
+/// What a run that ended early leaves at its place, and how it goes, with a space before; "" for nothing.
 std::string Bench::left_over() const
 {
   if (!manifest_)
@@ -670,6 +670,8 @@ int Bench::run()
                    about_trace("bench", workload_->to_json(), placement_, *pattern_, options_.seed));
   } catch (const AgreedFailure& failure) {
     end("interrupted", {{"error", failure.what()}});
+    if (cluster_.is_first() && manifest_ && !lost_)
+      fmt::print(stderr, "iocast-bench: warning:{}\n", left_over());
     throw;
   }
   end(whole ? "complete" : "interrupted");

@@ -98,6 +98,22 @@ PLACES += [pytest.param(kind, marks=NEEDS_MOUNTS) for kind in ("full", "few inod
 PLACES += [pytest.param("read-only", marks=[NEEDS_MOUNTS] if os.geteuid() == 0 else [])]  # others can't write to 0555
 
 
+@NEEDS_MOUNTS
+def test_results_without_room_leave_nothing_in_their_way(run: Run, root: Path, tmp_path: Path) -> None:
+    """The same command measures once there is room."""
+    (full := tmp_path / "full").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", full], check=True)
+    try:
+        command = [*SMALL, "--posix.root", str(root), "--out", str(full / "out")]
+        done = run(*command)
+        assert done.code == 1 and "no room for the results" in done.messages[0], done.err
+        assert list(full.iterdir()) == [] == list(root.iterdir())
+        subprocess.run(["mount", "-o", "remount,size=4m", full], check=True)
+        assert run(*command).code == 0
+    finally:
+        subprocess.run(["umount", full], check=True)
+
+
 @pytest.mark.parametrize("bad_place", PLACES, indirect=True)
 def test_bad_places(run: Run, bad_place: tuple[Path, list[str]], tmp_path: Path) -> None:
     place, words = bad_place

@@ -124,6 +124,7 @@ def test_a_file_system_that_fills_up_ends_the_run(run: Run, root: Path) -> None:
     others.join(10)
     (root.parent / "others").unlink()
     assert done.code == 1 and "--min-free" in done.messages[0] and len(done.messages) == 1, done.err
+    assert f"'{root}' still holds what it made" in done.err and "--sweep removes them" in done.err
     assert (root / MANIFEST).exists()
     assert run(*command, "--sweep").code == 0
     assert list(root.iterdir()) == []
