@@ -203,8 +203,9 @@ std::string YamlNode::text() const
 
 double YamlNode::quantity(Unit unit) const
 {
+  const std::string written = text(); // which fails with a place of its own
   try {
-    return parse_quantity(text(), unit);
+    return parse_quantity(written, unit);
   } catch (const InputError& error) {
     fail(error.what());
   }

@@ -12,7 +12,8 @@ void PlatformReader::read_network()
   if (!network)
     return;
   refuse_foreign_words(
-      *network, {{"flow_threshold", "never_limited [16KiB], or nothing: transfers of any size compete for the links"}});
+      *network, {{"flow_threshold",
+                  "'never_limited: SIZE' (16KiB by itself), or nothing: transfers of any size compete for the links"}});
   auto& spec            = platform_.network;
   spec.latency          = network->quantity_or("latency", Unit::seconds, 0, 0, 10);
   spec.node_bandwidth   = network->quantity_or("node_bandwidth", Unit::bandwidth, 0, 1, 1e15);

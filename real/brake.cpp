@@ -43,7 +43,7 @@ void Brake::set_latencies(const std::string& option, const std::string& text)
       throw InputError(fmt::format("{} can't be '{}': {}.", option, item, error.what()));
     }
     if (!(seconds >= 1e-9 && seconds < 9e9))
-      throw InputError(fmt::format("{} can't be '{}'; the time is from 1 ns to 9e9 s.", option, item));
+      throw InputError(fmt::format("{} can't be '{}'; the time is from 1 ns to less than 9e9 s.", option, item));
     if (!given.insert(name).second)
       throw InputError(fmt::format("{} has '{}' twice; it takes one time for each operation.", option, name));
     for (size_t kind = 1; kind < op_count; ++kind)

@@ -90,4 +90,4 @@ def test_the_former_key_is_refused_with_what_takes_its_place(simulator: Path, tm
     file.write_text("schema_version: 1\nextends: lustre\nnetwork: {flow_threshold: 1MiB}\n")
     done = subprocess.run([str(simulator), "--platform", str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and f"{file}:3: " in done.stderr
-    assert "'flow_threshold' is no key here; write never_limited" in done.stderr
+    assert "'flow_threshold' is no key here; write 'never_limited: SIZE'" in done.stderr

@@ -453,6 +453,8 @@ TEST(Application, LoopsRepeatPhasesWithOtherSizes)
   EXPECT_MENTIONS(
       file.refusal({1, 1}, {"records=3KiB"}),
       ".yaml:11: in application.phases[0].phases[0].requests, '$size / $record' is 2.66667, which is no whole number.");
+  // What six digits would show as a whole number has all of them.
+  EXPECT_MENTIONS(file.refusal({1, 1}, {"records=1048575B", "size=16MiB"}), "' is 16.000015258");
 }
 
 TEST(Application, PhasesThatALoopDoesNotNameHaveItsValueAppended)

@@ -169,8 +169,12 @@ double Scope::number(const YamlNode& node, Unit wanted, double low, double high)
   if (!is_zero && (found.bytes != meant.bytes || found.seconds != meant.seconds))
     node.fail(fmt::format("'{}' is {}, but {} is needed{}", text, dimension_of(found), dimension_of(meant),
                           wanted == Unit::bytes && found.bytes == 0 ? ", such as 4KiB" : ""));
-  if ((wanted == Unit::count || wanted == Unit::bytes) && found.value != std::floor(found.value))
-    node.fail(fmt::format("'{}' is {:g}, which is no whole number", text, found.value));
+  if ((wanted == Unit::count || wanted == Unit::bytes) && found.value != std::floor(found.value)) {
+    std::string shown = fmt::format("{:g}", found.value);
+    if (shown.find('.') == std::string::npos) // six digits don't show that it is none
+      shown = fmt::format("{:.17g}", found.value);
+    node.fail(fmt::format("'{}' is {}, which is no whole number", text, shown));
+  }
   if (!(found.value >= low && found.value <= high))
     node.fail(fmt::format("'{}' is {}, which is outside its range, {} to {}", text,
                           format_quantity(found.value, wanted), format_quantity(low, wanted),
