@@ -172,8 +172,9 @@ def measured(
     def check() -> None:
         """Refuses what can't be searched, up to the largest count, before anything is measured."""
         try:
-            with probes_with(counts[-1]):
-                pass
+            if len(counts) > 1:
+                with probes_with(counts[-1]):
+                    pass
             with probes_with(counts[0]) as probes:
                 check_levels(levels, probes.operations)
                 probes.check_extent(budget)
