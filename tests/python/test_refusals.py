@@ -436,9 +436,10 @@ def test_caches_that_read_ahead_of_platform_files(
 def test_what_is_fetched_ahead_is_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
     cache = "caches: {c: {capacity: 1GiB, page: 1MiB, ahead: 4MiB, fetch: [{delay: 1ms}]}}"
     (tmp_path / "p.yaml").write_text(
-        f"schema_version: 1\nextends: lustre\n{cache}\noperations: {{read: {{read: [{{cache: c}}]}}}}\n"
+        f"schema_version: 1\nextends: lustre\n{cache}\noperations: {{pread: [{{cache: c}}]}}\n"
     )
-    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "read", "cache 'c'", "use the simulator")
+    options = ("--workload", "ior-easy", "--solver", "analytic")
+    refused(iocast("predict", tmp_path / "p.yaml", *options), "pread", "cache 'c'", "use the simulator")
 
 
 POOLED = """schema_version: 1
