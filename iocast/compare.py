@@ -218,12 +218,12 @@ def _differences(a: Run, b: Run) -> list[str]:
 
 
 def _held_back(runs: list[Run]) -> list[str]:
-    """A warning on runs whose rate --max-rate limited."""
+    """A warning on runs whose rate was limited."""
     limited = [run for run in runs if run.max_rate]
     if not limited:
         return []
     return [
-        f"{len(limited)} of {len(runs)} runs were held back by --max-rate "
+        f"{len(limited)} of {len(runs)} runs were held back by {limited[0].limited_by} "
         f"('{limited[0].path}': {limited[0].max_rate:g}/s): "
         "their throughput, their concurrency and so their latencies are the limit's, not the storage's."
     ]

@@ -148,15 +148,19 @@ class Run:
 
     @property
     def max_rate(self) -> float:
-        """Limit of --max-rate, in operations a second of all clients; 0 for none."""
+        """Limit of --max-rate, or of an option of another tool, in operations a second of all clients; 0 for none."""
         return (self.record.brake.max_rate if self.record.brake else None) or 0.0
 
+    @property
+    def limited_by(self) -> str:
+        return "a limit of its tool" if self.imported else "--max-rate"
+
     def require_no_max_rate(self, remedy: str) -> None:
-        """@raises InputError for a run that --max-rate held back: its rate and its concurrency are not the storage's"""
+        """@raises InputError for a run that a limit held back: its rate and its concurrency are not the storage's"""
         if self.max_rate:
             raise InputError(
-                f"The run '{self.path}' was held back by --max-rate ({self.max_rate:g}/s); the limit set its rate and "
-                f"its concurrency, not the storage. {remedy}"
+                f"The run '{self.path}' was held back by {self.limited_by} ({self.max_rate:g}/s); the limit set its "
+                f"rate and its concurrency, not the storage. {remedy}"
             )
 
     def require_no_training(self) -> None:

@@ -115,6 +115,14 @@ def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -
     return None
 
 
+def _rate_limit(options: Mapping[str, Any]) -> float:
+    """Operations a second that each job may do, reads and writes together; 0 for any number."""
+    parts = re.findall(r"(\d+(?:\.\d+)?)([kKmM]?)", str(options.get("rate_iops") or ""))
+    total = sum(float(number) * {"": 1, "k": 1e3, "m": 1e6}[unit.lower()] for number, unit in parts)
+    mixed = str(options.get("rw") or options.get("readwrite")) in ("rw", "readwrite", "randrw")
+    return 2 * total if mixed and len(parts) == 1 else total  # a single number is of each direction
+
+
 def _is_set(options: Mapping[str, Any], name: str) -> bool:
     """Whether an option is there, and not switched off; one without a value is on."""
     return name in options and str(options[name]).strip() not in ("0", "false")
@@ -185,7 +193,11 @@ def _record(
         )
     elif ranks % record.nodes:
         record.nodes = None
-    fio_text.put_options(record, [{**shared, **(group[0].get("job options") or {})} for group, _ in found])
+    options: list[Mapping[str, Any]] = [{**shared, **(group[0].get("job options") or {})} for group, _ in found]
+    fio_text.put_options(record, options)
+    limits = [_rate_limit(one) for one in options]
+    if ranks is not None and all(limits):
+        record.limit = max(limits) * ranks, "rate_iops"
     if "timestamp_ms" in document:
         record.started = None
         record.missing["started"] = "fio prints the time of its end only."

@@ -178,6 +178,8 @@ class Phase:
         }
 
 
+REACHED = 0.9
+"""Share of a limit from which on it set the rate."""
 NOT_PRINTED = {
     "command": "{} does not print it.",
     "started": "{} prints no time of day.",
@@ -219,8 +221,15 @@ class Record:
         default_factory=dict
     )  # as Phase.origin, of ranks, nodes, started, command and parameters
     facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, settings of others
+    limit: tuple[float, str] | None = None
+    """Operations a second, of all ranks, that an option of the tool allowed, and the option."""
     elapsed: tuple[float, str] | None = None
     """Seconds between the start and the end that the file prints, to the second, and where they stand."""
+
+    @property
+    def _is_held_back(self) -> bool:
+        """Whether a phase came to the limit, but for what start and end take."""
+        return self.limit is not None and any((phase.rate or 0) > REACHED * self.limit[0] for phase in self.phases)
 
     def complete(self, format_: str, sources: Sequence[Source], answer: Mapping[str, Any]) -> None:
         """Adds what the user stated; refuses a record without the necessary parts."""
@@ -253,6 +262,11 @@ class Record:
             self.parameters["placement"] = "cyclic"
         if self.nodes is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
+        if self.limit and self._is_held_back:
+            self.warnings.append(
+                f"{self.limit[1]} held this run back: it allows {self.limit[0]:g} operations a second. Throughput and "
+                "concurrency are the limit's, not the storage's, so that nothing is forecast from it."
+            )
         self.settle()
         for key, reason in NOT_PRINTED.items():
             name = key.removesuffix(".*")
@@ -421,6 +435,7 @@ class Record:
             "environment": self.environment,
             "imported": self.imported,
             "warnings": self.warnings,
+            **({"brake": {"max_rate": self.limit[0]}} if self.limit and self._is_held_back else {}),
             "status": "complete",
             "phases": [phase.as_json() for phase in self.phases],
         }

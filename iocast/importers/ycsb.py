@@ -102,6 +102,8 @@ def _read_one(source: Source) -> Record:
         record.origin["ranks"] = source.at(command[0])
         for name, value in re.findall(r"-p (\w+)=(\S+)", command[1]):
             record.parameters[name] = int(value) if is_whole(value) else value
+        if (target := re.search(r"-target (\d+)|-p target=(\d+)", command[1])) and int(target[1] or target[2]):
+            record.limit = float(target[1] or target[2]), f"-target {target[1] or target[2]}"
         if workload := re.search(r"-P (\S+)", command[1]):
             record.parameters["workload"] = workload[1].rpartition("/")[2]
     else:

@@ -186,6 +186,34 @@ def test_nothing_is_forecast_from_an_observed_load(tool: str, file: str, tmp_pat
         import_files([SAMPLES / tool / file], tmp_path / "without")
 
 
+@pytest.mark.parametrize(("limit", "held"), [("", False), (" -target 100", True), (" -target 1000", False)])
+def test_a_limit_that_was_reached_set_the_rate_of_ycsb(limit: str, held: bool, tmp_path: Path) -> None:
+    text = (SAMPLES / "ycsb" / "workload-a.txt").read_text().replace(" -threads 8", f" -threads 8{limit}")  # 98.9/s
+    file = tmp_path / "ycsb.txt"
+    file.write_text(text)
+    [path] = import_files([file], tmp_path / "run")
+    run = Run(path, "run")
+    assert any("-target 100 held this run back" in warning for warning in run.record.warnings) == held
+    if held:
+        with pytest.raises(InputError, match=r"held back by a limit of its tool \(100/s\)"):
+            calibrate_rates(group([run]), "queue", 0, lambda *_: None)
+    else:
+        assert run.max_rate == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [({"rate_iops": "1k"}, True), ({"rate_iops": "9k"}, False), ({"rate_iops": "1000", "rw": "randrw"}, False),
+     ({}, False)],
+)  # fmt: skip
+def test_a_limit_that_was_reached_set_the_rate_of_fio(options: dict[str, str], held: bool, tmp_path: Path) -> None:
+    """A single number is of reads and of writes."""
+    document = json.loads((SAMPLES / "fio" / "version-2.json").read_text())
+    document["jobs"][0]["job options"] |= options  # 1000/s
+    [run] = imported(tmp_path, json.dumps(document), "fio.json", ranks=None)
+    assert ("brake" in run) == held and run["phases"][0]["rate"] == 1000
+
+
 def test_a_mount_of_nfs_is_the_load_between_its_snapshots_or_since_it_was_mounted(tmp_path: Path) -> None:
     """A wait for a slot and the way to the server are apart; what counts less is another client's."""
     text = (SAMPLES / "nfs" / "mountstats.txt").read_text()

@@ -102,7 +102,7 @@ def test_runs_that_a_limit_held_back_are_refused(tmp_path: Path) -> None:
     """Their rate is the limit's, whether a point has one of them or all."""
     runs = [run_of(tmp_path / f"n1-r{repeat}", 100.0) for repeat in (1, 2)]
     runs[1].record = msgspec.structs.replace(runs[1].record, brake=Brake(max_rate=200.0))
-    with pytest.raises(InputError, match=r"n1-r2' was held back by --max-rate \(200/s\)"):
+    with pytest.raises(InputError, match=r"n1-r2' was held back by a limit of its tool \(200/s\)"):
         validate(fitted_to(runs[0]), [Point(runs)])
 
 
