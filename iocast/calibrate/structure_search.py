@@ -81,8 +81,14 @@ class Search:
     def __init__(self, recipe: Recipe, points: list[Point], seed: int, report: Report, trace: Trace) -> None:
         self.trace = trace
         self.recipe = recipe
-        self.family = family_document(recipe.family)
         self.points = points
+        # Of operations that were not measured nothing is fixed: the route would hold twice.
+        self.fixed = {
+            path: value
+            for path, value in recipe.fixed.items()
+            if not path.startswith("operations.") or path.split(".")[1] in points[0].first.operations
+        }
+        self.family = merge(family_document(recipe.family), _at_paths(self.fixed))
         self.seed = seed
         self.report = report
         self.noise = reading.noise(points)
@@ -173,9 +179,7 @@ class Search:
         }
         for path, value in self.shown.items():
             set_path(document, path, value)
-        for path, value in self.recipe.fixed.items():
-            if path.startswith("operations.") and path.split(".")[1] not in self.points[0].first.operations:
-                continue  # nothing was measured that the route would hold twice
+        for path, value in self.fixed.items():
             set_path(document, path, copy.deepcopy(value), keep_null=True)
         for option in options:
             document = laid_over(document, option.edit)
@@ -491,6 +495,13 @@ class Search:
                     }
                 )
         return rows
+
+
+def _at_paths(values: dict[str, Any]) -> Document:
+    document: Document = {}
+    for path, value in values.items():
+        set_path(document, path, value, keep_null=True)
+    return document
 
 
 def follow(document: Document, then: Document, family: Document) -> None:

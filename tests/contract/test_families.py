@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from iocast import binaries
-from iocast.calibrate.recipe import read_recipe
+from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.structure_search import Search
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.family import set_by_hand_to
 from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS, dump
+from iocast.platform import PLATFORMS, dump, merge
 from iocast.run_directory import Point, Run, group
 
 MIX = {"files": "400", "directories": "1", "operations": "4000", "size_median": "1KiB", "size_most": "1KiB"}
@@ -76,6 +76,8 @@ def test_each_part_that_a_lone_rank_measured_has_its_time_in_the_family(
         options = search.options(search._begin())
         document = search.build(options, {p.name: p.start for p in search.active(options)})
         (tmp_path / "platform.yaml").write_text(dump(document))
+        plain = merge(family_document(family), search.build([], {p.name: p.start for p in search.active([])}))
+        assert search.family["operations"] == plain["operations"], "structures look at the routes that candidates have"
         run = _run(tmp_path / "platform.yaml", workload, phase, settings, tmp_path / f"{workload}-{phase}")
         for tag in point.first.tags():
             assert run.latencies(tag).moments()[0] == pytest.approx(
