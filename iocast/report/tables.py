@@ -47,7 +47,10 @@ def _knees(sources: Sources) -> Table:
     for knee in sources.knees:
         ranks, ends = knee["placement"]["ranks"], knee["knee"]
         answer: Mapping[str, Any] = knee["answer"] or {}
-        seconds = {text: value["value"] for text, value in (answer.get("values") or {}).items()}
+        of_level = {level["text"]: level["quantity"] for level in knee["levels"]}
+        values = {
+            text: units.quantity(of_level[text], value["value"]) for text, value in (answer.get("values") or {}).items()
+        }
         rows.append(
             {
                 "search": knee["name"],
@@ -67,7 +70,7 @@ def _knees(sources: Sources) -> Table:
                     if (rate := ((answer.get("rates") or {}).get(op) or {}).get("value")) is not None
                 ),
                 "response": (answer.get("response") or {}).get("value"),
-                "values": ", ".join(f"{text}: {units.seconds(value)}" for text, value in seconds.items()),
+                "values": ", ".join(f"{text}: {value}" for text, value in values.items()),
                 "why": why_ended(knee),
             }
         )

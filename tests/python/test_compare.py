@@ -421,6 +421,18 @@ def test_campaigns_sized_by_time_are_compared_whatever_their_lengths(pilot: bool
     assert answer["points"][0]["warnings"] == ["The parameter iterations differs: 3680 and 3020."]
 
 
+def test_what_one_run_does_not_state_is_named_so(tmp_path: Path) -> None:
+    generator = np.random.default_rng(9)
+    a = written(tmp_path / "a", noisy(generator, 4))
+    place = {"ranks": 2, "nodes": None, "ranks_per_node": None}
+    b = written(
+        tmp_path / "b", noisy(generator, 4), placement=place, workload={"name": "w", "pattern": "w", "parameters": {}}
+    )
+    notes = compare(a, b)["points"][0]["warnings"]
+    assert "The parameter objects differs: 3 and not stated." in notes
+    assert "The number of nodes differs: 1 and not stated." in notes
+
+
 def test_refusals(iocast: Iocast, tmp_path: Path) -> None:
     generator = np.random.default_rng(9)
     a = written(tmp_path / "a", noisy(generator, 4))

@@ -560,6 +560,15 @@ def test_a_design_that_is_not_surely_kept_misses_no_level(margins, kept, state, 
 
 
 @pytest.mark.parametrize(
+    ("places", "where"),
+    [([(1, 1)], "on 1 node with 1 rank"), ([(1, 2)], "on 1 node with 2 ranks"),
+     ([(1, 2), (4, 2)], "on 1 and 4 nodes with 2 ranks each"), ([(4, 1)], "on 4 nodes with 1 rank each")],
+)  # fmt: skip
+def test_a_question_names_nodes_and_ranks(places, where):
+    assert answers._placements([{"nodes": n, "ranks": n * each} for n, each in places]) == where
+
+
+@pytest.mark.parametrize(
     ("of", "reach"),
     [
         ({"extrapolation": 1.0, "platform": {"name": "lustre", "numbers": "own"}}, ""),

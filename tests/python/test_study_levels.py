@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 import report_inputs
 
-from iocast.records.quantities import SHARES_OF_TIME, unit_of
+from iocast.records.quantities import ACCELERATORS, SHARES_OF_TIME, unit_of
 from iocast.report import study_controls, units, write_report
-from iocast.report.figures import study_scale
+from iocast.report.figures import load, study_scale
 from iocast.report.sources import read_sources
+from iocast.report.tables import all_tables
 from iocast.study import amounts
 from iocast.study.levels import FUNCTIONS, Level, parse_level
 from iocast.wording.study import as_text
@@ -89,3 +90,20 @@ def test_a_studys_page_has_each_kind_of_level_in_its_unit(
         assert sliders[level.name].unit.partition(" ")[0] == unit_of(level.quantity)
         assert any(line.lstrip().startswith(level.text) for line in text.splitlines()), level.text
     assert {unit_of(level.quantity) for level in LEVELS} == set(UNITS), "each unit has a level"
+
+
+@pytest.mark.parametrize("level", [one for one in LEVELS if one.kind != "rate" or one.quantity in ACCELERATORS])
+def test_a_knee_has_each_level_in_its_unit(level: Level, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """In its table and its figure, as a search keeps it."""
+    sources = read_sources([report_inputs.made(tmp_path_factory).campaign])
+    knee: Any = sources.knees[0]
+    value = level.moved(level.limit, 0.1)
+    knee["levels"] = [{"text": level.text, "quantity": level.quantity, "limit": level.limit}]
+    for entry in knee["loads"]:
+        entry["values"] = {level.text: value}
+    knee["answer"]["values"] = {level.text: {"value": value, "low": value, "high": value}}
+    [table] = [one for one in all_tables(sources) if one.name == "knees"]
+    assert table.rows[0]["values"] == f"{level.text}: {units.quantity(level.quantity, value)}"
+    rows = [row for row in load.data(sources) or [] if row["quantity"] == level.text]
+    assert rows and {row["unit"] for row in rows} == {unit_of(level.quantity)}
+    assert any(panel.title == level.text for panel in load.draw(rows).panels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import altair as alt
 
+from iocast.records.quantities import unit_of
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 
@@ -16,6 +17,11 @@ LEVEL = style.Mark("level", style.GREY, dash=(5, 3), kind="line")
 INTERVAL = style.Mark("interval of the knee", style.SKY, kind="band")
 ANSWER = style.Mark("answer", style.BLACK, dash=(2, 2), kind="line")
 _BY_VERDICT = {"met": MET, "mixed": MIXED, "missed": MISSED}
+THROUGHPUT = "throughput"
+AXES = {
+    "rate": "samples a second", "bytes": "bytes a second", "share": "share of time", "seconds": "time of an operation",
+}  # fmt: skip
+"""Titles of the axes of levels, by the kind of their unit."""
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -33,12 +39,15 @@ def data(sources: Sources) -> list[Row] | None:
                 "series": series,
                 **ends,
             }
-            quantities: list[tuple[str, float | None, float | None]]
-            quantities = [("throughput", entry["rate"], None), ("mean response", entry["response"], None)]
-            quantities += [(level["text"], entry["values"][level["text"]], level["limit"]) for level in knee["levels"]]
+            quantities: list[tuple[str, str, float | None, float | None]]
+            quantities = [(THROUGHPUT, "rate", entry["rate"], None)]
+            quantities += [("mean response", "seconds", entry["response"], None)]
+            for level in knee["levels"]:
+                text = level["text"]
+                quantities.append((text, unit_of(level["quantity"]), entry["values"][text], level["limit"]))
             rows += [
-                {**shared, "quantity": name, "value": value, "limit": limit}
-                for name, value, limit in quantities
+                {**shared, "quantity": name, "unit": unit, "value": value, "limit": limit}
+                for name, unit, value, limit in quantities
                 if value
             ]
     return rows or None
@@ -57,7 +66,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def _chart(search: str, name: str, rows: list[Row]) -> style.Drawn:
-    text = style.rate_text if name == "throughput" else style.seconds_text
+    text = style.TEXTS[rows[0]["unit"]]
     base = style.with_texts(
         style.chart(f"{style.is_('search', search)} && {style.is_('quantity', name)}"), text, value="value"
     )
@@ -68,7 +77,7 @@ def _chart(search: str, name: str, rows: list[Row]) -> style.Drawn:
     x = alt.X("load:Q", scale=log, axis=alt.Axis(title=over, values=style.log_ticks(loads), format=",~r", grid=False))
     axis = style.log_axis(
         text,
-        "operations a second" if name == "throughput" else "time of an operation",
+        "operations a second" if name == THROUGHPUT else AXES[first["unit"]],
         [*(r["value"] for r in rows), first["limit"]],
     )
     marks = [MET, MIXED, MISSED, TRIED]

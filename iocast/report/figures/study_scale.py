@@ -31,12 +31,6 @@ NAMES = {
     "stall_share": "time that checkpoints stall accelerators",
 }
 """What a panel shows, by the end of its quantity's name: of each level that a study takes."""
-TEXTS: dict[str, style.Text] = {
-    "rate": style.rate_text,
-    "bytes": style.bandwidth_text,
-    "share": style.share_text,
-    "seconds": style.seconds_text,
-}
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -106,7 +100,7 @@ def draw(rows: list[Row]) -> Drawing:
 
 
 def text_of(quantity: str) -> style.Text:
-    return TEXTS[unit_of(quantity)]
+    return style.TEXTS[unit_of(quantity)]
 
 
 def _chart(name: str, rows: list[Row], marks: list[style.Mark]) -> style.Drawn:

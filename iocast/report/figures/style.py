@@ -137,6 +137,12 @@ def share_text(value: str, digits: str = ".3~r") -> str:
     return f"format({value}, '.0%')"
 
 
+TEXTS: dict[str, Text] = {
+    "rate": rate_text, "bytes": bandwidth_text, "share": share_text, "seconds": seconds_text,
+}  # fmt: skip
+"""How values are written, by the kind of their unit (iocast.records.quantities.unit_of)."""
+
+
 def digits(values: Iterable[float | None]) -> str:
     """The format in which the labels of an axis over these values differ, however little the values do: three
     significant digits at least."""
