@@ -100,3 +100,11 @@ def test_each_outcome_is_as_its_file_has_it_or_not(
 def test_an_unknown_source_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(InputError, match="no published source 'chasapis'.*chasapis2014"):
         validate_published(["chasapis"])
+
+
+def test_misses_are_counted_by_reason_and_forecasts_alone(evidence: Any) -> None:
+    row = {"role": "forecast", "quantity": "q75", "met": False, "why_not": "It waits."}
+    rows = [row, row, row | {"quantity": "rate"}, row | {"met": True, "why_not": ""}, row | {"role": "fitted"}]
+    lines = evidence.misses(rows)
+    assert "| third quartiles | 1 of 3 | 33 % | 75 % |" in lines and "| all | 1 of 4 | 25 % | 80 % |" in lines
+    assert lines[-1] == "| 3 | 1 rates, 2 third quartiles | It waits. |"
