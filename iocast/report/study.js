@@ -17,12 +17,14 @@
   const back = document.getElementById("turn-back");
   const asAsked = inputs.map((one) => one.value);
 
-  /** A slider's number: the confidence as it is, everything else as a factor on its value, or on its odds. */
+  /** A slider's number: the confidence as it is, everything else as a factor on its value, or on its odds; a share at
+   * most 100 %. */
   function turned(slider, i) {
     if (inputs[i].value === asAsked[i]) return slider.value;
     const place = Number(inputs[i].value);
-    const ratio = asRatio(slider, slider.value) * desk.span ** place;
-    return slider.kind === "confidence" ? place : Number(asValue(slider, ratio).toPrecision(3));
+    if (slider.kind === "confidence") return place;
+    const now = Number(asValue(slider, asRatio(slider, slider.value) * desk.span ** place).toPrecision(3));
+    return slider.unit === "share" ? Math.min(1, now) : now;
   }
   const text = (slider, i) => (slider.kind === "price" ? money : written[slider.unit])(turned(slider, i));
   const isAsAsked = () => inputs.every((one, i) => one.value === asAsked[i]);

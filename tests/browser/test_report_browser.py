@@ -273,6 +273,22 @@ def test_prices_lead_to_no_design_beyond_the_budget(browser, seed):
     assert unsimulated == sum(one["basis"] != "simulated" and one["watts"] <= 100 for one in within)
 
 
+@pytest.mark.parametrize(
+    ("level", "least", "most"), [("utilisation(mds) < 80 %", "20 %", "100 %"), ("au >= 90 %", "69.2 %", "97.3 %")]
+)
+def test_no_slider_leads_beyond_all_of_the_time(browser, level, least, most, tmp_path, tmp_path_factory):
+    study = json.loads((report_inputs.made(tmp_path_factory).study / "study.json").read_text())
+    parsed = parse_level(level)
+    study["levels"][0] |= {"level": level, "quantity": parsed.quantity, "limit": parsed.limit, "upper": parsed.upper}
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    write_report([tmp_path / "study.json"], tmp_path / "page.html")
+    browser.open(tmp_path / "page.html", SIZES["desk"], DRAWN)
+    for end, shown in ((-1, least), (1, most)):
+        browser.evaluate(f"{TURN}([1, {end}])")
+        text = browser.evaluate("document.getElementById('turn-1').getAttribute('aria-valuetext')")
+        assert text.replace("\u00a0", " ") == shown
+
+
 @pytest.mark.parametrize("now", [0.8, 0.93, 0.99])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_turned_share_of_time_is_judged_as_the_study_judges_it(browser, seed, now):
