@@ -192,7 +192,7 @@ class Source:
                     f"{what} is '{text}', with a comma or a space in it; write a point before decimals and nothing "
                     "between thousands, as tools do that run with LC_ALL=C",
                 ) from None
-            if scaled := re.fullmatch(r"([0-9]+\.?[0-9]*) ?([kKMG])", text.strip()):
+            if scaled := re.fullmatch(r"([0-9]+(?:\.[0-9]*)?) ?([kKMG])", text.strip()):
                 written = float(scaled[1]) * {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}[scaled[2]]
                 raise self.refuse(line, f"{what} is '{text}'; write it without a letter: {written:.15g}") from None
             cut = "; the line may have been cut off" if line == self.last else ""

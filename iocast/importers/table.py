@@ -238,10 +238,10 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
 def _plain_number(source: Source, text: str, number: int, name: str) -> float:
     """A number without a unit; a cell with one is refused with the place where the unit belongs."""
     with_unit = re.fullmatch(
-        r"([0-9]+\.?[0-9]*(?:[eE][-+]?[0-9]+)?) *([A-Za-z\u00b5]+ *(?:/ *[a-z]+)?|/ *[a-z]+)", text
+        r"([0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?) *([A-Za-z\u00b5]+ *(?:/ *[a-z]+)?|/ *[a-z]+)", text
     )
     if with_unit and name == "rate":
-        letter = re.sub(r" *(op(eration)?s?)? */ *s(ec(ond)?)?$", "", with_unit[2])
+        letter = re.sub(r"(op(eration)?s?)?/s(ec(ond)?)?$", "", with_unit[2].replace(" ", ""))
         if not letter:
             raise source.refuse(number, f"rate is '{text}'; write {with_unit[1]}, since rates are those of a second")
         if letter in THOUSANDS:

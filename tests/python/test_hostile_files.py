@@ -571,3 +571,10 @@ def test_a_text_that_is_no_whole_number_is_refused_wherever_one_is_wanted(text: 
                 kind.settings_of({name: text})
     uses = [path for path in (REPOSITORY / "iocast").rglob("*.py") if ".isdigit()" in path.read_text()]
     assert not uses, "iocast.strict.is_whole"
+
+
+@pytest.mark.parametrize("cell", [f"1 k{' ' * 100_000}/ x", f"{'1' * 100_000}x"], ids=["blanks", "digits"])
+def test_a_cell_takes_no_longer_than_its_length(here: Path, cell: str) -> None:
+    """What almost makes a rate is gone through once, not once for each of its characters."""
+    (here / "table.csv").write_text(f"nodes,ppn,rate\n1,1,{cell}\n")
+    refused(bounded("import", here / "table.csv", "--out", here / "out"), "table.csv:2: rate is '1")
