@@ -83,16 +83,20 @@ def rows() -> tuple[Row, ...]:
         )  # fmt: skip
 
 
+def of_several_nodes() -> tuple[Row, ...]:
+    """Rows of platforms that have some on more than one node. Runs of one machine differ in its free memory, which says
+    nothing of scales or of other systems."""
+    several = {one.platform for one in rows() if one.nodes > 1}
+    return tuple(one for one in rows() if one.platform in several)
+
+
 @cache
 def growth() -> float:
     """Variance by which errors of one quantity of a platform differ between two scales, for each unit of the logarithm
-    of their ratio in ranks: the slope of squared differences, beside what they differ by at one scale. Runs of one
-    machine differ in its free memory, and say nothing of scales."""
+    of their ratio in ranks: the slope of squared differences, beside what they differ by at one scale."""
     alike: dict[tuple[str, str], list[Row]] = {}
-    several = {one.platform for one in rows() if one.nodes > 1}
-    for one in rows():
-        if one.platform in several:
-            alike.setdefault((one.platform, one.what), []).append(one)
+    for one in of_several_nodes():
+        alike.setdefault((one.platform, one.what), []).append(one)
     pairs = [pair for those in alike.values() for pair in combinations(those, 2)]
     distances = np.array([[1.0, abs(math.log(a.ranks / b.ranks))] for a, b in pairs])
     return float(nnls(distances, np.array([(a.error - b.error) ** 2 for a, b in pairs]))[0][1])
@@ -174,7 +178,7 @@ class Errors:
         """beyond: times the largest scale of a published number (serves.py), with which the error grows"""
         kind = kind_of(quantity)
         others: dict[str, list[float]] = {}
-        for one in rows():
+        for one in of_several_nodes():
             if one.kind == kind and one not in self.rows:
                 others.setdefault(one.platform, []).append(one.error)
         near = spread([one.error for one in self.own(kind)], list(others.values()))
