@@ -26,7 +26,7 @@ from iocast.importers.series import import_series, is_series, series_notes
 from iocast.names import as_file_name
 from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
 from iocast.platform import dump, find_platform
-from iocast.forecasts.answer import predict
+from iocast.forecasts.answer import predict, require_a_place
 from iocast.forecasts.cautions import each_once
 from iocast.forecasts.request import ranks_per_node_of
 from iocast.question import Placement, meaning
@@ -191,8 +191,11 @@ def _whole_way(
     command: str,
     known: Sequence[Known],
 ) -> Answer:
+    # Before anything is imported, and once for all phases.
+    for nodes in targets:
+        require_a_place(nodes, ranks_per_node or 1)
     if platform is not None:
-        find_platform(platform)  # before anything is imported, and once for all phases
+        find_platform(platform)
     runs = runs_of(sources, out, stated)
     every = phases_of(runs)
     if phase is not None and phase not in every:

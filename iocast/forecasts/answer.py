@@ -80,6 +80,17 @@ SUM_OF_MACHINES = (
 )
 
 
+def require_a_place(nodes: int, ranks_per_node: float) -> None:
+    """@raises InputError where there is no rank, or more than there are forecasts of"""
+    if nodes < 1 or ranks_per_node < 1:
+        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
+    if nodes * ranks_per_node > MAX_RANKS:
+        raise InputError(
+            f"{nodes} nodes with {ranks_per_node} ranks each are more than the {MAX_RANKS:,} ranks of which there are "
+            "forecasts."
+        )
+
+
 def predict(
     platform: Fitted,
     workload: str | None,
@@ -123,13 +134,7 @@ def predict(
         raise InputError(f"The level {level:g} is no probability between 0 and 1.")
     assumed_ranks = ranks_per_node is None
     ranks_per_node = ranks_per_node_of(platform) if ranks_per_node is None else ranks_per_node
-    if nodes < 1 or ranks_per_node < 1:
-        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
-    if nodes * ranks_per_node > MAX_RANKS:
-        raise InputError(
-            f"{nodes} nodes with {ranks_per_node} ranks each are more than the {MAX_RANKS:,} ranks of which there are "
-            "forecasts."
-        )
+    require_a_place(nodes, ranks_per_node)
     platform.require_nodes(nodes)
     serves = Serves.of(platform)
     if not beyond:

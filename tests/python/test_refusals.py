@@ -14,6 +14,7 @@ import pytest
 from iocast import binaries
 from iocast.errors import InputError
 from iocast.fitted import Fitted
+from iocast.forecast import forecast
 from iocast.forecasts.answer import predict
 from iocast.run_directory import require_run_directory
 
@@ -728,10 +729,12 @@ def test_an_empty_list_of_allowed_names_is_a_sentence() -> None:
     assert allowed_sentence("x", []) == "Nothing is allowed here."
 
 
-def test_forecasts_of_more_ranks_than_there_can_be_are_refused() -> None:
+def test_forecasts_of_more_ranks_than_there_can_be_are_refused(tmp_path: Path) -> None:
     for nodes, each in ((10**20, 1), (1, 10**9), (10**5, 10**5)):
         with pytest.raises(InputError, match="100,000,000 ranks"):
             predict(Fitted.open("lustre"), None, {}, nodes, each)
+        with pytest.raises(InputError, match="100,000,000 ranks"):  # before the file is looked for
+            forecast([Path("none.csv")], [nodes], tmp_path / "out", ranks_per_node=each, report=lambda *_: None)
 
 
 def test_a_simulation_beyond_the_memory_says_so() -> None:
