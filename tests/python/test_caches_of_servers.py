@@ -19,7 +19,7 @@ from iocast.errors import InputError
 Run = Callable[..., dict[str, Any]]
 MIB = 1 << 20
 FILES, OPERATIONS, SIZE = 200, 6000, 1 << 18
-MEMORY = {"nfs": ("memory", "pages: {capacity: 256KiB}, ")}
+MEMORY = {"nfs": ("memory", "pages: {capacity: 512KiB}, ")}
 """By platform: the cache of its servers, and what leaves its clients none that would hold a file."""
 READS = "--workload operation-mix --set stat=0 --set create=0 --set unlink=0 --set append=0 --set read=1"
 
