@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import yaml
 
@@ -33,6 +33,8 @@ RESOLVED = (
 """Sections of a resolved platform beside its operations."""
 PLATFORMS = data_directory("platforms")
 Document = dict[str, Any]
+Value = TypeVar("Value")
+"""A document, or a part of one."""
 
 
 def find_platform(name_or_file: str, beside: Path | None = None) -> Path:
@@ -68,18 +70,18 @@ def with_whole_paths(document: Document, folder: Path) -> Document:
     return document | {"network": network | {"simgrid": str((folder / file).resolve())}}
 
 
-def merge(base: Any, over: Any) -> Any:
+def merge(base: object, over: Value) -> Value:
     """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below
     it, as lists and single values do; null takes away, and so does a key that decides what others below it are for."""
     return _merged(without_decided(base, over), over, keep_null=False)
 
 
-def laid_over(base: Any, over: Any) -> Any:
+def laid_over(base: object, over: Value) -> Value:
     """The same for a `base` that still extends another platform: null stays, where it takes away what that one has."""
     return _merged(without_decided(base, over), over, keep_null=True)
 
 
-def _merged(base: Any, over: Any, *, keep_null: bool) -> Any:
+def _merged(base: object, over: Value, *, keep_null: bool) -> Value:
     if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
         return copy.deepcopy(over)
     merged = dict(base)
@@ -88,7 +90,7 @@ def _merged(base: Any, over: Any, *, keep_null: bool) -> Any:
             merged.pop(key, None)
         else:
             merged[key] = _merged(merged.get(key), value, keep_null=keep_null)
-    return merged
+    return cast(Value, merged)
 
 
 _OF_STRIPES = {"stripe_size", "stripe_count", "allocation", "free"}
@@ -106,7 +108,7 @@ TOPOLOGIES: dict[str, set[str]] = {
 _PLACES = {"fat-tree": "leaf", "islands": "leaf", "dragonfly": "router", "torus": "router"}
 
 
-def without_decided(base: Any, over: Any) -> Any:
+def without_decided(base: Value, over: object) -> Value:
     """`base` without what has no effect any more below `over`, such as stripes of a station that `over` spreads by
     object. iocast-sim passes over these keys in a file that is extended, and refuses them beside what decides it
     (PlatformReader::refuse_idle)."""
@@ -123,10 +125,10 @@ def without_decided(base: Any, over: Any) -> Any:
     network, own = base.get("network"), over.get("network")
     if isinstance(network, dict) and isinstance(own, dict):
         result["network"] = _without_other_topologies(network, own)
-    return result
+    return cast(Value, result)
 
 
-def _idle_at_station(own: Document) -> set[str]:
+def _idle_at_station(own: Mapping[str, object]) -> set[str]:
     idle: set[str] = set()
     if own.get("per") == "node":
         idle |= _OF_SYSTEM
@@ -141,12 +143,12 @@ def _idle_at_station(own: Document) -> set[str]:
     return idle
 
 
-def _without_other_topologies(network: Document, own: Document) -> Document:
+def _without_other_topologies(network: Mapping[str, object], own: Mapping[str, object]) -> Mapping[str, object]:
     chosen = own.get("topology") or network.get("topology") or "simgrid"
     if chosen not in TOPOLOGIES or not {"topology", "simgrid"} & {key for key, value in own.items() if value}:
         return network
     idle = set().union(*TOPOLOGIES.values()) - TOPOLOGIES[chosen] | (_OF_CARDS if chosen == "simgrid" else set())
-    result: Document = _without(network, idle)
+    result = dict(_without(network, idle))
     if isinstance(servers := result.get("servers"), dict):
         place = _PLACES.get(chosen)
         other = {"leaf", "router", *(() if place else ("among",))} - {place}
@@ -154,8 +156,10 @@ def _without_other_topologies(network: Document, own: Document) -> Document:
     return result
 
 
-def _without(part: Any, keys: set[str]) -> Any:
-    return {key: value for key, value in part.items() if key not in keys} if isinstance(part, dict) else part
+def _without(part: Value, keys: set[str]) -> Value:
+    if not isinstance(part, dict):
+        return part
+    return cast(Value, {key: value for key, value in part.items() if key not in keys})
 
 
 def edit(document: Document, path: str, value: Any) -> None:

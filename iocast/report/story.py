@@ -5,20 +5,17 @@ Every sentence is made of the same numbers that `summary` hands to the JSON."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from iocast import busy
 from iocast.accuracy import OF_QUANTILES
-from iocast.forecasts.cautions import FAR_BEYOND, each_once
-from iocast.importers.series import ALARM
 from iocast.knee import words as knee_words
 from iocast.records.forecast import Ends, ForecastDocument, Numbers, forecast_rate, value_of
-from iocast.records.validation import ScoredRow, Verdict
+from iocast.records.validation import ScoredRow
 from iocast.phases import main_phases, rate_of
 from iocast.report import accelerators, answers, evidence, feeding, record, units
 from iocast.report.cards import Card, Story
+from iocast.report.cautions import alarms, basis, file_systems, warnings
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.report.study_story import tell_study
@@ -27,8 +24,6 @@ from iocast.total import are_bulk, moves_bulk
 from iocast.wording.checked import nearer_text
 
 MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
-SERVER_IN_MEMORY = "fuse.iocast"  # file system type of iocast-queuefs
-FAR = 4.0  # times the largest fitted scale, from which an extrapolation is called far
 
 
 def tell(sources: Sources) -> Story:
@@ -64,7 +59,7 @@ def _tell_measured(sources: Sources) -> Story:
         [(about, text) for about, text in texts[1:] if text],
         _cards(sources, best, scored, bool(checked), reported),
         warnings(sources),
-        len(_alarms(sources)),
+        len(alarms(sources)),
         [*sources.missing, *([nearer] if nearer else [])],
         _summary(sources, best, scored, bool(checked)),
         [(about, text) for about, text in (texts[0], ("What limits it", _limit(sources))) if text],
@@ -275,19 +270,6 @@ def _ran(run: Run) -> str:
     return f"{who} {did} {units.rate(rate, about.get('rate_unit'))} in {about['name']}." if about and rate else ""
 
 
-def file_systems(sources: Sources) -> list[str]:
-    """Types of the file systems that real runs and campaigns say they measured."""
-    environments = [r.document.get("environment") or {} for r in sources.runs if not r.simulated] + sources.campaigns
-    found = []
-    for environment in environments:
-        value = environment.get("filesystem")
-        if isinstance(value, dict):
-            value = value.get("type") or value.get("name")
-        if value:
-            found.append(str(value))
-    return list(dict.fromkeys(found))
-
-
 def _truth(best: Comparison | None) -> str:
     """Throughput of a server whose truth is known, beside forecast and measurement."""
     row = best.row("rate") if best else None
@@ -350,16 +332,8 @@ def _forecast(sources: Sources, best: Comparison | None, checked: bool, several:
 
 def _without_measurements(sources: Sources) -> str:
     """What forecasts of platforms that were never calibrated rest on; the ranges stand in the grid."""
-    found = [sentence for forecast in sources.forecasts for sentence in _basis(forecast)[1]]
+    found = [sentence for forecast in sources.forecasts for sentence in basis(forecast)[1]]
     return " ".join(dict.fromkeys(found))
-
-
-def _basis(forecast: ForecastDocument) -> tuple[list[str], list[str]]:
-    """What a forecast rests on where nothing was measured: a warning where its platform's numbers are nobody's
-    measurements, and the rest."""
-    sentences = list(forecast.get("basis") or [])
-    warned = int((forecast.get("platform") or {}).get("numbers") == Numbers.OWN.value)
-    return sentences[:warned], sentences[warned:]
 
 
 def _wrong(scored: Score | None, checked: bool, rows: list[Comparison]) -> str:
@@ -514,74 +488,6 @@ def _cards(
         note = "error of throughput in the same place" if rate else "median error of throughput"
         cards.append(Card(f"the best simple rule ({ruled.name})", units.error(ruled.error), note))
     return cards
-
-
-def _alarms(sources: Sources) -> list[str]:
-    return list(dict.fromkeys(note for note in sources.notes if note.startswith(ALARM)))
-
-
-def warnings(sources: Sources) -> list[str]:
-    """Everything that a reader must know before believing the report, each once; alarms come first."""
-    found = _alarms(sources)
-    if SERVER_IN_MEMORY in file_systems(sources):
-        found.append(
-            "What was measured is no disk: iocast-queuefs, a server in memory whose service times are drawn, "
-            "on the same machine as its clients. The report shows how forecasts fare, not what a storage system does."
-        )
-    for forecast in sources.forecasts:
-        found += _basis(forecast)[0]
-    found += each_once(sources.forecasts)
-    entries = [
-        (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))
-        for f in sources.forecasts
-        if f.get("extrapolation")
-    ]
-    if entries and FAR < max(entries)[0] <= FAR_BEYOND:  # beyond it the forecast itself warns
-        times, ranks = max(entries)
-        found.append(
-            f"Forecasts reach up to {units.ranks(ranks)}, {units.factor(times)} times the largest scale that was "
-            "fitted: "
-            "they rest on the model and not on measurements."
-        )
-    for document in sources.feedings:
-        found += feeding.notes(document)
-    for validation in sources.validations:
-        if validation.get("verdict") == Verdict.NOTHING_HELD_OUT.value:
-            found.append(
-                "The validation judged nothing: the platform was fitted to every measurement that it was given."
-            )
-        elif validation.get("passed") is False:
-            criterion = str(validation.get("criterion", "it is not stated")).rstrip(".")
-            found.append(f"The validation fell short of its criterion: {criterion}.")
-    for platform in sources.fitted:
-        found += platform["fitted"].get("notes") or []
-    for run in sources.runs:
-        if run.document.get("status") != "complete":
-            found.append(f"The run {run.name} is {run.document.get('status', 'of unknown status')} and not complete.")
-        errors = sum(p.get("errors") or 0 for p in run.phases)
-        if errors:
-            found.append(
-                f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here."
-            )
-    found += sources.notes
-    found += _of_runs(sources.runs)
-    for campaign in sources.campaigns:
-        failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
-        if failed:
-            found.append(
-                f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}."
-            )
-        found += busy.notes(campaign, str(campaign["name"]))
-    return list(dict.fromkeys(str(w) for w in found))
-
-
-def _of_runs(runs: list[Run]) -> list[str]:
-    """Warnings of runs; of those that differ only in numbers one is kept, that of the largest run."""
-    alike: dict[str, list[str]] = {}
-    for run in reversed(runs):
-        for warning in run.document.get("warnings") or []:
-            alike.setdefault(re.sub(r"\d+(\.\d+)?", "#", warning), []).append(warning)
-    return [w[0] + (f" {len(w)} runs say so or alike." if len(w) > 1 else "") for w in alike.values()]
 
 
 def _summary(sources: Sources, best: Comparison | None, scored: Score | None, checked: bool) -> dict[str, Any]:

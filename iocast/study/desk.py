@@ -5,7 +5,6 @@ computed."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -37,7 +36,7 @@ from iocast.study.questions import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.documents import Down, edited
 from iocast.study.edits import checked_edits, short
-from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled
+from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled, without_place
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
@@ -127,9 +126,7 @@ class Desk:
                 settings = chosen
                 profile = self._one(request | {"settings": settings})
         except InputError as error:
-            raise InputError(
-                f"{self.study.file}: in workloads.{workload.name}, {_without_place(str(error))}"
-            ) from error
+            raise InputError(f"{self.study.file}: in workloads.{workload.name}, {without_place(str(error))}") from error
         phases = profile["phases"]
         named = workload.phase or first_phase({name: sum(of["operations"].values()) for name, of in phases.items()})
         if named not in phases:
@@ -405,7 +402,7 @@ class Desk:
             self.not_simulated.append(
                 f"The platform '{short(platform.reference)}' as it was measured is not simulated under {workload} at "
                 f"{scale.ranks:,} clients, so that simple rules and the measured ceiling change no design there: "
-                f"{_without_place(str(error))}"
+                f"{without_place(str(error))}"
             )
             return {}
         question = self.question(workload, scale)
@@ -487,7 +484,7 @@ class Desk:
         except InputError as error:
             raise InputError(
                 f"{self.study.file}: a design of this study makes no platform that can be simulated: "
-                f"{_without_place(str(error))}"
+                f"{without_place(str(error))}"
             ) from error
 
     def _request(self, ask: Ask) -> dict[str, Any]:
@@ -596,8 +593,3 @@ def _length(profile: Result) -> str:
 
 def _dict(factors: tuple[tuple[str, float], ...] | None) -> dict[str, float] | None:
     return None if factors is None else dict(factors)
-
-
-def _without_place(sentence: str) -> str:
-    """A program's sentence without the name of the temporary file that it read."""
-    return re.sub(r"\S*iocast-study-\S*?platform\.yaml(:\d+)?:? ?", "", sentence)

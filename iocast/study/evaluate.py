@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from enum import Enum
 from functools import lru_cache
 from importlib import metadata
@@ -239,3 +240,8 @@ def _short(value: Any) -> Any:
     if isinstance(value, dict):
         return {k: _short(v) for k, v in value.items()}
     return float(f"{value:.7g}") if isinstance(value, float) else value
+
+
+def without_place(sentence: str) -> str:
+    """A program's sentence without the name of the temporary file that it read."""
+    return re.sub(r"\S*iocast-study-\S*?platform\.yaml(:\d+)?:? ?", "", sentence)

@@ -341,8 +341,8 @@ def _because(failing: Json) -> str:
 def limited(why: Json) -> str:
     """What limits the rate, for the middle of a sentence."""
     text: str = why["text"]
-    if text.startswith(LEAD):
-        return f"the rate is limited by {text.removeprefix(LEAD)}"
+    if why.get("limited_by"):
+        return f"the rate is limited by {text[len(LEAD) :]}"
     return f"{text[:1].lower()}{text[1:]}"
 
 

@@ -13,7 +13,7 @@ from programs import REPOSITORY
 
 from iocast import binaries, drawn
 from iocast.platform import dump
-from iocast.report import story, units
+from iocast.report import cautions, story, units
 from iocast.report.evidence import comparisons
 from iocast.report.figures import beside
 from iocast.report.sources import Sources
@@ -90,7 +90,7 @@ def test_forecast_measurement_and_truth_stand_side_by_side() -> None:
 def test_a_report_says_that_it_is_no_disk() -> None:
     for kind, warned in (("fuse.iocast", True), ("ext4", False)):
         sources = Sources(campaigns=[{"name": "campaign", "filesystem": {"type": kind}}])
-        assert any("no disk" in warning for warning in story.warnings(sources)) is warned
+        assert any("no disk" in warning for warning in cautions.warnings(sources)) is warned
 
 
 def test_the_seed_is_printed_and_repeats_the_server(tmp_path: Path) -> None:
