@@ -4,10 +4,8 @@ set-up and clean-up at every target, and the report (`iocast forecast`). Each st
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +18,28 @@ from iocast.calibrate.storage import RATES_ALONE, Storage, best_family, storage_
 from iocast.errors import InputError, RunError
 from iocast.files import read_json, write_json, write_text
 from iocast.fitted import Fitted
-from iocast.importers import import_files
-from iocast.importers.record import OPTION
-from iocast.importers.series import import_series, is_series, series_notes
+from iocast.importers.series import series_notes
 from iocast.names import as_file_name
-from iocast.phases import is_beside, main_phases, operations_in, phase_sentences
+from iocast.phases import is_beside, main_phases, phase_sentences
 from iocast.platform import dump, find_platform
 from iocast.forecasts.answer import predict, require_a_place
-from iocast.forecasts.cautions import each_once
 from iocast.forecasts.request import ranks_per_node_of
+from iocast.forecasts.sources import (
+    chosen,
+    import_warnings,
+    phases_of,
+    runs_of,
+    shortened,
+    with_settings,
+    without,
+    without_nodes,
+)
 from iocast.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
-from iocast.strict_yaml import allowed_sentence
-from iocast.run_directory import Point, Run, find_runs, group, is_table, runs_in
+from iocast.run_directory import Point, Run, find_runs, group, is_table
 from iocast.scratch import whole_directory
-from iocast.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
-from iocast.wording.checked import Nearer, nearer_text
-from iocast.wording.forecast import bulk_text, rule_beside, total_text
-from iocast.total import moves_bulk, of_one_workload, total
+from iocast.text import quantity, rate_kind
+from iocast.total import of_one_workload, total
 from iocast.workers import Workers
 
 Report = Callable[[str, int, int], None]
@@ -228,12 +230,12 @@ def _whole_way(
         for path in left_out
     ]
     if (out / "runs").is_dir():
-        notes += _import_warnings(runs)
+        notes += import_warnings(runs)
     used = {run for one in found for run in one.used}
     others = [path for one in found for path in one.others if path not in used]
     beside = [] if phase else [name for name in every if name not in names and is_beside(name)]
     answer = Answer(out, runs, found, None, notes, beside)
-    answer.report = _write_report(_without(runs, [*left_out, *others]), answer, _title(sources), command)
+    answer.report = _write_report(without(runs, [*left_out, *others]), answer, _title(sources), command)
     return answer
 
 
@@ -244,136 +246,6 @@ def _refusals(phases: Sequence[PhaseForecast]) -> list[str]:
         if one.refusal:
             found.setdefault(one.refusal, []).append(one.phase)
     return [f"{', '.join(names)}: {refusal}" for refusal, names in found.items()]
-
-
-def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
-    """Campaigns, run directories and series as they are; other files are imported into OUT/runs.
-
-    @raises InputError for a mixture, whose runs would not be one series"""
-    ready = [
-        path
-        for path in sources
-        if path.is_dir() and ((path / "campaign.json").is_file() or (path / "run.json").is_file() or runs_in(path))
-    ]
-    if len(ready) == len(sources):
-        if any(value is not None for value in stated.values()):
-            raise InputError(
-                "These runs are imported already, with their ranks and nodes; leave out --ranks-measured and "
-                "--nodes-measured, or give the tools' own files."
-            )
-        return list(sources)
-    if ready:
-        raise InputError(
-            f"'{ready[0]}' is a run directory or campaign, other arguments are tools' files; import these first with "
-            "iocast import."
-        )
-    target = out / "runs"
-    stated = stated | {OPTION: "--{}-measured"}
-    written = (
-        import_series(sources, target, stated)
-        if is_series(sources)
-        else import_files(list(sources), target, None, stated)
-    )
-    documents = [read_json(path / "run.json", "run") for path in written]
-    if all(one["placement"]["nodes"] is None for one in documents):
-        files = list(dict.fromkeys(one["imported"]["files"][0]["name"] for one in documents))
-        if len(documents) == 1:
-            raise InputError(f"{files[0]} does not say on how many nodes it ran; add --nodes-measured.")
-        raise InputError(
-            f"These results don't say on how many nodes they ran: {shortened(files)}. If all ran on equally many, add "
-            "--nodes-measured. Otherwise import each by itself (iocast import FILE --nodes N --out runs/NAME), then "
-            "give the directories runs/* to iocast forecast."
-        )
-    return written
-
-
-def _import_warnings(written: Sequence[Path], most: int = 3) -> list[str]:
-    """What iocast import says of these runs: the first ones whole, of the others how many there are."""
-    warnings = list(dict.fromkeys(w for path in written for w in read_json(path / "run.json", "run")["warnings"]))
-    more = len(warnings) - most
-    rest = f"{more} further warning{'s' * (more > 1)} of the import: iocast import prints them." if more > 0 else ""
-    return [*warnings[:most], *([rest] if rest else [])]
-
-
-def without_nodes(runs: Sequence[Run]) -> list[Path]:
-    """Directories of runs that don't say on how many nodes they ran; none where no run says it, since there is nothing
-    to forecast from without them."""
-    unknown = [run.path for run in runs if run.record.placement.nodes is None]
-    return unknown if len(unknown) < len(runs) else []
-
-
-def with_settings(runs: Sequence[Run], only: Mapping[str, Sequence[str]]) -> list[Run]:
-    """The runs whose workload has these settings, compared by meaning: 16MiB is 16777216.
-
-    @raises InputError that names the values there are when none has them"""
-    found = [
-        run
-        for run in runs
-        if all(
-            name in run.parameters and meaning(run.parameters[name]) in map(meaning, values)
-            for name, values in only.items()
-        )
-    ]
-    if not found and runs:
-        names = sorted({name for run in runs for name in run.parameters})
-        if not names:
-            raise InputError("These results state no settings to choose by; leave --only out.")
-        for name, wanted in only.items():
-            values = list(dict.fromkeys(run.parameters[name] for run in runs if name in run.parameters))
-            if not values:
-                raise InputError(f"No run has the setting '{name}' of --only. {allowed_sentence(name, names)}")
-            for value in wanted:
-                if meaning(value) not in map(meaning, values):
-                    shown = list(map(str, values))
-                    raise InputError(f"No run has {name}={value}, as --only wants. {allowed_sentence(value, shown)}")
-        raise InputError("No run has all settings of --only together; leave one of them out.")
-    return found
-
-
-def _chosen(runs: Sequence[Run], only: Mapping[str, Sequence[str]]) -> list[Run]:
-    """The runs of one of several phases that `only` leaves: a setting chooses among the tests of phases that state it,
-    and says nothing of the others.
-
-    @raises InputError where the phase has the setting, with other values"""
-    stated = {name for run in runs for name in run.parameters}
-    own = {name: values for name, values in only.items() if name in stated}
-    try:
-        return with_settings(runs, own)
-    except InputError as error:
-        for name in own:
-            values = list(dict.fromkeys(str(run.parameters[name]) for run in runs if name in run.parameters))
-            if len(values) == 1 and meaning(values[0]) not in map(meaning, own[name]):
-                raise InputError(
-                    f"All results have {name}={values[0]}, which --only leaves out; add "
-                    f"--only {shlex.quote(f'{name}={values[0]}')} to forecast from them, too."
-                ) from error
-        raise
-
-
-def _without(sources: Sequence[Path], left_out: Sequence[Path]) -> list[Path]:
-    """The sources, a directory of runs as its runs where some of these are left out."""
-    found: list[Path] = []
-    for path in sources:
-        inside = runs_in(path) if path not in left_out and any(one.parent == path for one in left_out) else [path]
-        found += [one for one in inside if one not in left_out]
-    return found
-
-
-def phases_of(runs: Sequence[Path]) -> dict[str, dict[str, Any]]:
-    """Phases with operations or a rate of their own, in order, each with what it has of each operation."""
-    phases: list[dict[str, Any]] = []
-    for path in runs:
-        inside = (
-            [path / "runs" / p["name"] for p in read_json(path / "campaign.json", "campaign")["points"]]
-            if (path / "campaign.json").is_file()
-            else []
-        )
-        for run in inside or ([path] if (path / "run.json").is_file() else runs_in(path)):
-            if (run / "run.json").is_file():
-                phases += [
-                    p for p in read_json(run / "run.json", "run")["phases"] if p.get("operations") or p.get("rate")
-                ]
-    return operations_in(phases)
 
 
 def _of_phase(
@@ -393,7 +265,7 @@ def _of_phase(
     answer = PhaseForecast(phase)
     try:
         every = [run for path in sources for run in _with_phase(path, phase)]
-        runs = _chosen(every, only)
+        runs = chosen(every, only)
         answer.others = [run.path for run in every if run not in runs]
         answer.left_out = without_nodes(runs)
         answer.used = [run.path for run in runs]
@@ -500,10 +372,6 @@ def _title(sources: Sequence[Path]) -> str:
     return f"Forecast from {shortened([path.name or str(path) for path in sources])}"
 
 
-def shortened(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
 def _write_report(runs: Sequence[Path], answer: Answer, title: str, command: str) -> Path:
     from iocast.report import write_report
 
@@ -519,84 +387,3 @@ def _write_report(runs: Sequence[Path], answer: Answer, title: str, command: str
     page = out / "report.html"
     write_report([*runs, *fitted, *forecasts], page, title, command, answer.not_forecast(), answer.series)
     return page
-
-
-def _narrowing(phases: Sequence[PhaseForecast]) -> str:
-    """How the run is found that narrows the first forecast whose interval is too wide; "" where none is."""
-    for one in phases:
-        for made in one.forecasts:
-            if too_wide(made["quantities"]["rate"]):
-                where = made["placement"]
-                target = f"{where['nodes']}x{where['ranks_per_node']:g}"
-                what, option = ("nodes", "--nodes") if where["nodes"] > 1 else ("ranks of a node", "--ppn")
-                return (
-                    f"Where a value is only about right, a run nearer to this scale narrows it. With N {what} that you "
-                    f"can measure: iocast plan --platform {shlex.quote(str(one.fitted))} {option} N --target {target}"
-                )
-    return ""
-
-
-def _held_out_cell(holdout: Mapping[str, Any], made: Mapping[str, Any]) -> str:
-    """The error at the held-out scale; beside a forecast farther away, how far that was."""
-    error = next(row["error"] for row in holdout["rows"] if row["quantity"] == "rate")
-    fitted, ranks = holdout.get("fitted_up_to"), holdout.get("ranks")
-    if not fitted or not ranks or made["extrapolation"] <= ranks / fitted:
-        return percent(error)
-    return f"{percent(error)} at {ranks / fitted:.2g} times"
-
-
-def forecasts_text(answer: Answer) -> str:
-    """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
-    the held-out error."""
-    rows = []
-    checked: list[float] = []
-    nearer: list[Nearer] = []
-    for one in answer.phases:
-        if one.refusal or one.largest is None:
-            continue
-        held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
-        checked += held_out[:1]
-        for made in one.forecasts:
-            where, printed = made["placement"], made["quantities"]["rate"]
-            kind = rate_kind(printed)
-            value, between = interval(kind, printed)
-            rows.append(
-                [
-                    one.phase,
-                    f"{where['nodes']} x {where['ranks_per_node']}",
-                    f"{quantity(kind, one.largest.value('rate'))} at "
-                    f"{'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
-                    value,
-                    between,
-                    rule_beside(made, partial(quantity, kind)) or "-",
-                    _held_out_cell(one.holdout, made) if held_out else "not held out",
-                ]
-            )
-        if held_out and one.forecasts and (rule := one.forecasts[0].get("rule")):
-            nearer.append(Nearer(one.phase, rule["name"], abs(rule["error"]), abs(held_out[0])))
-    level = next(f["level"] for one in answer.phases for f in one.forecasts)
-    header = [
-        "phase",
-        "nodes x ranks",
-        "largest measured",
-        "forecast",
-        f"{100 * level:g} % interval",
-        "a simple rule",
-        "held-out error",
-    ]
-    lines = [bulk_text(made) for one in answer.phases for made in one.forecasts if moves_bulk(made)]
-    lines += [table(header, rows, keys=2), ""]
-    lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
-    shown = each_once([made for one in answer.phases for made in one.forecasts])
-    lines += [f"Note: {sentence}" for sentence in shown[:3]]
-    left = len(shown) - 3
-    lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
-    lines += [sentence] if (sentence := _narrowing(answer.phases)) else []
-    lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
-    lines += [sentence] if (sentence := nearer_text(nearer, lambda size: percent(size).removeprefix("+"))) else []
-    lines += [*answer.not_forecast(), *answer.series]
-    runs = "runs, " if (answer.out / "runs").is_dir() else ""
-    lines.append(
-        f"Written to {answer.out}: {runs}fitted platforms, forecasts; the page for a board is {answer.report}."
-    )
-    return "\n".join(lines)

@@ -12,7 +12,7 @@ from iocast.api.predict import Forecast
 from iocast.calibrate.known import Known
 from iocast.forecast import Answer as Results
 from iocast.forecast import forecast as whole_way
-from iocast.forecast import forecasts_text
+from iocast.wording.forecasts import forecasts_text
 from iocast.forecasts.training import forecast_training, training_text
 from iocast.workers import Workers
 

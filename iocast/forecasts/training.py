@@ -14,7 +14,7 @@ from typing import Any
 from iocast.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, FeedingQuestion, Most, growth, largest
 from iocast.errors import InputError
 from iocast.files import read_json, write_json
-from iocast.forecast import runs_of, with_settings
+from iocast.forecasts.sources import runs_of, with_settings
 from iocast.importers.series import series_notes
 from iocast.question import meaning
 from iocast.records.run import Accelerators

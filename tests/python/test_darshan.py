@@ -242,7 +242,7 @@ def test_the_text_of_the_parser_is_the_log_itself(tmp_path: Path) -> None:
 def test_a_log_in_the_place_of_results_is_sent_to_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what lacks for that is installed where iocast runs."""
     from iocast.errors import InputError
-    from iocast.forecast import runs_of
+    from iocast.forecasts.sources import runs_of
     from iocast.importers.darshan_log import import_log
 
     log = tmp_path / "program.darshan"

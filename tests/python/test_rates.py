@@ -21,7 +21,7 @@ from iocast import analytic, binaries
 from iocast.calibrate import rates
 from iocast.calibrate.rates import PARAMETERS, Placement, different_tests, find_posterior, rates_of
 from iocast.errors import InputError
-from iocast.forecast import with_settings
+from iocast.forecasts.sources import with_settings
 from iocast.importers import import_files
 from iocast.platform import dump
 from iocast.run_directory import Run, group

@@ -11,7 +11,8 @@ import pytest
 from iocast.agreement import check_forecast
 from iocast.errors import InputError
 from iocast.fitted import Fitted
-from iocast.forecast import Answer, PhaseForecast, forecasts_text
+from iocast.forecast import Answer, PhaseForecast
+from iocast.wording.forecasts import forecasts_text
 from iocast.forecasts.answer import predict
 from iocast.report import answers, units
 from iocast.report.sources import read_sources

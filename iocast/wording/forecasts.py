@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forecasts of several phases as text."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from iocast.forecasts.cautions import each_once
+from iocast.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
+from iocast.wording.checked import Nearer, nearer_text
+from iocast.wording.forecast import bulk_text, rule_beside, total_text
+from iocast.total import moves_bulk
+from iocast.forecast import Answer, PhaseForecast
+
+
+def forecasts_text(answer: Answer) -> str:
+    """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
+    the held-out error."""
+    rows = []
+    checked: list[float] = []
+    nearer: list[Nearer] = []
+    for one in answer.phases:
+        if one.refusal or one.largest is None:
+            continue
+        held_out = [row["error"] for row in one.holdout.get("rows", []) if row["quantity"] == "rate"]
+        checked += held_out[:1]
+        for made in one.forecasts:
+            where, printed = made["placement"], made["quantities"]["rate"]
+            kind = rate_kind(printed)
+            value, between = interval(kind, printed)
+            rows.append(
+                [
+                    one.phase,
+                    f"{where['nodes']} x {where['ranks_per_node']}",
+                    f"{quantity(kind, one.largest.value('rate'))} at "
+                    f"{'x'.join(f'{n:g}' for n in one.largest.first.placement)}",
+                    value,
+                    between,
+                    rule_beside(made, partial(quantity, kind)) or "-",
+                    _held_out_cell(one.holdout, made) if held_out else "not held out",
+                ]
+            )
+        if held_out and one.forecasts and (rule := one.forecasts[0].get("rule")):
+            nearer.append(Nearer(one.phase, rule["name"], abs(rule["error"]), abs(held_out[0])))
+    level = next(f["level"] for one in answer.phases for f in one.forecasts)
+    header = [
+        "phase",
+        "nodes x ranks",
+        "largest measured",
+        "forecast",
+        f"{100 * level:g} % interval",
+        "a simple rule",
+        "held-out error",
+    ]
+    lines = [bulk_text(made) for one in answer.phases for made in one.forecasts if moves_bulk(made)]
+    lines += [table(header, rows, keys=2), ""]
+    lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
+    shown = each_once([made for one in answer.phases for made in one.forecasts])
+    lines += [f"Note: {sentence}" for sentence in shown[:3]]
+    left = len(shown) - 3
+    lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
+    lines += [sentence] if (sentence := _narrowing(answer.phases)) else []
+    lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
+    lines += [sentence] if (sentence := nearer_text(nearer, lambda size: percent(size).removeprefix("+"))) else []
+    lines += [*answer.not_forecast(), *answer.series]
+    runs = "runs, " if (answer.out / "runs").is_dir() else ""
+    lines.append(
+        f"Written to {answer.out}: {runs}fitted platforms, forecasts; the page for a board is {answer.report}."
+    )
+    return "\n".join(lines)
+
+
+def _narrowing(phases: Sequence[PhaseForecast]) -> str:
+    """How the run is found that narrows the first forecast whose interval is too wide; "" where none is."""
+    for one in phases:
+        for made in one.forecasts:
+            if too_wide(made["quantities"]["rate"]):
+                where = made["placement"]
+                target = f"{where['nodes']}x{where['ranks_per_node']:g}"
+                what, option = ("nodes", "--nodes") if where["nodes"] > 1 else ("ranks of a node", "--ppn")
+                return (
+                    f"Where a value is only about right, a run nearer to this scale narrows it. With N {what} that you "
+                    f"can measure: iocast plan --platform {shlex.quote(str(one.fitted))} {option} N --target {target}"
+                )
+    return ""
+
+
+def _held_out_cell(holdout: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+    """The error at the held-out scale; beside a forecast farther away, how far that was."""
+    error = next(row["error"] for row in holdout["rows"] if row["quantity"] == "rate")
+    fitted, ranks = holdout.get("fitted_up_to"), holdout.get("ranks")
+    if not fitted or not ranks or made["extrapolation"] <= ranks / fitted:
+        return percent(error)
+    return f"{percent(error)} at {ranks / fitted:.2g} times"
