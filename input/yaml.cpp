@@ -14,7 +14,7 @@
 namespace iocast {
 
 namespace {
-constexpr size_t most_text = size_t{64} << 20; ///< as iocast/strict.py has it
+constexpr size_t most_text = size_t{64} << 20; ///< as iocast/ground/strict.py has it
 
 struct Opened {
   explicit Opened(const std::string& file)

@@ -13,7 +13,7 @@ from iocast.errors import InputError
 from iocast.records.comparison import ChangedRow
 from iocast.records.quantities import ACCELERATORS, MORE_IS_BETTER
 from iocast.records.run import Phase
-from iocast.run_directory import Run
+from iocast.runs.run_directory import Run
 
 LEAST_REPEATS = 4
 """Within each of two runs, to know the noise within them."""

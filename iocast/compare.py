@@ -23,12 +23,12 @@ from typing import Any
 
 from iocast.changes import Side, Threshold
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, read_campaign, read_json
-from iocast.phases import first_phase, operations_by_phase
+from iocast.ground.files import SCHEMA_VERSION, read_campaign, read_json
+from iocast.runs.phases import first_phase, operations_by_phase
 from iocast.records.comparison import ComparedPoint, ComparisonDocument
-from iocast.run_directory import LENGTHS, Run, UNTOLD, runs_in
-from iocast.significance import choose, quantities
-from iocast.strict_yaml import allowed_sentence
+from iocast.runs.run_directory import LENGTHS, Run, UNTOLD, runs_in
+from iocast.rules.significance import choose, quantities
+from iocast.ground.strict_yaml import allowed_sentence
 
 
 def compare(

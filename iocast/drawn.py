@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.search import whole_settings
 from iocast.errors import InputError
-from iocast.files import read_json, write_json, write_text
-from iocast.platform import Document, dump
-from iocast.run_directory import Point, find_runs, group
-from iocast.text import interval, quantity
+from iocast.ground.files import read_json, write_json, write_text
+from iocast.platforms.documents import Document, dump
+from iocast.runs.run_directory import Point, find_runs, group
+from iocast.wording.text import interval, quantity
 
 MEANS_MS = {"getattr": (1.0, 2.5), "open": (1.0, 2.5), "make": (2.0, 5.0), "remove": (1.5, 4.0)}
 """Range of mean service times in milliseconds: FUSE and the kernel take about 0.1 ms of each request."""

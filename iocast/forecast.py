@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.known import Known, families_with
 from iocast.calibrate.reading import check_enough
 from iocast.calibrate.search import whole_settings
 from iocast.calibrate.storage import RATES_ALONE, Storage, best_family, storage_of
 from iocast.errors import InputError, RunError
-from iocast.files import read_json, write_json, write_text
-from iocast.fitted import Fitted
+from iocast.ground.files import read_json, write_json, write_text
+from iocast.platforms.fitted import Fitted
 from iocast.importers.series import series_notes
-from iocast.names import as_file_name
-from iocast.phases import is_beside, main_phases, phase_sentences
-from iocast.platform import dump, find_platform
+from iocast.ground.names import as_file_name
+from iocast.runs.phases import is_beside, main_phases, phase_sentences
+from iocast.platforms.documents import dump, find_platform
 from iocast.forecasts.answer import predict, require_a_place
 from iocast.forecasts.request import ranks_per_node_of
 from iocast.forecasts.sources import (
@@ -34,13 +34,13 @@ from iocast.forecasts.sources import (
     without,
     without_nodes,
 )
-from iocast.question import Placement, meaning
+from iocast.runs.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
-from iocast.run_directory import Point, Run, find_runs, group, is_table
-from iocast.scratch import whole_directory
-from iocast.text import quantity, rate_kind
-from iocast.total import of_one_workload, total
-from iocast.workers import Workers
+from iocast.runs.run_directory import Point, Run, find_runs, group, is_table
+from iocast.ground.scratch import whole_directory
+from iocast.wording.text import quantity, rate_kind
+from iocast.runs.total import of_one_workload, total
+from iocast.jobs.workers import Workers
 
 Report = Callable[[str, int, int], None]
 PROGRESS = 100

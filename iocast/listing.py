@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.campaign.plan import CAMPAIGNS, read_plan
 from iocast.errors import InputError
 from iocast.importers import all_importers
-from iocast.strict_yaml import Section
+from iocast.ground.strict_yaml import Section
 
 
 def entries(what: str) -> list[dict[str, Any]]:

@@ -17,20 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.campaign.directory import Campaign
 from iocast.campaign.plan import read_plan
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, sha256, write_json, write_text
-from iocast.fitted import Fitted
-from iocast.platform import dump
+from iocast.ground.files import SCHEMA_VERSION, sha256, write_json, write_text
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import dump
 from iocast.forecasts.answer import predict_planned
-from iocast.processes import start
-from iocast.run_directory import Point, find_runs, group
-from iocast.scratch import scratch_directory
+from iocast.ground.processes import start
+from iocast.runs.run_directory import Point, find_runs, group
+from iocast.ground.scratch import scratch_directory
 from iocast.validate import errors, validate
 
 ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}

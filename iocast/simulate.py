@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError, RunError
-from iocast.family import others_of_family
-from iocast.fitted import Fitted
+from iocast.platforms.family import others_of_family
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.forecasts.simulated import LONG, SEEDS
 from iocast.published.errors import Errors
 from iocast.published.serves import refuse_beyond
-from iocast.question import Setting
+from iocast.runs.question import Setting
 from iocast.records.forecast import AnalyticRates, CourseRow, ForecastDocument, PhaseDocument
-from iocast.text import interval, quantity, table
+from iocast.wording.text import interval, quantity, table
 from iocast.wording.forecast import label_of_family, ranks_text, seconds_range, total_text
-from iocast.total import bytes_per_second, moves_bulk
-from iocast.workers import Workers
+from iocast.runs.total import bytes_per_second, moves_bulk
+from iocast.jobs.workers import Workers
 
 Report = Callable[[str, int, int], None]
 

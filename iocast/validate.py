@@ -11,8 +11,8 @@ import numpy as np
 from scipy.integrate import trapezoid
 from scipy.special import ndtr, ndtri
 
-from iocast import blend
-from iocast import noise as noises
+from iocast.rules import blend
+from iocast.rules import noise as noises
 from iocast.records.forecast import Distribution, Ends, ForecastDocument
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.validation import (
@@ -25,26 +25,26 @@ from iocast.records.validation import (
     ValidationSummary,
     Verdict,
 )
-from iocast.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
-from iocast.agreement import ASSUMED
+from iocast.rules.accuracy import ERROR, error_of, is_quantile, is_rate, median_error
+from iocast.runs.agreement import ASSUMED
 from iocast.calibrate.reading import noise_basis_of
 from iocast.calibrate.search import whole_settings
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, sha256
-from iocast.fitted import Fitted
+from iocast.ground.files import SCHEMA_VERSION, sha256
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.residuals import kind_of
-from iocast.run_directory import Point, Run
-from iocast.workers import Workers
+from iocast.rules.residuals import kind_of
+from iocast.runs.run_directory import Point, Run
+from iocast.jobs.workers import Workers
 
 MAX_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
 KINDS = {"throughput": ("rate",), "q50 to q95": ("q50", "q75", "q95"), "q99": ("q99",)}
 """Quantities pooled in one error figure."""
 BEATEN_BY = 0.02
-"""A simple rule beats a forecast where its median error is smaller by more than noise (iocast/noise.py), and by more
-than this, by which simulations of one platform differ."""
+"""A simple rule beats a forecast where its median error is smaller by more than noise (iocast/rules/noise.py), and by
+more than this, by which simulations of one platform differ."""
 OF_A_MEDIAN = math.sqrt(math.pi / 2)
 """Standard deviation of a median of many values, beside that of their mean."""
 
@@ -344,7 +344,7 @@ def beaten_by(
     compared. Each row counts once; the noise is that of the median over all rows, by which both errors move alike.
 
     @param noise standard deviation of the logarithm of one measurement, by kind of quantity
-    @param together the same by group of the mean of its quantities (iocast/noise.py)"""
+    @param together the same by group of the mean of its quantities (iocast/rules/noise.py)"""
     found: list[Beaten] = []
     for (what, which), group in zip(_KINDS.items(), blend.GROUPS, strict=True):
         of_points = [(point, [row for row in point["rows"] if which(row["quantity"])]) for point in points]

@@ -22,7 +22,7 @@ from mkdocs.structure.pages import Page
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
-from iocast import binaries  # noqa: E402
+from iocast.ground import binaries  # noqa: E402
 from iocast.cli import app  # noqa: E402
 from iocast.cli import manual_pages  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402

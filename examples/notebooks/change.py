@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import iocast
-from iocast.binaries import find
+from iocast.ground.binaries import find
 
 
 def measured(out: Path, mean: str) -> Path:

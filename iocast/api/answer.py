@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from iocast.errors import RunError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 
 Cell = str | float | int | bool | None
 Row = dict[str, Cell]

@@ -11,13 +11,13 @@ from iocast.api.answer import Answer, Place, Progress, Row, quietly
 from iocast.api.runs import Runs, sources_of
 from iocast.calibrate.known import Known
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
-from iocast.files import write_text
-from iocast.fitted import Fitted
-from iocast.plan import next_runs
-from iocast.platform import Document, dump
-from iocast.proposed import telling
+from iocast.ground.files import write_text
+from iocast.platforms.fitted import Fitted
+from iocast.planning.plan import next_runs
+from iocast.platforms.documents import Document, dump
+from iocast.planning.proposed import telling
 from iocast.wording.calibration import calibration_text, next_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 
 class Calibration(Answer, Fitted):

@@ -10,8 +10,8 @@ from typing import Any
 from iocast.api.answer import Answer, Place, Progress, Row, quietly
 from iocast.calibrate.facts import FactsFit
 from iocast.calibrate.facts import calibrate_facts as fit_facts
-from iocast.files import write_text
-from iocast.platform import dump
+from iocast.ground.files import write_text
+from iocast.platforms.documents import dump
 from iocast.wording.facts import facts_text
 
 

@@ -14,7 +14,7 @@ from iocast.forecast import Answer as Results
 from iocast.forecast import forecast as whole_way
 from iocast.wording.forecasts import forecasts_text
 from iocast.forecasts.training import forecast_training, training_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 
 class Forecasts(Answer):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from iocast.api.answer import Found, Place, Progress, Row, as_texts, cells, quietly
 from iocast.campaign.launchers import Ending
-from iocast.files import duration
+from iocast.ground.files import duration
 from iocast.knee import Search, check_levels
 from iocast.knee.probes import Probes
 from iocast.knee.request import KneeSearch

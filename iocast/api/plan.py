@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from iocast import plan_rates
+from iocast.planning import plan_rates
 from iocast.api.answer import Answer, Place, Progress, Row, as_texts, platform_of, quietly
 from iocast.calibrate.reading import UNREPEATED
 from iocast.calibrate.search import Simulations
-from iocast.candidate_places import candidates, limits_of, measured_settings
-from iocast.files import duration, write_text
-from iocast.fitted import Fitted
-from iocast.plan import QUANTILES, Planner, campaign_file, of_family, of_fitted
-from iocast.proposed import Place as Target
-from iocast.proposed import Proposed, read_place
+from iocast.planning.candidate_places import candidates, limits_of, measured_settings
+from iocast.ground.files import duration, write_text
+from iocast.platforms.fitted import Fitted
+from iocast.planning.plan import QUANTILES, Planner, campaign_file, of_family, of_fitted
+from iocast.planning.proposed import Place as Target
+from iocast.planning.proposed import Proposed, read_place
 from iocast.wording.calibration import plan_text
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iocast.api.answer import Found, Place, Row, as_texts, platform_of, quantity_rows
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict as forecast_of
 from iocast.records.declared import record_of
 from iocast.records.forecast import ForecastDocument, PhaseForecast
 from iocast.wording.forecast import forecast_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 
 class Forecast(Found[ForecastDocument]):

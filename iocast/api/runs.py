@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from iocast.api.answer import Answer, Place, Row, as_paths
-from iocast.files import read_json
+from iocast.ground.files import read_json
 from iocast.importers import import_files
 from iocast.importers.series import import_series, is_series
 from iocast.records.run import Run, read_run
-from iocast.run_directory import run_directories
-from iocast.text import quantity, table
+from iocast.runs.run_directory import run_directories
+from iocast.wording.text import quantity, table
 
 
 class Runs(Answer, Sequence[Run]):

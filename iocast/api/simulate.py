@@ -10,7 +10,7 @@ from iocast.api.predict import Forecast
 from iocast.records.forecast import CourseRow
 from iocast.simulate import moment_of, phase_at, simulation_text
 from iocast.simulate import simulate as simulated
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 
 class Simulation(Forecast):

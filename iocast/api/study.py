@@ -10,7 +10,7 @@ from typing import Any
 from iocast.api.answer import Found, Place, Progress, Row, quietly
 from iocast.study import run_study
 from iocast.wording.study import as_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 
 class Study(Found[dict[str, Any]]):

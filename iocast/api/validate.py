@@ -8,16 +8,16 @@ from pathlib import Path
 
 from iocast.api.answer import Found, Place, Progress, Row, cells, platform_of, quietly
 from iocast.api.runs import Runs, sources_of
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.records.validation import ValidationDocument
-from iocast.run_directory import Point, find_runs, group
-from iocast.strict_yaml import allowed_sentence
+from iocast.runs.run_directory import Point, find_runs, group
+from iocast.ground.strict_yaml import allowed_sentence
 from iocast.validate import LEAST_COVERAGE, MAX_RATE_ERROR
 from iocast.validate import validate as judged
 from iocast.wording.checked import validation_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 
 class Validation(Found[ValidationDocument]):

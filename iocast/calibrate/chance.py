@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from iocast.calibrate.search import Simulations, Target, cost_of, summaries, whole_settings
-from iocast.platform import Document
+from iocast.platforms.documents import Document
 
 DRAWS = 19
 """Of a misfit by chance. One that is larger than all of these has a chance of 1 in 20 (Barnard's Monte Carlo test)."""

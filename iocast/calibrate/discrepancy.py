@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from iocast.noise import DEVIATIONS, of_mean
-from iocast.residuals import kind_of
+from iocast.rules.noise import DEVIATIONS, of_mean
+from iocast.rules.residuals import kind_of
 
 ALARM = 0.25
 """Logarithmic error of the held-out throughput from which on it is an alarm, if noise and what the smaller scales leave

@@ -12,7 +12,7 @@ import numpy as np
 from iocast.calibrate.recipe import Option, simplest
 from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import Search
-from iocast.platform import Document
+from iocast.platforms.documents import Document
 
 DRAWS = 16
 """Platforms kept beside the best one: draws from what the data leave open."""

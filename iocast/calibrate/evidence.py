@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from iocast.calibrate.reading import find_stall
-from iocast.run_directory import Point, Run
+from iocast.runs.run_directory import Point, Run
 
 WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
 CLEARLY = math.log(2)

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.reading import seconds_of
 from iocast.calibrate.recipe import family_document
 from iocast.errors import InputError
-from iocast.platform import Document, get_path, reference, set_path
+from iocast.platforms.documents import Document, get_path, reference, set_path
 from iocast.published.facts import BOUNDS, Fact, read_own_facts, simulated
-from iocast.strict_yaml import allowed_sentence
-from iocast.unmeasured import demands_of
+from iocast.ground.strict_yaml import allowed_sentence
+from iocast.platforms.unmeasured import demands_of
 
 Array = NDArray[np.float64]
 Report = Callable[[str, int, int], None]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, gammaincinv, stdtrit
 
 from iocast.records.run import Phase
-from iocast.run_directory import NS, Latencies, Point, Run
-from iocast.text import quantity
+from iocast.runs.run_directory import NS, Latencies, Point, Run
+from iocast.wording.text import quantity
 
 FALSE_ALARM = 0.01
 """False-alarm rate of each test; tests over several points share it (Bonferroni)."""

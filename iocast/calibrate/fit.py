@@ -15,9 +15,9 @@ from iocast.calibrate.search import Simulations
 from iocast.calibrate.section import fitted_section, too_rare
 from iocast.calibrate.structure_search import Report, Search
 from iocast.calibrate.trace import Trace
-from iocast.platform import Document
-from iocast.run_directory import Point
-from iocast.workers import Workers
+from iocast.platforms.documents import Document
+from iocast.runs.run_directory import Point
+from iocast.jobs.workers import Workers
 
 
 def calibrate(

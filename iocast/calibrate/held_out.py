@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from iocast import baselines, blend
+from iocast.rules import baselines, blend
 from iocast.calibrate.discrepancy import held_out_from
 from iocast.calibrate.search import OVERLOADED, Simulations, whole_settings
 from iocast.calibrate.section import HeldOut, fitted_section, measured_point
 from iocast.calibrate.structure_search import Search
 from iocast.errors import RunError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import calibrated_values
-from iocast.rules import has_own_storage
-from iocast.run_directory import Point, switches
+from iocast.rules.applied import has_own_storage
+from iocast.runs.run_directory import Point, switches
 
 
 def hold_out(search: Search, simulations: Simulations) -> HeldOut:

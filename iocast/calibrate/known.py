@@ -15,8 +15,8 @@ from typing import Any
 from iocast.calibrate.recipe import NO_LIMIT, Option, Parameter, Recipe, family_document, read_recipe
 from iocast.calibrate.reading import seconds_of
 from iocast.errors import InputError
-from iocast.platform import Document, get_path, set_path
-from iocast.platform_names import SYNONYMS, paths
+from iocast.platforms.documents import Document, get_path, set_path
+from iocast.platforms.platform_names import SYNONYMS, paths
 
 SECTIONS = ("stations", "limits", "locks", "caches", "buffers", "demands")
 """Whose numbers may be known: `mds.servers` is `stations.mds.servers`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 
 from iocast.records.simulated import SimulatedRun
-from iocast.run_directory import Point, Run
+from iocast.runs.run_directory import Point, Run
 
 OFF = 0.1
 """Share of an operation's measured mean, from which on a difference is named."""

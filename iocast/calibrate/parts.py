@@ -12,8 +12,8 @@ from typing import Any
 
 from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option, Parameter
-from iocast.platform import Document, get_path
-from iocast.run_directory import Point
+from iocast.platforms.documents import Document, get_path
+from iocast.runs.run_directory import Point
 
 CHOICE = "parts"
 TOGETHER, MOSTLY, APART = "together", "briefly elsewhere", "mostly elsewhere"

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from iocast import busy
+from iocast.watching import busy
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.known import Known, families_with
 from iocast.calibrate.storage import Storage, best_family, storage_of
-from iocast.files import read_campaign
-from iocast.fitted import Fitted
-from iocast.names import as_file_name
-from iocast.phases import first_phase
-from iocast.platform import Document
-from iocast.platform_names import check_file
-from iocast.run_directory import Point, find_runs, group, measured_phases
-from iocast.workers import Workers
+from iocast.ground.files import read_campaign
+from iocast.platforms.fitted import Fitted
+from iocast.ground.names import as_file_name
+from iocast.runs.phases import first_phase
+from iocast.platforms.documents import Document
+from iocast.platforms.platform_names import check_file
+from iocast.runs.run_directory import Point, find_runs, group, measured_phases
+from iocast.jobs.workers import Workers
 
 Report = Callable[[str, int, int], None]
 

@@ -3,11 +3,10 @@
 (docs/calibration.md, "Rates alone").
 
 Lists of results, tables in papers and logs of other tools hold a rate for each placement and nothing of latencies,
-often at one scale only. Forecasts of the measured system follow from curves of growth (iocast/growth.py). What an edit
-of the system changes follows from queueing networks, each weighted by how well it explains the rates: the smallest
+often at one scale only. Forecasts of the measured system follow from curves of growth (iocast/rules/growth.py). What an
+edit of the system changes follows from queueing networks, each weighted by how well it explains the rates: the smallest
 network that does what storage does (platforms/queue.yaml), in which an operation takes a time that nobody shares, then
-its node's queue, then one shared server that slows down as it is crowded.
-"""
+its node's queue, then one shared server that slows down as it is crowded."""
 
 from __future__ import annotations
 
@@ -21,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from iocast import growth
-from iocast.agreement import ASSUMED
+from iocast.rules import growth
+from iocast.runs.agreement import ASSUMED
 from iocast.calibrate import reading
 from iocast.calibrate.correlation import correlations, tied
 from iocast.errors import InputError
-from iocast.files import sha256
-from iocast.phases import unit_entry
-from iocast.platform import Document, reference, set_path
-from iocast.question import Setting, meaning
-from iocast.run_directory import QUANTITIES, Point, is_table
+from iocast.ground.files import sha256
+from iocast.runs.phases import unit_entry
+from iocast.platforms.documents import Document, reference, set_path
+from iocast.runs.question import Setting, meaning
+from iocast.runs.run_directory import QUANTITIES, Point, is_table
 
 Array = NDArray[np.float64]
 Report = Callable[[str, int, int], None]

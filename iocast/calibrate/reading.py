@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from iocast.agreement import ASSUMED, BETWEEN_RUNS, WITHIN_RUNS
-from iocast.arrivals import refuse_in_calibration
+from iocast.runs.agreement import ASSUMED, BETWEEN_RUNS, WITHIN_RUNS
+from iocast.runs.arrivals import refuse_in_calibration
 from iocast.errors import InputError
-from iocast.residuals import kind_of
-from iocast.run_directory import NS, Latencies, Point, Run
-from iocast.utilisation import bounds
+from iocast.rules.residuals import kind_of
+from iocast.runs.run_directory import NS, Latencies, Point, Run
+from iocast.watching.utilisation import bounds
 
 LONGEST_NS = 86_400 * 10**9
 UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15

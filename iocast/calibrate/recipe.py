@@ -13,8 +13,8 @@ import yaml
 
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.errors import InputError
-from iocast.platform import Document, chain, find_platform, get_path, holds, merge, set_path
-from iocast.strict_yaml import Section, allowed_sentence
+from iocast.platforms.documents import Document, chain, find_platform, get_path, holds, merge, set_path
+from iocast.ground.strict_yaml import Section, allowed_sentence
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def read_recipe(platform: str) -> Recipe:
             "section."
         )
     yaml_section.value(FACTS, None)
-    yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/family.py)
+    yaml_section.value(MEASURED_SYSTEM, None)  # no matter of a fit (iocast/platforms/family.py)
     recipe = Recipe(
         family=platform,
         method=yaml_section.choice("method", ("quantiles", "rates"), "quantiles"),

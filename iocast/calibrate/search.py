@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 from scipy.optimize import least_squares
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.reading import seconds_of
 from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
-from iocast.operations import phase_operations
-from iocast.platform import Document, dump, merge, steps_of
+from iocast.runs.operations import phase_operations
+from iocast.platforms.documents import Document, dump, merge, steps_of
 from iocast.records.simulated import SimulatedRun
-from iocast.run_directory import Point, Run
-from iocast.scratch import scratch_directory
-from iocast.settings import parameters_of, settings_of, units_of
-from iocast.workers import Workers
+from iocast.runs.run_directory import Point, Run
+from iocast.ground.scratch import scratch_directory
+from iocast.runs.settings import parameters_of, settings_of, units_of
+from iocast.jobs.workers import Workers
 
 SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, "q99": 0.08, "max": 0.2}
 """Per operation, with the log standard deviation that model and simulation deserve even without measurement noise."""

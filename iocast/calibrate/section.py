@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iocast import blend
+from iocast.rules import blend
 from iocast.calibrate import parts, reading, structures
 from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.discrepancy import DOUBLING, GROWTH_POWER, MISFIT_GROWTH_POWER, discrepancies, missed_by_far
@@ -17,9 +17,9 @@ from iocast.calibrate.findings import Finding
 from iocast.calibrate.recipe import PLAIN
 from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import Search, say
-from iocast.files import sha256
-from iocast.platform import Document
-from iocast.run_directory import QUANTITIES, Point, switches
+from iocast.ground.files import sha256
+from iocast.platforms.documents import Document
+from iocast.runs.run_directory import QUANTITIES, Point, switches
 
 NEARLY_AS_WELL = 0.2
 """Weight of another structure from which on a note names it."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from iocast.fitted import refuse_more_nodes
-from iocast.platform import Document
-from iocast.run_directory import Point
+from iocast.platforms.fitted import refuse_more_nodes
+from iocast.platforms.documents import Document
+from iocast.runs.run_directory import Point
 
 RATES_ALONE = "queue"
 """The platform for runs that have no latencies."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from iocast import blend
+from iocast.rules import blend
 from iocast.calibrate import chance, parts, reading, structures
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import findings
@@ -30,10 +30,10 @@ from iocast.calibrate.search import Fit, Simulations, Target, cost_of, fit_struc
 from iocast.calibrate.structures.seen import look
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
-from iocast.operations import TooRare, pooled_quantity
-from iocast.platform import Document, dump, get_path, laid_over, merge, reference, set_path
+from iocast.runs.operations import TooRare, pooled_quantity
+from iocast.platforms.documents import Document, dump, get_path, laid_over, merge, reference, set_path
 from iocast.records.simulated import SimulatedRun
-from iocast.run_directory import Point, Run
+from iocast.runs.run_directory import Point, Run
 
 RESIDUALS_A_FACT = 8
 """Number of residuals that count as one, because those of a point are far from independent."""

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from iocast.content import content_hash, platform_hash, program_hash, sources_of, whole, workload_hash
-from iocast import strict
+from iocast.platforms.content import content_hash, platform_hash, program_hash, sources_of, whole, workload_hash
+from iocast.ground import strict
 from iocast.errors import RunError
-from iocast.platform import Document, merge
+from iocast.platforms.documents import Document, merge
 
 Simulation = tuple[str, Mapping[str, str], int, int, str, Sequence[str]]
 """Workload, settings, nodes, ranks per node, phase, and the quantities that are read."""

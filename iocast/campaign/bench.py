@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, on_other_hosts
 from iocast.campaign.places import MARK, make_place, remove_if_empty, require_directory
 from iocast.campaign.plan import PlannedRun, settings_arguments
 from iocast.errors import InputError, NothingThere, RunError
-from iocast.files import read_json
-from iocast.processes import start
-from iocast.progress import stderr
+from iocast.ground.files import read_json
+from iocast.ground.processes import start
+from iocast.ground.progress import stderr
 
 OBSERVE_EVERY = 0.1
 """Seconds between samples with `--observe`: a run's phases may take less than a second."""
@@ -149,8 +149,8 @@ def observed(out: Path, file: Path) -> Iterator[None]:
     """Observes this machine meanwhile, into `file`, and joins that to the run directory `out` in the end.
 
     A disk that is full for the observation costs the observation, and not the run."""
-    from iocast.observe import Observer
-    from iocast.utilisation import join
+    from iocast.watching.observe import Observer
+    from iocast.watching.utilisation import join
 
     file.unlink(missing_ok=True)
     with Observer(file, OBSERVE_EVERY, ["iocast-bench"], waits=True) as observer:

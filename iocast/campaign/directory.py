@@ -14,7 +14,7 @@ from glob import escape as glob_escape
 from pathlib import Path
 from typing import Any
 
-from iocast.busy import report_activity
+from iocast.watching.busy import report_activity
 from iocast.campaign.bench import (
     ALONE,
     Backend,
@@ -55,8 +55,8 @@ from iocast.campaign.plan import (
     sized_by_a_pilot,
 )
 from iocast.errors import InputError, NothingThere, RunError
-from iocast.files import SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
-from iocast.progress import stderr
+from iocast.ground.files import SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
+from iocast.ground.progress import stderr
 
 
 def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | None, backend: Backend, seed: int) -> None:

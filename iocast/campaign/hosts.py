@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iocast.errors import InputError
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 NAMED = "IOCAST_HOSTS"
 """Variable with the host file, as `--hosts` sets it."""

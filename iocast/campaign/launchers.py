@@ -15,10 +15,10 @@ from typing import Any
 
 import psutil
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.campaign.hosts import Hosts
 from iocast.errors import InputError, RunError
-from iocast.slurm import ask_steps_to_end, mpi_options
+from iocast.jobs.slurm import ask_steps_to_end, mpi_options
 
 MAX_RANKS_PER_CORE = 128
 """Beyond this an oversubscribed mpirun spends minutes on starting and measures only its own scheduler."""

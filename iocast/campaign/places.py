@@ -15,10 +15,10 @@ from typing import Any
 
 import psutil
 
-from iocast import claim
-from iocast.claim import Claim
+from iocast.ground import claim
+from iocast.ground.claim import Claim
 from iocast.errors import InputError, RunError
-from iocast.own_directory import MODE, OwnDirectory, require_own_directory
+from iocast.ground.own_directory import MODE, OwnDirectory, require_own_directory
 
 MARK = "IOCAST_CAMPAIGN"
 """Environment variable of everything that a campaign starts: the campaign's identity."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
-from iocast.files import data_directory
-from iocast.names import ALLOWED, as_file_name, is_file_name
-from iocast.strict import is_whole
-from iocast.strict_yaml import Section, allowed_sentence
+from iocast.ground.files import data_directory
+from iocast.ground.names import ALLOWED, as_file_name, is_file_name
+from iocast.ground.strict import is_whole
+from iocast.ground.strict_yaml import Section, allowed_sentence
 
 SCALINGS = ("weak", "strong")
 CAMPAIGNS = data_directory("campaigns")

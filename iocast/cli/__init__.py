@@ -34,7 +34,7 @@ from iocast.cli import (  # noqa: F401
 )
 from iocast.cli.app import app
 from iocast.errors import InputError, RunError
-from iocast.progress import keep_interrupts, stderr
+from iocast.ground.progress import keep_interrupts, stderr
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -58,7 +58,7 @@ def main() -> None:
 
 def _unexpected(error: Exception) -> tuple[str, int]:
     """Message and exit status of an unforeseen error. After a file was read its content is the likely reason."""
-    from iocast.strict import last_files, shown
+    from iocast.ground.strict import last_files, shown
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "iocast" in Path(frame.filename).parts]
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "its libraries"

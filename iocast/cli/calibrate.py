@@ -22,7 +22,7 @@ from iocast.cli.options import (
     refuse_without_effect,
     WORKER_OPTIONS,
 )
-from iocast.progress import CONTINUES, Steps
+from iocast.ground.progress import CONTINUES, Steps
 
 FIT = "Fit"
 

@@ -22,8 +22,8 @@ from iocast.cli.options import (
     within,
 )
 from iocast.errors import InputError
-from iocast.files import write_json
-from iocast.progress import Steps
+from iocast.ground.files import write_json
+from iocast.ground.progress import Steps
 
 MEASUREMENTS = "Of measurements"
 OFFERS = "Of offers"
@@ -114,7 +114,7 @@ def compare(
 def _compare_designs(a: str, b: str, study: Path | None, workers: int, level: float, seed: int) -> dict[str, Any]:
     from iocast.study.compare import compare as beside
     from iocast.study.compare import is_offer
-    from iocast.workers import Workers
+    from iocast.jobs.workers import Workers
 
     if study is None and is_offer(a):
         raise InputError("Two offers are compared under a study; name it with --study.")

@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.cli.app import verb
 from iocast.cli.options import Json
 from iocast.cli.passing import pass_through
@@ -36,11 +36,11 @@ def describe(
 
     The description has parameters, units, defaults and source; for a platform the stations, the links between switches
     and the route of every operation."""
-    from iocast.drawing import platform_text
-    from iocast.fitted import Fitted
+    from iocast.platforms.drawing import platform_text
+    from iocast.platforms.fitted import Fitted
     from iocast.listing import describer_of, names_of
     from iocast.published.errors import Errors
-    from iocast.strict_yaml import allowed_sentence
+    from iocast.ground.strict_yaml import allowed_sentence
 
     if backend:
         binaries.find("iocast-bench")  # or there is none that could be described

@@ -24,8 +24,8 @@ from iocast.cli.options import (
     refuse_existing,
 )
 from iocast.errors import InputError
-from iocast.progress import Steps
-from iocast.strict import is_whole
+from iocast.ground.progress import Steps
+from iocast.ground.strict import is_whole
 
 MEASUREMENTS = "Results"
 

@@ -12,8 +12,8 @@ import typer
 from iocast.cli.app import verb
 from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
-from iocast.files import read_json
-from iocast.progress import PATIENCE, Steps
+from iocast.ground.files import read_json
+from iocast.ground.progress import PATIENCE, Steps
 
 RESULTS = "What the files lack"
 
@@ -67,7 +67,7 @@ def import_(
     iocast import darshan LOG --out ops.h5."""
 
     from iocast.importers import darshan_log
-    from iocast.scratch import scratch_directory
+    from iocast.ground.scratch import scratch_directory
 
     if str(files[0]) == "darshan" and not files[0].exists():
         format_, files = "darshan", files[1:]

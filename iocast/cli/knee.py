@@ -37,8 +37,8 @@ from iocast.cli.options import (
     within,
 )
 from iocast.errors import InputError, RunError
-from iocast.files import duration
-from iocast.progress import Steps
+from iocast.ground.files import duration
+from iocast.ground.progress import Steps
 
 if TYPE_CHECKING:
     from iocast.campaign.bench import SharedUse
@@ -142,7 +142,7 @@ def knee(
     from iocast.knee.probes import Probes
     from iocast.knee.request import KneeSearch
     from iocast.knee.words import knee_text
-    from iocast.slurm import MARGIN, deadline
+    from iocast.jobs.slurm import MARGIN, deadline
     from iocast.study.levels import parse_level
 
     take_hosts(hosts)
@@ -201,10 +201,10 @@ def _over_accelerators(
 ) -> None:  # fmt: skip
     """Measures training with more and more accelerators until a level is missed."""
     from iocast.campaign.launchers import Ending
-    from iocast.files import write_json
+    from iocast.ground.files import write_json
     from iocast.knee.feeding import TRAIN, feeding_text, levels_of, measured
     from iocast.knee.probes import Probes
-    from iocast.slurm import MARGIN, deadline
+    from iocast.jobs.slurm import MARGIN, deadline
 
     if sweep:
         raise InputError(

@@ -11,7 +11,7 @@ import typer
 from iocast.cli.app import verb
 from iocast.cli.options import Json, refuse_without_effect, settings_of
 from iocast.errors import InputError
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.strict_yaml import allowed_sentence
 
 ACTIONS = ("up", "run", "list", "down")
 OF_UP = ("nodes", "server", "sets", "rate")

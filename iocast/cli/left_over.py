@@ -10,7 +10,7 @@ from typing import Protocol
 
 from iocast.cli.app import LINE
 from iocast.errors import InputError, RunError
-from iocast.progress import CONTINUES
+from iocast.ground.progress import CONTINUES
 
 
 class Measuring(Protocol):

@@ -9,13 +9,13 @@ from typing import Annotated, Optional
 
 import typer
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.cli.app import verb
 from iocast.cli.options import Json, refuse_without_effect
 from iocast.cli.passing import pass_through
 from iocast.errors import InputError
-from iocast.files import write_text
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.files import write_text
+from iocast.ground.strict_yaml import allowed_sentence
 
 KINDS = ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns", "formats")
 

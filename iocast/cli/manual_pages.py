@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries, listing
+from iocast import listing
+from iocast.ground import binaries
 from iocast.cli.app import GROUPS, group_of
 from iocast.errors import RunError
-from iocast.files import write_text
+from iocast.ground.files import write_text
 
 GROUP = re.compile(r"^(\S.*):$")  # a heading of --help
 OPTION = re.compile(r"^  (-.+?)(?:\s{2,}(\S.*))?$")

@@ -31,7 +31,7 @@ from iocast.cli.options import (
     refuse_without_effect,
 )
 from iocast.errors import InputError, RunError
-from iocast.progress import Steps, stderr
+from iocast.ground.progress import Steps, stderr
 
 RUNS = "Runs"
 TO_PLAN = "Runs are proposed by: iocast plan --target NODESxRANKS."
@@ -176,8 +176,8 @@ def measure(
     if role is not None and role not in roles:
         raise InputError(f"The campaign '{runs.file}' has no point of the role '{role}'; leave --role out.")
     if dry_run:
-        from iocast.dry_run import dry_run as extent_of
-        from iocast.dry_run import dry_run_text, refusal_of, without_object_limit
+        from iocast.campaign.dry_run import dry_run as extent_of
+        from iocast.campaign.dry_run import dry_run_text, refusal_of, without_object_limit
 
         check_backend(storage, runs.workload, settings_of_a_run(runs), without_object_limit(use.limits))
         extent = extent_of(
@@ -200,7 +200,7 @@ def measure(
         submit = not slurm_only_write
         _measure_by_slurm(runs, arguments, out, slurm_time, slurm_option or [], submit=submit, json_=json_)
         return
-    from iocast.slurm import MARGIN, deadline
+    from iocast.jobs.slurm import MARGIN, deadline
 
     def name_run(steps: Steps) -> Any:
         return lambda run, number, total: steps(f"measuring {run.text} ({run.name})", number, total)
@@ -242,8 +242,8 @@ def measure(
 def _measure_by_slurm(
     plan: Any, arguments: list[str], out: Path, limit: str, options: list[str], *, submit: bool, json_: bool
 ) -> None:
-    from iocast.slurm import JobOptions, write_scripts
-    from iocast.slurm import submit as hand_in
+    from iocast.jobs.slurm import JobOptions, write_scripts
+    from iocast.jobs.slurm import submit as hand_in
 
     scripts = write_scripts(plan, arguments, out, JobOptions(limit, options))
     jobs = hand_in(scripts) if submit else []

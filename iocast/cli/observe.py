@@ -12,7 +12,7 @@ import typer
 from iocast.cli.app import verb
 from iocast.cli.options import Json, refuse_without_effect
 from iocast.errors import InputError
-from iocast.progress import stderr
+from iocast.ground.progress import stderr
 
 
 @verb(
@@ -41,11 +41,11 @@ def observe(
     """Sample CPU, disks and network during a measurement.
 
     Processes and memory are sampled too. The samples are joined to the run directory of the measurement."""
-    from iocast.files import duration
-    from iocast.observe import LONGEST, SHORTEST, run_directories_of
-    from iocast.observe import observe as watch
+    from iocast.ground.files import duration
+    from iocast.watching.observe import LONGEST, SHORTEST, run_directories_of
+    from iocast.watching.observe import observe as watch
     from iocast.wording.checked import utilisation_text
-    from iocast.utilisation import join as join_to
+    from iocast.watching.utilisation import join as join_to
 
     if join is not None:
         refuse_without_effect("with --join, which observes nothing", "process", "waits", "every")

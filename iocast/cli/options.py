@@ -17,7 +17,7 @@ from iocast.cli.app import GIVEN
 from iocast.errors import InputError
 
 if TYPE_CHECKING:  # each verb loads what it needs
-    from iocast.workers import Workers
+    from iocast.jobs.workers import Workers
 
 FELL_SHORT = 4
 """Exit status of an answer that is "no"."""
@@ -206,7 +206,7 @@ class WorkerOptions:
 
     def start(self, logs: Path) -> Workers:
         """These workers, by default the processes of this machine. `logs`: directory for what Slurm jobs write."""
-        from iocast.workers import Workers
+        from iocast.jobs.workers import Workers
 
         return Workers(
             self.workers,
@@ -231,14 +231,14 @@ WORKER_OPTIONS = tuple(field.name for field in fields(WorkerOptions))
 
 def local_workers(count: int) -> AbstractContextManager[Workers | None]:
     """This many processes of this machine, or None for 0."""
-    from iocast.workers import Workers
+    from iocast.jobs.workers import Workers
 
     return Workers(count) if count else nullcontext()
 
 
 def measured_points(paths: list[Path], phase: str = "benchmark") -> Any:
     """Measured points of a phase, each with its repeats."""
-    from iocast.run_directory import find_runs, group
+    from iocast.runs.run_directory import find_runs, group
 
     return group(find_runs(paths, phase)[0])
 

@@ -24,7 +24,7 @@ from iocast.cli.options import (
     settings_of,
 )
 from iocast.errors import InputError
-from iocast.progress import PATIENCE, Steps
+from iocast.ground.progress import PATIENCE, Steps
 
 QUESTION = "Question"
 
@@ -75,7 +75,7 @@ def plan(
     platform the proposal is what to measure next. Exit status 4 when no campaign is written: nothing within the limits
     narrows the forecast, or the results are another tool's, which makes the proposed runs."""
     from iocast.api.plan import plan as proposal
-    from iocast.fitted import Fitted
+    from iocast.platforms.fitted import Fitted
 
     if out.suffix not in (".yaml", ".yml"):
         raise InputError(f"The plan is a campaign in YAML; name a file such as plan.yaml, not '{out}'.")

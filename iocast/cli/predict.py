@@ -27,8 +27,8 @@ from iocast.cli.options import (
     refuse_without_effect,
 )
 from iocast.errors import InputError
-from iocast.files import write_json
-from iocast.progress import PATIENCE, Steps
+from iocast.ground.files import write_json
+from iocast.ground.progress import PATIENCE, Steps
 
 
 @verb(
@@ -85,8 +85,8 @@ def predict(
 
     The answer has rates, bandwidth and latency percentiles of each phase."""
     from iocast.api.predict import predict as forecast_of
-    from iocast.fitted import Fitted
-    from iocast.platform import parse_edit
+    from iocast.platforms.fitted import Fitted
+    from iocast.platforms.documents import parse_edit
 
     if out is not None:
         refuse_existing(out)
@@ -116,7 +116,7 @@ def _predict_points(
     json_: bool,
 ) -> None:
     """Writes forecasts before their measurement, each with a hash that shows later that they were not fitted to it."""
-    from iocast.files import sha256
+    from iocast.ground.files import sha256
     from iocast.forecasts.answer import predict_planned
     from iocast.wording.forecast import forecast_text
 

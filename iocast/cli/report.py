@@ -13,7 +13,7 @@ import typer
 from iocast.cli.app import LINE, verb
 from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
-from iocast.progress import PATIENCE, Steps
+from iocast.ground.progress import PATIENCE, Steps
 
 
 @verb(epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html")

@@ -11,7 +11,7 @@ import typer
 
 from iocast.cli.app import verb
 from iocast.cli.options import FELL_SHORT, Json, Seed, refuse_existing
-from iocast.progress import Steps
+from iocast.ground.progress import Steps
 
 
 @verb(epilog="Example: iocast selftest --out results/self-test")

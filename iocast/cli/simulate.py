@@ -28,8 +28,8 @@ from iocast.cli.options import (
     settings_of,
 )
 from iocast.errors import InputError
-from iocast.files import write_json
-from iocast.progress import PATIENCE, Steps
+from iocast.ground.files import write_json
+from iocast.ground.progress import PATIENCE, Steps
 
 
 @verb(
@@ -78,8 +78,8 @@ def simulate(
     is no interval."""
     from iocast.api.answer import platform_of
     from iocast.api.simulate import simulate as simulated
-    from iocast.fed import PER_NODE, fed, fed_text, numbers_of
-    from iocast.platform import parse_edit
+    from iocast.training.fed import PER_NODE, fed, fed_text, numbers_of
+    from iocast.platforms.documents import parse_edit
     from iocast.simulate import moment_of
 
     if at is not None:

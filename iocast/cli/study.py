@@ -12,7 +12,7 @@ import typer
 
 from iocast.cli.app import verb
 from iocast.cli.options import FELL_SHORT, HERE, OUTPUT, Beyond, Json, Seed, WorkerOptions
-from iocast.progress import CONTINUES, Steps
+from iocast.ground.progress import CONTINUES, Steps
 
 
 @verb(

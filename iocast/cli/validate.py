@@ -24,8 +24,8 @@ from iocast.cli.options import (
     WORKER_OPTIONS,
 )
 from iocast.errors import InputError
-from iocast.files import write_json
-from iocast.progress import PATIENCE, Steps
+from iocast.ground.files import write_json
+from iocast.ground.progress import PATIENCE, Steps
 
 MEASUREMENTS = "Measurements and forecasts"
 TARGETS = "Targets"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from iocast.errors import RunError
 from iocast.export.table import COLUMNS, Row
-from iocast.files import replacing, write_text
-from iocast.text import cell
+from iocast.ground.files import replacing, write_text
+from iocast.wording.text import cell
 
 
 def write_csv(rows: Sequence[Row], out: Path) -> None:

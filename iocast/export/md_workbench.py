@@ -16,8 +16,8 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.export.table import histograms_by_phase
-from iocast.files import read_json, write_text
-from iocast.run_directory import require_run_directory
+from iocast.ground.files import read_json, write_text
+from iocast.runs.run_directory import require_run_directory
 
 OPTIONS = {
     "offset": "offset",

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from iocast.agreement import check_agreement
+from iocast.runs.agreement import check_agreement
 from iocast.errors import InputError
-from iocast.files import read_json
+from iocast.ground.files import read_json
 from iocast.records.run import read_run
-from iocast.run_directory import NS, read_log, require_run_directory
+from iocast.runs.run_directory import NS, read_log, require_run_directory
 
 
 @dataclass(frozen=True)

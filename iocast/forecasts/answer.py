@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from iocast import arrivals, rules, unmeasured
+from iocast.platforms import unmeasured
+from iocast.rules import applied as rules
+from iocast.runs import arrivals
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
-from iocast.family import set_by_hand_to
-from iocast.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
-from iocast.fitted import Fitted
+from iocast.platforms.family import set_by_hand_to
+from iocast.ground.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.cautions import (
     beyond_measured,
     beyond_observed,
@@ -44,17 +46,17 @@ from iocast.forecasts.request import measured_request, ranks_per_node_of, resolv
 from iocast.forecasts.simulated import simulated
 from iocast.forecasts.solved import solved
 from iocast.forecasts.structures import parted, parting_choices
-from iocast.measured import about, is_called, other_settings, speaks_of
-from iocast.plan import next_runs
-from iocast.platform_names import check_edits, check_file, speed_sentences
-from iocast.proposed import Place, telling
+from iocast.runs.measured import about, is_called, other_settings, speaks_of
+from iocast.planning.plan import next_runs
+from iocast.platforms.platform_names import check_edits, check_file, speed_sentences
+from iocast.planning.proposed import Place, telling
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
-from iocast.question import Question
+from iocast.runs.question import Question
 from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
 from iocast.records.quantities import Quantity
-from iocast.total import total
-from iocast.workers import Workers
+from iocast.runs.total import total
+from iocast.jobs.workers import Workers
 
 PILED_UP = (
     "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure "

@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from iocast import arrivals, baselines
-from iocast.fitted import Fitted, one_of_several
-from iocast.measured import is_called, measured
-from iocast.question import Question
-from iocast.text import quantity, rate_kind, roughly
+from iocast.rules import baselines
+from iocast.runs import arrivals
+from iocast.platforms.fitted import Fitted, one_of_several
+from iocast.runs.measured import is_called, measured
+from iocast.runs.question import Question
+from iocast.wording.text import quantity, rate_kind, roughly
 
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by

@@ -8,21 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from iocast import analytic, growth, limits_of
+from iocast import analytic
+from iocast.rules import growth
+from iocast.runs import limits_of
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system, stretched
 from iocast.forecasts.request import Found, Request, resolved
-from iocast.operations import Shares
-from iocast.phases import unit_entry
-from iocast.question import Setting
+from iocast.runs.operations import Shares
+from iocast.runs.phases import unit_entry
+from iocast.runs.question import Setting
 
 RATES_SHOW_NO_BOTTLENECK = limits_of.unknown("rates alone do not show it.")
 
 
 def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: int, level: float) -> Found:
-    """The rate by the curves of growth (iocast/growth.py), for a platform fitted to rates alone. An edit multiplies it
-    by what it changes in each of the fitted networks, which one solver solves with and without the edit."""
+    """The rate by the curves of growth (iocast/rules/growth.py), for a platform fitted to rates alone. An edit
+    multiplies it by what it changes in each of the fitted networks, which one solver solves with and without the
+    edit."""
     factor, working_set = float(request.settings.get("waiting_factor", 0)), request.settings.get("working_set")
     campaign = platform.fitted["campaign"]
     measured = growth.measured_in(campaign)

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Protocol, TypedDict
 
-from iocast import blend, limits_of
-from iocast.limits_of import Limit
-from iocast.platform import Document
+from iocast.rules import blend
+from iocast.runs import limits_of
+from iocast.runs.limits_of import Limit
+from iocast.platforms.documents import Document
 from iocast.records.forecast import CourseRow, Ends, Timeline
 from iocast.records.simulated import BusyLink, SimulatedPhase
-from iocast.text import quantity
+from iocast.wording.text import quantity
 
 if TYPE_CHECKING:  # its libraries take a second to load
     from iocast.analytic import Solution

@@ -10,15 +10,15 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtri
 
-from iocast import baselines, rules
-from iocast.accuracy import QUANTILES
-from iocast.fitted import Fitted, discrepancy_at
-from iocast.intervals import interval
-from iocast.measured import speaks_of
-from iocast.operations import Shares
-from iocast.question import Question
+from iocast.rules import applied as rules, baselines
+from iocast.rules.accuracy import QUANTILES
+from iocast.platforms.fitted import Fitted, discrepancy_at
+from iocast.rules.intervals import interval
+from iocast.runs.measured import speaks_of
+from iocast.runs.operations import Shares
+from iocast.runs.question import Question
 from iocast.records.forecast import ENDS, BestRule, Distribution, Ends, OperationForecast, Range, scaled
-from iocast.residuals import Residuals, kind_of
+from iocast.rules.residuals import Residuals, kind_of
 
 
 def by_operation(shares: Shares, rate: Ends) -> dict[str, OperationForecast]:

@@ -11,15 +11,15 @@ from typing import Any
 
 import yaml
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.search import Simulations, only
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.measured import measured_workload
-from iocast.operations import phase_operations
-from iocast.phases import check_phase, first_phase, main_phases, phase_sentences
-from iocast.platform import Document, dump
-from iocast.platform_names import idle_edit
+from iocast.platforms.fitted import Fitted
+from iocast.runs.measured import measured_workload
+from iocast.runs.operations import phase_operations
+from iocast.runs.phases import check_phase, first_phase, main_phases, phase_sentences
+from iocast.platforms.documents import Document, dump
+from iocast.platforms.platform_names import idle_edit
 
 
 def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:

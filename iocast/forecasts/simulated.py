@@ -12,24 +12,25 @@ from typing import cast
 import numpy as np
 import yaml
 
-from iocast import binaries, draws
+from iocast.forecasts import draws
+from iocast.ground import binaries
 from iocast.calibrate.search import OVERLOADED, Simulations
 from iocast.errors import InputError, RunError
-from iocast.family import Beside
-from iocast.fitted import Fitted
+from iocast.platforms.family import Beside
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system
 from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved
 from iocast.forecasts.solved import Solver
 from iocast.forecasts.structures import middle_of
-from iocast.operations import Shares
-from iocast.phases import operations_by_phase
-from iocast.platform import Document
+from iocast.runs.operations import Shares
+from iocast.runs.phases import operations_by_phase
+from iocast.platforms.documents import Document
 from iocast.published.errors import Errors
 from iocast.records.forecast import Distribution, Ends
 from iocast.records.simulated import ModelLimits, SimulatedPhase, SimulatedRun
-from iocast.run_directory import QUANTITIES, Run
+from iocast.runs.run_directory import QUANTITIES, Run
 from iocast.records.quantities import Quantity
-from iocast.scratch import scratch_directory
+from iocast.ground.scratch import scratch_directory
 
 SEEDS = 3
 """Replications of the best platform; their geometric mean is the forecast's value."""

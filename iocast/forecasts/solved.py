@@ -6,19 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from iocast import analytic, draws
+from iocast import analytic
+from iocast.forecasts import draws
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
-from iocast.family import Beside
-from iocast.fitted import Fitted
+from iocast.platforms.family import Beside
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system
 from iocast.forecasts.phase import Rows
 from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved, workload_of
 from iocast.forecasts.structures import middle_of
-from iocast.measured import Measured, measured
-from iocast.operations import MOVES_DATA, Shares, UNSOLVED, is_solved, iteration, profile
-from iocast.platform import Document
-from iocast.run_directory import QUANTITIES
+from iocast.runs.measured import Measured, measured
+from iocast.runs.operations import MOVES_DATA, Shares, UNSOLVED, is_solved, iteration, profile
+from iocast.platforms.documents import Document
+from iocast.runs.run_directory import QUANTITIES
 
 
 class Solver:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.files import read_json
+from iocast.ground.files import read_json
 from iocast.importers import import_files
 from iocast.importers.record import OPTION
 from iocast.importers.series import import_series, is_series
-from iocast.phases import operations_in
-from iocast.question import meaning
-from iocast.strict_yaml import allowed_sentence
-from iocast.run_directory import Run, runs_in
+from iocast.runs.phases import operations_in
+from iocast.runs.question import meaning
+from iocast.ground.strict_yaml import allowed_sentence
+from iocast.runs.run_directory import Run, runs_in
 
 
 def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:

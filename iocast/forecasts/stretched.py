@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from iocast import growth
+from iocast.rules import growth
 
 STRETCHED = ("q50", "q75", "q95", "q99")
 OFF = {"q50": 0.2, "q75": 0.2, "q95": 0.2, "q99": 0.3}

@@ -11,17 +11,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from iocast.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, FeedingQuestion, Most, growth, largest
+from iocast.training.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, FeedingQuestion, Most, growth, largest
 from iocast.errors import InputError
-from iocast.files import read_json, write_json
+from iocast.ground.files import read_json, write_json
 from iocast.forecasts.sources import runs_of, with_settings
 from iocast.importers.series import series_notes
-from iocast.question import meaning
+from iocast.runs.question import meaning
 from iocast.records.run import Accelerators
-from iocast.run_directory import Run, run_directories
-from iocast.scratch import whole_directory
-from iocast.text import quantity, table
-from iocast.training_tasks import limit_of, task_of
+from iocast.runs.run_directory import Run, run_directories
+from iocast.ground.scratch import whole_directory
+from iocast.wording.text import quantity, table
+from iocast.training.tasks import limit_of, task_of
 
 IDENTITY = ("submitter", "system", "workload", "accelerator")
 """Parameters that tell measurements of different questions apart, before all others that are words."""

@@ -22,9 +22,9 @@ from iocast.errors import InputError
 from iocast.importers import misbuilt
 from iocast.importers.record import Record, write_runs
 from iocast.importers.source import Source
-from iocast.names import ALLOWED, as_file_name, is_file_name
-from iocast.strict import shown
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.names import ALLOWED, as_file_name, is_file_name
+from iocast.ground.strict import shown
+from iocast.ground.strict_yaml import allowed_sentence
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from iocast.errors import InputError
-from iocast.files import sha256
+from iocast.ground.files import sha256
 
 TEXT = b"# darshan log version:"
 """First words of darshan-parser's output."""

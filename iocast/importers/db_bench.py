@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 RESULT = re.compile(
     r"^(\w+)\s+:\s+([\d.]+) micros/op(?:\s+(\d+) ops/sec)?(?:\s+([\d.]+) seconds (\d+) operations)?;?(?:\s+([\d.]+) "

@@ -25,7 +25,7 @@ from iocast.errors import InputError
 from iocast.importers import Importer, dlio_ranks
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
-from iocast.training_tasks import TASKS, Task
+from iocast.training.tasks import TASKS, Task
 
 CHECKPOINTS = {"checkpoint": "save_checkpoint", "restore": "load_checkpoint"}
 """Phases, and how DLIO's numbers of them begin."""

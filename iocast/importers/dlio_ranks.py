@@ -19,7 +19,7 @@ from typing import Any
 from iocast.errors import InputError
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 OUTPUT = re.compile(r"(\d{1,7})_(?:output|load_and_proc_times)\.json")
 STATS = re.compile(r"(?:(\d{1,7})_)?per_epoch_stats\.json")

@@ -19,7 +19,7 @@ from typing import Any
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 OPERATIONS = {  # phase: operation on an entry, its part or operation on a block
     "MKDIRS": ("mkdir", ""),

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 COMMAND = re.compile(r"^#\s+(\S*fs_mark\s.*)$", re.MULTILINE)
 VERSION = re.compile(r"^#\s+Version (\S+), (\d+) thread\(s\) starting at (.*)$", re.MULTILINE)

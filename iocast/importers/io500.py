@@ -25,7 +25,7 @@ from iocast.errors import InputError
 from iocast.importers import Importer, ior, mdtest
 from iocast.importers.record import AGREEMENT, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source, directories_below
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 RESULT = re.compile(
     r"^\[(?:RESULT(?P<mark>-invalid)?|\s+)\]\s+(?:(?:BW|IOPS)\s+phase\s+\d+\s+)?(?P<name>[a-z]\S*)"

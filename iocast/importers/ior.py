@@ -18,7 +18,7 @@ from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 TEXT = re.compile(r"IOR-?(\S*?):? MPI Coordinated Test of Parallel I/O")
 TABLE = re.compile(r"^access\s+bw\(MiB/s\)")

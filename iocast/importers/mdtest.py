@@ -18,7 +18,7 @@ from typing import Any
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record, counted, place_one_after_the_other
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 LAUNCHED = re.compile(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node")
 COMMAND = re.compile(r"^(?:V-0: )?Command line used: (.*)$")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from iocast.errors import InputError
 from iocast.importers.source import Source
-from iocast.strict import shown
+from iocast.ground.strict import shown
 
 FORESEEN = (csv.Error, KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, ZeroDivisionError)
 """What reading an entry raises that is missing, of another kind, or no measurement."""

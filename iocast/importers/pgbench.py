@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 LINE = re.compile(r"^([a-z][\w ]*?)(?:: | = )(.*\S)\s*$")
 TPS = re.compile(r"^tps = ([\d.]+) \((without initial connection time|excluding connections establishing)\)$")

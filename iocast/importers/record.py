@@ -19,7 +19,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION, sync_directory, umask, write_json, write_text
+from iocast.ground.files import SCHEMA_VERSION, sync_directory, umask, write_json, write_text
 from iocast.importers.order import order_of
 from iocast.importers.source import Source
 from iocast.records.declared import Impossible

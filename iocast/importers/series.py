@@ -21,16 +21,16 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from iocast import strict
+from iocast.ground import strict
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION
+from iocast.ground.files import SCHEMA_VERSION
 from iocast.importers import Importer, all_importers, darshan_log, dlio_ranks, io500, matching, read_sources
 from iocast.importers.record import Record, write_runs
 from iocast.importers.source import DAMAGED, Source, require_shallow, unpacked
-from iocast.names import as_file_name
-from iocast.phases import BYTES
-from iocast.run_directory import runs_below
-from iocast.scratch import scratch_directory
+from iocast.ground.names import as_file_name
+from iocast.runs.phases import BYTES
+from iocast.runs.run_directory import runs_below
+from iocast.ground.scratch import scratch_directory
 
 SIZING = (
     "items",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 THREAD = re.compile(
     r"^host = (\S+?),\s*thr = (\d+),\s*elapsed = ([\d.]+),\s*files = (\d+),\s*records = (\d+),\s*status = (\S+)"

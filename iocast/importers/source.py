@@ -22,9 +22,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from iocast import strict
+from iocast.ground import strict
 from iocast.errors import InputError
-from iocast.processes import start
+from iocast.ground.processes import start
 
 
 READERS: dict[bytes, Callable[[BinaryIO], Any]] = {

@@ -23,8 +23,8 @@ from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import SUMMARY, Latency, Phase, Record
 from iocast.importers.source import Source
-from iocast.question import SCALES
-from iocast.strict import is_whole
+from iocast.runs.question import SCALES
+from iocast.ground.strict import is_whole
 
 LATENCIES = (*SUMMARY, "q90")
 MACHINE = ("unit", "cores", "memory", "working_set")

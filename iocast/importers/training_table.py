@@ -16,8 +16,8 @@ from iocast.importers import Importer
 from iocast.importers.dlio import accelerators_of
 from iocast.importers.record import Phase, Record
 from iocast.importers.source import Source
-from iocast.strict import is_whole
-from iocast.training_tasks import task_of
+from iocast.ground.strict import is_whole
+from iocast.training.tasks import task_of
 
 SHARES = {"utilisation": 1.0, "utilisation_percent": 0.01}
 RATES = {"samples_per_second": 1.0, "bytes_per_second": 1.0, "MB_per_second": 2.0**20}

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
-from iocast.strict import is_whole
+from iocast.ground.strict import is_whole
 
 LINE = re.compile(r"^\[([A-Z][\w-]*)\], ([^,]+), ([-+\d.]+(?:[eE][-+]?\d+)?|NaN)\s*$")
 OPERATIONS = {

@@ -12,17 +12,17 @@ from typing import Any, cast
 
 from scipy.special import stdtrit
 
-from iocast.arrivals import number
+from iocast.runs.arrivals import number
 from iocast.campaign.plan import PlannedRun
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, read_json
+from iocast.ground.files import SCHEMA_VERSION, read_json
 from iocast.knee.judge import FEW, Seen, check_levels, look
 from iocast.knee.probes import FEW_RUNS, GUARD, PILOT, Probes
 from iocast.knee.search import GROWTH, Ask, Done, Limits, Observation, Purpose, decide, fresh_runs, rounded, unfinished
 from iocast.knee.words import load_text
 from iocast.records.knee import AnsweredLoad, Judged, KneeBounds, KneeDocument, Load, MeanOfRuns, TriedLoad
 from iocast.study.levels import Level
-from iocast.text import quantity
+from iocast.wording.text import quantity
 
 UNLOADED = 0.05
 """Share of the pilot's throughput that is taken for no load."""

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any, Protocol
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.campaign.places import remove_if_empty
 from iocast.errors import InputError, RunError
-from iocast.fed import document, fed_rows_text, row_of
-from iocast.files import read_json
+from iocast.training.fed import document, fed_rows_text, row_of
+from iocast.ground.files import read_json
 from iocast.knee.judge import Seen, check_levels, look
 from iocast.knee.probes import Probes
 from iocast.knee.request import KneeSearch
 from iocast.records.run import Accelerators, read_run
 from iocast.study.levels import Level, parse_level
-from iocast.training_tasks import limit_of
+from iocast.training.tasks import limit_of
 
 TRAIN = "train"
 REASONS = {
@@ -91,8 +91,8 @@ def search(
 ) -> dict[str, Any]:  # fmt: skip
     """Measures counts until the answer is enclosed or the time is over.
 
-    @return `rows` (iocast.fed), `answer` (null where no count met), `missed`, `confirmed` by how many further runs,
-    and `reason`, a key of REASONS"""
+    @return `rows` (iocast.training.fed), `answer` (null where no count met), `missed`, `confirmed` by how many further
+    runs, and `reason`, a key of REASONS"""
     state = Feeding(counts, precision)
     runs: dict[int, list[tuple[Seen, Accelerators]]] = {}
     began, longest = clock(), 0.0

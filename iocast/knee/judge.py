@@ -7,12 +7,12 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from iocast.arrivals import is_open, number
+from iocast.runs.arrivals import is_open, number
 from iocast.errors import InputError
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Phase
-from iocast.run_directory import Run
-from iocast.strict_yaml import allowed_sentence
+from iocast.runs.run_directory import Run
+from iocast.ground.strict_yaml import allowed_sentence
 from iocast.study.levels import ANY, STATISTICS, Level
 
 SLACK = 0.02

@@ -17,9 +17,9 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries, claim
-from iocast.arrivals import number
-from iocast.busy import report_activity
+from iocast.ground import binaries, claim
+from iocast.runs.arrivals import number
+from iocast.watching.busy import report_activity
 from iocast.campaign.bench import ALONE, Backend, SharedUse, call_bench, check_backend, failure
 from iocast.campaign.launchers import Ended, Ending, bench_command, bench_environment, launcher
 from iocast.campaign.places import (
@@ -36,14 +36,14 @@ from iocast.campaign.places import (
 )
 from iocast.campaign.plan import PlannedRun, settings_arguments
 from iocast.errors import InputError, NothingThere, RunError
-from iocast.files import SCHEMA_VERSION, read_campaign, read_json, write_json
+from iocast.ground.files import SCHEMA_VERSION, read_campaign, read_json, write_json
 from iocast.knee.extent import FAST, Extent
 from iocast.knee.guard import BudgetSpent, Guard, TooLong
 from iocast.knee.request import KneeSearch
-from iocast.operations import phase_operations
-from iocast.phases import phase_sentences
-from iocast.progress import stderr
-from iocast.text import quantity
+from iocast.runs.operations import phase_operations
+from iocast.runs.phases import phase_sentences
+from iocast.ground.progress import stderr
+from iocast.wording.text import quantity
 
 SIZES = {
     "md-workbench": ("iterations", "objects"),

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from iocast.arrivals import number
+from iocast.runs.arrivals import number
 from iocast.errors import InputError
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.strict_yaml import allowed_sentence
 
 OVER = ("rate", "waiting_factor", "accelerators")
 """What the load of a search is."""

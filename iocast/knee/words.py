@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from iocast.records.knee import KneeDocument, MeanOfRuns
 from iocast.study.levels import ANY, parse_level
-from iocast.text import quantity, table
+from iocast.wording.text import quantity, table
 
 REASONS = {
     "narrow": "The interval is as narrow as requested.",

@@ -23,11 +23,11 @@ import psutil
 
 from iocast.campaign.hosts import NAMED
 from iocast.errors import InputError, RunError
-from iocast.files import write_text
+from iocast.ground.files import write_text
 from iocast.lab import init, precedence, servers
 from iocast.lab.nodes import wait_for
 from iocast.lab.record import MARK, Damaged, Known, Record, alone, check_name, known_process, read
-from iocast.processes import start
+from iocast.ground.processes import start
 
 MAX_NODES = 64
 NETWORK = "10.78.0"

@@ -18,12 +18,12 @@ import psutil
 from msgspec import Meta, Struct, field
 
 from iocast.errors import InputError, RunError
-from iocast.files import read_json, write_json
+from iocast.ground.files import read_json, write_json
 from iocast.lab import precedence
-from iocast.names import ALLOWED, is_file_name
+from iocast.ground.names import ALLOWED, is_file_name
 from iocast.records.declared import Impossible, record_of
 from iocast.records.run import FileName
-from iocast.strict import read_bytes
+from iocast.ground.strict import read_bytes
 
 PLACE = Path("/run/iocast-lab")
 """Directories of laboratories, by name. None outlives a restart of the machine, and neither does /run."""

@@ -19,10 +19,10 @@ from statistics import quantiles
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION
+from iocast.ground.files import SCHEMA_VERSION
 from iocast.published.experiment import Claim
 from iocast.published.facts import ROLES
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.strict_yaml import allowed_sentence
 
 SOURCES = sorted(file.stem for file in (Path(__file__).parent / "claims").glob("[!_]*.py"))
 """Names of the sources."""

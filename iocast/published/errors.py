@@ -23,8 +23,8 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.special import stdtrit
 
-from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import PLATFORMS
 from iocast.published.facts import BOUNDS, BUDGET, FACTS, Fact
 
 COLUMNS = ("source", "platform", "run", "nodes", "ppn", "phase", "operation", "quantity", "value", "simulated")

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.search import Simulations
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.records.simulated import SimulatedPhase
 
 Phase: TypeAlias = SimulatedPhase

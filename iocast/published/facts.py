@@ -15,9 +15,9 @@ from statistics import median
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.files import data_directory
+from iocast.ground.files import data_directory
 from iocast.published.experiment import Claim, Phase, phase
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.strict_yaml import allowed_sentence
 
 FACTS = data_directory("platforms") / "facts"
 COLUMNS = (

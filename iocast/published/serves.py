@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.platform import merge
-from iocast.question import Setting
-from iocast.strict_yaml import Section
-from iocast.text import quantity
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import merge
+from iocast.runs.question import Setting
+from iocast.ground.strict_yaml import Section
+from iocast.wording.text import quantity
 
 FAR = 4
 """Times the largest nodes or ranks of any published number of a platform, beyond which a forecast says so."""

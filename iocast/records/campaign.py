@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from iocast.names import ALLOWED, PATTERN
+from iocast.ground.names import ALLOWED, PATTERN
 from iocast.records.declared import Impossible, record_of
 from iocast.records.run import FileName
-from iocast.strict import shown
+from iocast.ground.strict import shown
 
 AtLeastOne = Annotated[int, Meta(ge=1, le=2**62, description="a whole number from 1 on")]
 Attempts = Annotated[int, Meta(ge=0, le=10**6 - 1, description="a number of attempts")]

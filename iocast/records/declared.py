@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta, inspect
 
-from iocast.strict import shown
+from iocast.ground.strict import shown
 
 Amount = Annotated[float, Meta(ge=0, le=1e300)]
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]

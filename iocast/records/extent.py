@@ -37,7 +37,7 @@ class BenchmarkDryRun(TypedDict):
 
 
 class ExtentDocument(TypedDict):
-    """Of one run of a point or step; see iocast.dry_run.Extent."""
+    """Of one run of a point or step; see iocast.campaign.dry_run.Extent."""
 
     name: str
     nodes: int

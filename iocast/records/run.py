@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from iocast.names import ALLOWED, PATTERN
+from iocast.ground.names import ALLOWED, PATTERN
 from iocast.records.declared import Amount, Count, Impossible, record_of
-from iocast.strict import shown
+from iocast.ground.strict import shown
 
 Word = Annotated[str, Meta(description="a word such as complete")]
 Origin = Annotated[str, Meta(description="a word such as bench")]

@@ -13,7 +13,7 @@ from iocast.records.run import Accelerators
 from iocast.report import units
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
-from iocast.training_tasks import limit_of
+from iocast.training.tasks import limit_of
 
 
 def of_phase(phase: Mapping[str, Any]) -> Accelerators | None:

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from iocast.knee import words as knee_words
-from iocast.phases import BYTES, main_phases, rate_of
+from iocast.runs.phases import BYTES, main_phases, rate_of
 from iocast.records.forecast import ForecastDocument
 from iocast.report import evidence, feeding, units
 from iocast.report.sources import Run, Sources
-from iocast.text import NARROWED, roughly
+from iocast.wording.text import NARROWED, roughly
 from iocast.wording.forecast import rule_beside
-from iocast.total import are_bulk, bytes_per_second, moves_bulk, of_one_workload, range_of_seconds, total
+from iocast.runs.total import are_bulk, bytes_per_second, moves_bulk, of_one_workload, range_of_seconds, total
 
 MAX_ROWS = 20
 MAX_NAMED = 3

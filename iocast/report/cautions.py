@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from iocast import busy
+from iocast.watching import busy
 from iocast.forecasts.cautions import FAR_BEYOND, each_once
 from iocast.importers.series import ALARM
 from iocast.records.forecast import ForecastDocument, Numbers

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, cast
 
-from iocast.accuracy import is_quantile, is_rate, median_error
-from iocast.files import moment
-from iocast.limits_of import share_if_pausing
-from iocast.measured import measured
-from iocast.names import as_file_name
-from iocast.phases import rate_of, unit_entry
-from iocast.question import Question
+from iocast.rules.accuracy import is_quantile, is_rate, median_error
+from iocast.ground.files import moment
+from iocast.runs.limits_of import share_if_pausing
+from iocast.runs.measured import measured
+from iocast.ground.names import as_file_name
+from iocast.runs.phases import rate_of, unit_entry
+from iocast.runs.question import Question
 from iocast.records.forecast import ForecastDocument, forecast_rate, value_of
 from iocast.records.validation import ScoredPoint, ScoredRow, ValidationDocument
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
-from iocast.text import too_wide
+from iocast.wording.text import too_wide
 from iocast.wording.checked import Nearer
 
 AS_IT_IS = "as it is"
@@ -121,7 +121,7 @@ class Comparison:
 
 @dataclass
 class Score:
-    """How wrong forecasts were over some comparisons: median errors, as `iocast.accuracy` defines them."""
+    """How wrong forecasts were over some comparisons: median errors, as `iocast.rules.accuracy` defines them."""
 
     rate_error: float | None
     quantile_error: float | None

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iocast.accelerators import FARTHEST
+from iocast.training.accelerators import FARTHEST
 from iocast.knee.feeding import verdict
 from iocast.report import units
 from iocast.report.sources import Sources

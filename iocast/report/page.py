@@ -19,12 +19,12 @@ import vl_convert
 from markupsafe import Markup
 
 from iocast.errors import InputError
-from iocast.files import write_bytes, write_text
+from iocast.ground.files import write_bytes, write_text
 from iocast.report import provenance, story, study_controls, tables
 from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
-from iocast.text import cell
+from iocast.wording.text import cell
 from iocast.whatif.module import HOW, load
 from iocast.report.vega import library, vega_lite
 from iocast.whatif.page_file import check_page, write_page, write_whole

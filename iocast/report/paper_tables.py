@@ -14,7 +14,7 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.report.sources import Run, Sources
-from iocast.text import table
+from iocast.wording.text import table
 
 OPERATIONS = {"read": "read", "stat": "stat", "create": "create", "unlink": "delete"}
 

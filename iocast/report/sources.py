@@ -18,19 +18,19 @@ from typing import Any, cast
 
 import numpy
 
-from iocast import strict
-from iocast.agreement import check_agreement, check_fitted, check_forecast
+from iocast.ground import strict
+from iocast.runs.agreement import check_agreement, check_fitted, check_forecast
 from iocast.errors import InputError
-from iocast.files import require_whole
+from iocast.ground.files import require_whole
 from iocast.importers.series import series_notes
-from iocast.phases import first_phase
-from iocast.question import Question
+from iocast.runs.phases import first_phase
+from iocast.runs.question import Question
 from iocast.records.forecast import ForecastDocument
 from iocast.records.knee import KneeDocument
 from iocast.records.run import read_run, with_every_part
 from iocast.records.validation import ValidationDocument
-from iocast.run_directory import read_log, runs_below, runs_in
-from iocast.settings import whole_workload
+from iocast.runs.run_directory import read_log, runs_below, runs_in
+from iocast.runs.settings import whole_workload
 
 SCHEMA_VERSION = 1
 ALLOWED = (

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iocast.accuracy import OF_QUANTILES
+from iocast.rules.accuracy import OF_QUANTILES
 from iocast.knee import words as knee_words
 from iocast.records.forecast import Ends, ForecastDocument, Numbers, forecast_rate, value_of
 from iocast.records.validation import ScoredRow
-from iocast.phases import main_phases, rate_of
+from iocast.runs.phases import main_phases, rate_of
 from iocast.report import accelerators, answers, evidence, feeding, record, units
 from iocast.report.cards import Card, Story
 from iocast.report.cautions import alarms, basis, file_systems, warnings
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.report.study_story import tell_study
-from iocast.text import one_sided, roughly, too_wide
-from iocast.total import are_bulk, moves_bulk
+from iocast.wording.text import one_sided, roughly, too_wide
+from iocast.runs.total import are_bulk, moves_bulk
 from iocast.wording.checked import nearer_text
 
 MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.report import units
-from iocast.text import NARROWED, kind_of_row, roughly, too_wide
+from iocast.wording.text import NARROWED, kind_of_row, roughly, too_wide
 
 WRITERS = {
     "money": units.money,

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from iocast.knee.words import confirmation, counted, load_text, own_operations, why_ended
-from iocast.limits_of import LEAD
-from iocast.phases import main_phases, rate_of
+from iocast.runs.limits_of import LEAD
+from iocast.runs.phases import main_phases, rate_of
 from iocast.records.forecast import RANGE, forecast_rate, value_of
 from iocast.report import accelerators, evidence, feeding, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
-from iocast.utilisation import bounds, waits_in
+from iocast.watching.utilisation import bounds, waits_in
 
 
 def all_tables(sources: Sources) -> list[Table]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from iocast.phases import BYTES
+from iocast.runs.phases import BYTES
 from iocast.records.quantities import unit_of
 
 MINUS = "\N{MINUS SIGN}"

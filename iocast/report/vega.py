@@ -16,7 +16,7 @@ import altair
 import vl_convert
 
 from iocast.errors import RunError
-from iocast.files import write_text
+from iocast.ground.files import write_text
 
 ENDS = "/* library-end */"
 """Last of a file that is whole."""

@@ -7,11 +7,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from iocast.content import whole
+from iocast.platforms.content import whole
 from iocast.errors import InputError, RunError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.request import resolved
-from iocast.platform import Document, find_platform
+from iocast.platforms.documents import Document, find_platform
 from iocast.records.forecast import ForecastDocument
 from iocast.report import answers, evidence, units
 from iocast.report.sources import Sources

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.files import write_json, write_text
+from iocast.ground.files import write_json, write_text
 from iocast.study.spec import read_study
 from iocast.study.store import Store
-from iocast.text import cell
-from iocast.workers import Workers
+from iocast.wording.text import cell
+from iocast.jobs.workers import Workers
 
 ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqlite", "designs.csv"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from iocast import text
+from iocast.wording import text
 from iocast.records.quantities import SHARES_OF_TIME, odds, unit_of
 from iocast.study.risk import PLAUSIBLE
 

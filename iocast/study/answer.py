@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError, RunError
-from iocast.files import SCHEMA_VERSION
-from iocast.limits_of import Kind, Limit, sentences
-from iocast.measured import about
+from iocast.ground.files import SCHEMA_VERSION
+from iocast.runs.limits_of import Kind, Limit, sentences
+from iocast.runs.measured import about
 from iocast.study import risk, worth
 from iocast.study.amounts import nearness, tightest
 from iocast.study.breaking import breaking_scales, knee

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from iocast.forecasts.one_system import Correction
-from iocast.question import Question
+from iocast.runs.question import Question
 from iocast.records.quantities import unit_of
-from iocast.residuals import Residuals
-from iocast.run_directory import QUANTITIES
+from iocast.rules.residuals import Residuals
+from iocast.runs.run_directory import QUANTITIES
 from iocast.study.evaluate import Result
 from iocast.study.levels import kind_of
 
@@ -33,8 +33,8 @@ def shifted(result: Result, residuals: Residuals, question: Question) -> Result:
 
 
 def changed(result: Result, changes: Mapping[str, float]) -> Result:
-    """The result changed as simple rules and the ceiling change the measured system's forecast (iocast/rules.py).
-    `changes`: factor by fitted quantity."""
+    """The result changed as simple rules and the ceiling change the measured system's forecast
+    (iocast/rules/applied.py). `changes`: factor by fitted quantity."""
 
     def factor(name: str) -> float:
         return 1 / changes["rate"] if name == "seconds" else changes.get(fitted_name(name), 1.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, TYPE_CHECKING
 
-from iocast import unmeasured
-from iocast.fitted import one_of_several
-from iocast.measured import other_settings
-from iocast.operations import UNSOLVED
+from iocast.platforms import unmeasured
+from iocast.platforms.fitted import one_of_several
+from iocast.runs.measured import other_settings
+from iocast.runs.operations import UNSOLVED
 from iocast.study.amounts import Json
 from iocast.study.documents import number
 from iocast.study.words import systems_beside

@@ -17,15 +17,15 @@ import numpy as np
 from scipy.special import stdtrit
 
 from iocast.errors import InputError
-from iocast.files import SCHEMA_VERSION, read_json, read_yaml
-from iocast.platform import PLATFORMS, find_platform
+from iocast.ground.files import SCHEMA_VERSION, read_json, read_yaml
+from iocast.platforms.documents import PLATFORMS, find_platform
 from iocast.records.quantities import ACCELERATORS
-from iocast.scratch import scratch_directory
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.scratch import scratch_directory
+from iocast.ground.strict_yaml import allowed_sentence
 from iocast.study import ANSWER, SAMPLES
 from iocast.study.amounts import amount, chance, is_confident, money, quoted
-from iocast.text import percent, table
-from iocast.workers import Workers
+from iocast.wording.text import percent, table
+from iocast.jobs.workers import Workers
 
 Json = dict[str, Any]
 

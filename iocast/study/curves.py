@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from iocast import intervals
-from iocast.files import SCHEMA_VERSION
+from iocast.rules import intervals
+from iocast.ground.files import SCHEMA_VERSION
 from iocast.records.forecast import Ends, scaled
 from iocast.records.quantities import ACCELERATORS, SHARES_OF_TIME, odds, share_of
-from iocast.run_directory import QUANTITIES
+from iocast.runs.run_directory import QUANTITIES
 from iocast.study.carried import fitted_name
 from iocast.study.questions import Point
 from iocast.study.evaluate import Result

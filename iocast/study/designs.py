@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from iocast.content import content_hash, whole
-from iocast.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
-from iocast.fitted import Fitted
-from iocast.platform import Document, get_path, merge
+from iocast.platforms.content import content_hash, whole
+from iocast.platforms.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import Document, get_path, merge
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
-from iocast.question import Question
+from iocast.runs.question import Question
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
-from iocast.unmeasured import leaves, unmeasured
+from iocast.platforms.unmeasured import leaves, unmeasured
 
 HOURS_A_YEAR = 8766
 STRATA = 4
@@ -153,7 +153,7 @@ class Platform:
         return family_of(self._source), [] if self.fitted else others_of_family(self._source)
 
     def unmeasured(self, operations: Iterable[str], question: Question, settled: Iterable[str]) -> dict[str, list[str]]:
-        """Of a question's operations the numbers that nothing measured (iocast/unmeasured.py)."""
+        """Of a question's operations the numbers that nothing measured (iocast/platforms/unmeasured.py)."""
         return unmeasured(self._source, operations, question, settled)
 
     @cached_property

@@ -13,24 +13,24 @@ from typing import Any, cast
 
 
 from iocast.calibrate.search import OVERLOADED, only
-from iocast.content import content_hash
-from iocast.draws import LENGTHS
+from iocast.platforms.content import content_hash
+from iocast.forecasts.draws import LENGTHS
 from iocast.errors import InputError, RunError
-from iocast.fitted import Fitted
-from iocast.measured import is_called, measured_workload, speaks_of
-from iocast.operations import READS, UNSOLVED, WRITES, ProfiledPhase, is_solved
-from iocast.phases import first_phase, main_phases, phase_sentences
-from iocast.platform import Document, find_platform, get_path
-from iocast.platform_names import check_file
+from iocast.platforms.fitted import Fitted
+from iocast.runs.measured import is_called, measured_workload, speaks_of
+from iocast.runs.operations import READS, UNSOLVED, WRITES, ProfiledPhase, is_solved
+from iocast.runs.phases import first_phase, main_phases, phase_sentences
+from iocast.platforms.documents import Document, find_platform, get_path
+from iocast.platforms.platform_names import check_file
 from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
 from iocast.published.errors import Errors
 from iocast.published.serves import refuse_beyond
-from iocast.question import Question
+from iocast.runs.question import Question
 from iocast.records.quantities import ACCELERATORS
-from iocast.residuals import Residuals
-from iocast.rules import Quantities, Rules, changes_of
-from iocast.strict_yaml import allowed_sentence
+from iocast.rules.residuals import Residuals
+from iocast.rules.applied import Quantities, Rules, changes_of
+from iocast.ground.strict_yaml import allowed_sentence
 from iocast.study import carried
 from iocast.study.questions import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
@@ -40,7 +40,7 @@ from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 Report = Callable[[str, int, int], None]
 SCREENING_POINTS = 2048

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.strict import NUMBER
-from iocast.platform import Document, edit as set_value, get_path, has_part, merge, set_path
+from iocast.ground.strict import NUMBER
+from iocast.platforms.documents import Document, edit as set_value, get_path, has_part, merge, set_path
 
 COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
 _NUMBER = re.compile(rf"\s*({NUMBER})\s*(.*)")

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.platform import get_path, merge
-from iocast.platform_names import is_unused, known_paths, missing, unused
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import get_path, merge
+from iocast.platforms.platform_names import is_unused, known_paths, missing, unused
 from iocast.study.designs import Platform
 from iocast.study.documents import Edit, number, plus
 from iocast.study.spec import Study

@@ -18,15 +18,16 @@ from typing import Any
 
 import msgspec
 
-from iocast import binaries, limits_of
-from iocast.content import content_hash, program_hash, sources_of, workload_hash
+from iocast.ground import binaries
+from iocast.runs import limits_of
+from iocast.platforms.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
-from iocast.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
-from iocast.platform import RESOLVED
+from iocast.runs.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
+from iocast.platforms.documents import RESOLVED
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Accelerators
 from iocast.records.simulated import Latency, SimulatedPhase, StationDocument
-from iocast.scratch import scratch_directory
+from iocast.ground.scratch import scratch_directory
 
 Result = dict[str, Any]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from iocast.errors import InputError
 from iocast.records.quantities import ACCELERATORS, SHARES_OF_TIME, odds, share_of
-from iocast.strict import NUMBER, shown
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.strict import NUMBER, shown
+from iocast.ground.strict_yaml import allowed_sentence
 
 STATISTICS = {
     "mean": "mean",

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
-from iocast.fitted import discrepancy_at
+from iocast.platforms.fitted import discrepancy_at
 from iocast.forecasts.simulated import SEEDS
 from iocast.published.errors import Spread
-from iocast.residuals import Residuals
+from iocast.rules.residuals import Residuals
 from iocast.study import quantities, risk
 from iocast.study.designs import Design
 from iocast.study.questions import Ask, Point

@@ -13,8 +13,8 @@ from statistics import NormalDist
 from typing import Any
 
 from iocast.errors import InputError
-from iocast.platform import Document, find_platform, get_path, set_path, with_whole_paths
-from iocast.strict_yaml import Section, allowed_sentence
+from iocast.platforms.documents import Document, find_platform, get_path, set_path, with_whole_paths
+from iocast.ground.strict_yaml import Section, allowed_sentence
 from iocast.study.documents import Edit
 from iocast.study.levels import Level, parse_level, stated_twice
 

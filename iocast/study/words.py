@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 
-from iocast import unmeasured
-from iocast.limits_of import LEAD
+from iocast.platforms import unmeasured
+from iocast.runs.limits_of import LEAD
 from iocast.study.amounts import (
     Json,
     amount,

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from iocast import listing
-from iocast.platform import Document, get_path
-from iocast.platform_names import idle_edit, texts_in
+from iocast.platforms.documents import Document, get_path
+from iocast.platforms.platform_names import idle_edit, texts_in
 
 COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
 KEYS: dict[str, dict[str, str]] = {

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from iocast.binaries import CHECKOUT
-from iocast.files import data_directory, read_yaml
+from iocast.ground.binaries import CHECKOUT
+from iocast.ground.files import data_directory, read_yaml
 
 NAMES = ("iocast-page.js", "iocast-page.wasm")
 HOW = (

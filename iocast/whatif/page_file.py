@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iocast.errors import InputError, RunError
-from iocast.files import replacing
+from iocast.ground.files import replacing
 
 GENERATOR = '<meta name="generator" content="iocast '
 """What the first lines of every page hold."""

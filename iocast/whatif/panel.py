@@ -12,13 +12,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.search import only
-from iocast.content import whole
-from iocast.draws import LENGTHS
-from iocast.operations import phase_operations
-from iocast.phases import main_phases
-from iocast.platform import PLATFORMS, Document, chain, find_platform
+from iocast.platforms.content import whole
+from iocast.forecasts.draws import LENGTHS
+from iocast.runs.operations import phase_operations
+from iocast.runs.phases import main_phases
+from iocast.platforms.documents import PLATFORMS, Document, chain, find_platform
 from iocast.whatif import module
 from iocast.whatif.controls import controls
 

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from iocast.drawing import platform_text
+from iocast.platforms.drawing import platform_text
 from iocast.whatif.module import HOW
 from iocast.whatif.page_file import check_page, write_page
 from iocast.whatif.panel import HERE, POLICY, Beside, panel, setting_of, version

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, TYPE_CHECKING
 
-from iocast.text import kind_of_row, percent, quantity, table
+from iocast.wording.text import kind_of_row, percent, quantity, table
 
 if TYPE_CHECKING:
-    from iocast.proposed import Place, Proposed
+    from iocast.planning.proposed import Place, Proposed
 
 
 def calibration_text(fitted: dict[str, Any]) -> str:

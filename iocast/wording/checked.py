@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from iocast.accuracy import OF_QUANTILES
+from iocast.rules.accuracy import OF_QUANTILES
 from iocast.records.comparison import ChangedRow, ComparedPoint, ComparisonDocument
 from iocast.records.quantities import MORE_IS_BETTER
 from iocast.records.utilisation import UtilisationDocument
 from iocast.records.validation import KINDS, Made, ValidationDocument, Verdict
-from iocast.text import interval, kind_of_row, percent, quantity, table
+from iocast.wording.text import interval, kind_of_row, percent, quantity, table
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from iocast.calibrate.facts import FactsFit
 from iocast.published.facts import QUANTITIES
-from iocast.text import quantity, table
+from iocast.wording.text import quantity, table
 
 
 FAR = 10.0

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from iocast.records.forecast import RANGE, Ends, ForecastDocument, PhaseDocument, Range, Total, scaled
-from iocast.text import MAGNITUDE, interval, percent, quantity, rate_kind, roughly, table, too_wide
-from iocast.total import bytes_per_second, moves_bulk, range_of_seconds
+from iocast.wording.text import MAGNITUDE, interval, percent, quantity, rate_kind, roughly, table, too_wide
+from iocast.runs.total import bytes_per_second, moves_bulk, range_of_seconds
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from iocast.forecasts.cautions import each_once
-from iocast.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
+from iocast.wording.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
 from iocast.wording.checked import Nearer, nearer_text
 from iocast.wording.forecast import bulk_text, rule_beside, total_text
-from iocast.total import moves_bulk
+from iocast.runs.total import moves_bulk
 from iocast.forecast import Answer, PhaseForecast
 
 

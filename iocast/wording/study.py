@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from iocast import text
+from iocast.wording import text
 from iocast.study.amounts import Json, amount, kept_with, limit_of, margin, money, place, reference, tightest
 from iocast.study.words import measured_beside, systems_beside
 

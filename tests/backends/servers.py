@@ -30,7 +30,7 @@ import psutil
 from bench_runs import MANIFEST
 from registry import listed
 
-from iocast.processes import start
+from iocast.ground.processes import start
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 120

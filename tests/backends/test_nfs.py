@@ -13,8 +13,8 @@ from bench_runs import Done, wait_for
 from programs import REPOSITORY
 from servers import NfsMount, mounts_below, sweep_mounts
 
-from iocast import claim
-from iocast.claim import Claim
+from iocast.ground import claim
+from iocast.ground.claim import Claim
 from iocast.errors import InputError
 
 pytestmark = pytest.mark.places(lambda kind: kind is NfsMount)

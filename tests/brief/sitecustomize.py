@@ -10,8 +10,8 @@ from types import ModuleType
 
 BRIEF = {
     "iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MAX_OPERATIONS": 20_000, "STEPS": 4},
-    "iocast.draws": {"OPERATIONS_A_DRAW": 200_000},
-    "iocast.plan": {"BELIEFS": 16},
+    "iocast.forecasts.draws": {"OPERATIONS_A_DRAW": 200_000},
+    "iocast.planning.plan": {"BELIEFS": 16},
 }
 
 

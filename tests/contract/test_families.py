@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.structure_search import Search
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
-from iocast.family import set_by_hand_to
-from iocast.fitted import Fitted
-from iocast.platform import PLATFORMS, dump, merge
-from iocast.run_directory import Point, Run, group
+from iocast.platforms.family import set_by_hand_to
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import PLATFORMS, dump, merge
+from iocast.runs.run_directory import Point, Run, group
 
 MIX = {"files": "400", "directories": "1", "operations": "4000", "size_median": "1KiB", "size_most": "1KiB"}
 MIX |= dict.fromkeys(("stat", "read", "create", "unlink", "append", "readdir"), "1")

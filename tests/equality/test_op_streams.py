@@ -18,7 +18,7 @@ from programs import find_program
 from registry import described, listed
 from schedule import mostly_long
 
-from iocast.question import Question
+from iocast.runs.question import Question
 
 SIMULATOR = find_program("iocast-sim")
 assert SIMULATOR is not None, "iocast-sim is not built; run ./check"

@@ -17,7 +17,7 @@ import pytest
 import sharpness
 from bench_runs import Run
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
 from iocast.selftest import mounted, selftest
 

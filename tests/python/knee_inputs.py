@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from iocast.campaign.plan import PlannedRun
-from iocast.files import write_json
+from iocast.ground.files import write_json
 from iocast.knee import Search
 from iocast.knee.judge import Seen
 from iocast.knee.request import KneeSearch
-from iocast.accuracy import QUANTILES
+from iocast.rules.accuracy import QUANTILES
 from iocast.study.levels import Level
 
 

@@ -25,12 +25,12 @@ import study_inputs
 from knee_inputs import knee_of_queue
 from shared import shared
 
-from iocast.observe import Observer
+from iocast.watching.observe import Observer
 from iocast.study import run_study
 from iocast.study.levels import parse_level
 from iocast.records.run import read_run
-from iocast.workers import Workers
-from iocast.utilisation import join, run_clock
+from iocast.jobs.workers import Workers
+from iocast.watching.utilisation import join, run_clock
 
 ROOT = Path(__file__).parents[2]
 QUANTILES = ("q50", "q75", "q95", "q99", "max")

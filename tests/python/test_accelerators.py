@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
-import iocast.accelerators as law
-from iocast.accelerators import Fed, FeedingQuestion
+import iocast.training.accelerators as law
+from iocast.training.accelerators import Fed, FeedingQuestion
 from iocast.api.calibrate import calibrate
 from iocast.api.forecast import forecast, forecast_accelerators
 from iocast.cli.options import choices_of
@@ -22,7 +22,7 @@ from iocast.importers.series import import_series
 from iocast.study.amounts import amount
 from iocast.study.evaluate import accelerators_in
 from iocast.study.levels import parse_level
-from iocast.training_tasks import limit_of
+from iocast.training.tasks import limit_of
 
 HEAD = "system,workload,accelerator,hosts,accelerators,MB_per_second,utilisation_percent\n"
 SAMPLE = REPOSITORY / "tests" / "samples" / "training-table" / "measured.csv"

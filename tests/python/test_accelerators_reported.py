@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from iocast.files import write_json
+from iocast.ground.files import write_json
 from iocast.forecasts.training import forecast_training
 from iocast.importers.series import import_series
 from iocast.report import accelerators, feeding, units, write_report
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
-from iocast.run_directory import Run
+from iocast.runs.run_directory import Run
 from iocast.validate import of_accelerators
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "dlio"

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 import yaml
 
-from iocast.agreement import check_fitted, check_forecast
+from iocast.runs.agreement import check_fitted, check_forecast
 from iocast.analytic.response import POINTS
 from iocast.errors import InputError
 from iocast.export.table import rows_of
-from iocast.fitted import Fitted
-from iocast.operations import profile
-from iocast.platform import set_path
+from iocast.platforms.fitted import Fitted
+from iocast.runs.operations import profile
+from iocast.platforms.documents import set_path
 from iocast.forecasts.answer import predict
 from iocast.forecasts.simulated import SEEDS
 from iocast.report.sources import read_sources
-from iocast.run_directory import Run
+from iocast.runs.run_directory import Run
 from iocast.study import evaluate
 
 READERS: dict[str, Callable[[Path], Any]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError, RunError
 
 SMALL = {"datasets": 1, "objects": 20, "iterations": 20, "phases": "benchmark"}

@@ -13,11 +13,11 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import sharpness
-from iocast import blend
-from iocast.baselines import Point, _throughput
-from iocast.blend import CALIBRATED, HALF, LAST, POPULATION, QUEUE, Backtest, Question
+from iocast.rules import blend
+from iocast.rules.baselines import Point, _throughput
+from iocast.rules.blend import CALIBRATED, HALF, LAST, POPULATION, QUEUE, Backtest, Question
 from iocast.calibrate.reading import NOISE_KINDS
-from iocast.rules import Rules, changed
+from iocast.rules.applied import Rules, changed
 
 QUIET = dict.fromkeys(NOISE_KINDS, 0.01)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from iocast.earlier import Earlier
-from iocast.fitted import Fitted
+from iocast.runs.earlier import Earlier
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 
 VALIDATION = Path(__file__).resolve().parents[2] / "validation"

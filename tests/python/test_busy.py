@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iocast import busy
-from iocast.busy import TICKS, Activity, activity, counters
+from iocast.watching import busy
+from iocast.watching.busy import TICKS, Activity, activity, counters
 from iocast.report import story
 from iocast.report.sources import Sources
 

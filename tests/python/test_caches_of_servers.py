@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from iocast import analytic
-from iocast.binaries import resolve_platform
+from iocast.ground.binaries import resolve_platform
 from iocast.calibrate.search import remembers
 from iocast.errors import InputError
 

@@ -17,7 +17,7 @@ import pytest
 from programs import REPOSITORY
 
 from iocast import analytic
-from iocast.binaries import resolve_platform
+from iocast.ground.binaries import resolve_platform
 from iocast.calibrate.search import remembers
 from iocast.errors import InputError
 

@@ -9,12 +9,12 @@ from unittest.mock import ANY
 import msgspec
 import pytest
 import yaml
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 
 SIMULATOR = binaries.find("iocast-sim")
 

@@ -13,8 +13,8 @@ import iocast
 from iocast.calibrate.facts import calibrate_facts
 from iocast.calibrate.recipe import read_recipe
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.platform import dump
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import dump
 from iocast.published.errors import Errors
 from iocast.published.facts import Fact, simulated
 

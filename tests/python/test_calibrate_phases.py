@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
 from iocast.calibrate.storage import storage_of
 from iocast.calibrate.search import whole_settings
 from iocast.campaign.plan import settings_arguments
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
-from iocast.files import write_json
-from iocast.fitted import Fitted
-from iocast.platform import dump
+from iocast.ground.files import write_json
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import dump
 from iocast.forecasts.answer import predict
-from iocast.run_directory import Run, find_runs, group, measured_phases
+from iocast.runs.run_directory import Run, find_runs, group, measured_phases
 from iocast.wording.checked import validation_text
 from iocast.wording.forecast import forecast_text
 from iocast.validate import validate

@@ -13,9 +13,9 @@ import pytest
 
 from iocast.campaign.bench import POSIX, SharedUse
 from iocast.campaign.plan import MAX_ITERATIONS, read_plan
-from iocast.claim import Claim
+from iocast.ground.claim import Claim
 from iocast.errors import InputError
-from iocast.dry_run import OWN_INODES, Extent, _stops, dry_run, dry_run_text
+from iocast.campaign.dry_run import OWN_INODES, Extent, _stops, dry_run, dry_run_text
 
 Iocast = Callable[..., CompletedProcess[str]]
 

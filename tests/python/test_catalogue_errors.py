@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 from iocast.errors import InputError
-from iocast.fed import fed
-from iocast.fitted import Fitted
+from iocast.training.fed import fed
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.published import errors
 from iocast.published.errors import Errors, Row, rows, spread, tells

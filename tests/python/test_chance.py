@@ -9,10 +9,10 @@ import pytest
 import yaml
 from scipy.integrate import trapezoid
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.chance import with_laws_of
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 
 LAW = {"law": "lognormal", "mean": "1ms", "sigma": 1.1}
 FAMILY: dict[str, Any] = {

@@ -16,7 +16,7 @@ import yaml
 from programs import REPOSITORY
 from study_inputs import SMALL, write
 
-from iocast.content import whole
+from iocast.platforms.content import whole
 from iocast.errors import InputError
 from iocast.export import rows_of
 from iocast.report.figures import all_figures
@@ -24,7 +24,7 @@ from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
 from iocast.study import run_study
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 Path_ = tuple[Any, ...]
 FIGURES = all_figures()

@@ -15,8 +15,8 @@ import typer
 from programs import REPOSITORY
 
 from iocast.cli import app, main
-from iocast.progress import Steps
-from iocast.binaries import simulate
+from iocast.ground.progress import Steps
+from iocast.ground.binaries import simulate
 from iocast.cli.app import GROUPS, MOVED
 from iocast.cli.options import SHARED
 from iocast.errors import InputError
@@ -188,7 +188,7 @@ def test_progress_is_printed_after_a_while_on_standard_error(
 def test_a_long_simulation_shows_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("iocast.progress.SIMULATING_EVERY", 0.0)
+    monkeypatch.setattr("iocast.ground.progress.SIMULATING_EVERY", 0.0)
     with Steps() as steps:
         steps("forecasting 10 nodes", 0, 1)
         # Long enough for a word on any machine: 2.8 million requests.

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from iocast import baselines
+from iocast.rules import baselines
 from iocast.analytic.product_form import ClosedNetwork, Station, servers
 
 

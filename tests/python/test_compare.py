@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from iocast.changes import Side, Threshold
 from iocast.compare import compare
-from iocast.significance import choose
+from iocast.rules.significance import choose
 from iocast.records.run import Phase, Summary
 from iocast.errors import InputError
 from iocast.wording.checked import comparison_text

@@ -15,11 +15,11 @@ import yaml
 from programs import REPOSITORY
 from study_inputs import changed, write
 
-from iocast import content
+from iocast.platforms import content
 from iocast.calibrate import search
 from iocast.calibrate.trace import Trace
-from iocast.content import READERS, content_hash, platform_hash, sources_of, workload_hash
-from iocast.platform import PLATFORMS
+from iocast.platforms.content import READERS, content_hash, platform_hash, sources_of, workload_hash
+from iocast.platforms.documents import PLATFORMS
 from iocast.study import evaluate
 
 CATALOGUE = REPOSITORY / "workload" / "catalogue"

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from registry import described, listed
 
-from iocast import binaries, operations
+from iocast.ground import binaries
+from iocast.runs import operations
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.operations import MOVES_DATA, is_solved, profile
-from iocast.platform import find_platform
+from iocast.platforms.fitted import Fitted
+from iocast.runs.operations import MOVES_DATA, is_solved, profile
+from iocast.platforms.documents import find_platform
 from iocast.forecasts.answer import predict
 
 PLACES = [

@@ -16,8 +16,8 @@ import pytest
 from programs import REPOSITORY
 from schedule import mostly_long
 
-from iocast import binaries
-from iocast.drawing import platform_text
+from iocast.ground import binaries
+from iocast.platforms.drawing import platform_text
 from iocast.errors import InputError
 from iocast.report.page import write_routes
 from iocast.whatif.page_file import write_page

@@ -11,8 +11,9 @@ import pytest
 from schedule import mostly_long
 from programs import REPOSITORY
 
-from iocast import binaries, drawn
-from iocast.platform import dump
+from iocast import drawn
+from iocast.ground import binaries
+from iocast.platforms.documents import dump
 from iocast.report import cautions, story, units
 from iocast.report.evidence import comparisons
 from iocast.report.figures import beside

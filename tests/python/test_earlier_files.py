@@ -16,16 +16,16 @@ import yaml
 from programs import REPOSITORY
 
 from iocast.compare import compare
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
 from iocast.export import rows_of
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
-from iocast.files import read_campaign
-from iocast.run_directory import Run, find_runs, group
+from iocast.ground.files import read_campaign
+from iocast.runs.run_directory import Run, find_runs, group
 
 EARLIER = REPOSITORY / "tests" / "earlier"
 FITTED = REPOSITORY / "examples" / "tutorial" / "fitted.yaml"

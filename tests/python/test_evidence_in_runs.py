@@ -12,19 +12,19 @@ import yaml
 from programs import REPOSITORY
 from schedule import mostly_long
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.search import Simulations
 from iocast.calibrate.structure_search import follow
 from iocast.errors import RunError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.measured import measured
-from iocast.platform import dump, merge
-from iocast.question import Question
-from iocast.run_directory import Point, Run, group, switches
+from iocast.runs.measured import measured
+from iocast.platforms.documents import dump, merge
+from iocast.runs.question import Question
+from iocast.runs.run_directory import Point, Run, group, switches
 
 SMALL = ["--set", "datasets=1", "--set", "objects=400", "--set", "iterations=400", "--set", "object_size=4KiB"]
 FAMILY = """

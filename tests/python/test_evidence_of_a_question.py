@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 import yaml
 
-from iocast.fitted import Fitted
-from iocast.measured import measured
+from iocast.platforms.fitted import Fitted
+from iocast.runs.measured import measured
 from iocast.forecasts.answer import predict
-from iocast.question import Placement, Question
-from iocast.residuals import Residuals
-from iocast.rules import Rules, line_of
+from iocast.runs.question import Placement, Question
+from iocast.rules.residuals import Residuals
+from iocast.rules.applied import Rules, line_of
 from iocast.study.questions import Ask, Point
 from iocast.study.desk import Desk
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
 SETTINGS = {"datasets": 4, "objects": 100, "iterations": 100, "object_size": 3901}

@@ -20,8 +20,8 @@ from iocast.errors import InputError
 from iocast.export import COLUMNS, FORMATS, Row, export, rows_of
 from iocast.importers import all_importers, import_files, matching
 from iocast.importers.source import Source
-from iocast.run_directory import Run, read_log
-from iocast.text import cell
+from iocast.runs.run_directory import Run, read_log
+from iocast.wording.text import cell
 
 Iocast = Callable[..., CompletedProcess[str]]
 SAMPLES = REPOSITORY / "tests" / "samples"

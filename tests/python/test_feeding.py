@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from iocast.errors import InputError
-from iocast.fed import at_least, numbers_of
+from iocast.training.fed import at_least, numbers_of
 from iocast.knee.feeding import counts_of, feeding_text, levels_of, search
 from iocast.records.run import Accelerators
 from iocast.study.amounts import margin

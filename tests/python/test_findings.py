@@ -34,7 +34,7 @@ from iocast.calibrate.findings import (
 )
 from iocast.importers.record import Phase, Record, write_runs
 from iocast.records.run import SteadyState
-from iocast.run_directory import Point, Run, group
+from iocast.runs.run_directory import Point, Run, group
 
 SECONDS, MEAN = 2.0, 1e-3
 Generator = np.random.Generator

@@ -14,13 +14,13 @@ import pytest
 import yaml
 from scipy.stats import norm
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.search import Simulations
 from iocast.errors import RunError
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 from iocast.validate import log_crps
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 

@@ -15,8 +15,9 @@ import yaml
 from scipy.special import stdtrit
 from scipy.stats import binom
 
-from iocast import baselines, draws
-from iocast.baselines import _throughput as closed_queue_rate
+from iocast.forecasts import draws
+from iocast.rules import baselines
+from iocast.rules.baselines import _throughput as closed_queue_rate
 from iocast.calibrate.discrepancy import (
     DOUBLING,
     FAMILY_DISCREPANCY,
@@ -26,24 +27,24 @@ from iocast.calibrate.discrepancy import (
     held_out_from,
 )
 from iocast.calibrate.recipe import read_recipe
-from iocast.family import family_of, measured_systems
-from iocast.fitted import Fitted, discrepancy_at
+from iocast.platforms.family import family_of, measured_systems
+from iocast.platforms.fitted import Fitted, discrepancy_at
 from iocast.forecasts.answer import predict
 from iocast.forecasts.cautions import far_off_where_checked
 from iocast.forecasts.phase import simple_rules, with_intervals
 from iocast.forecasts.structures import middle_of
-from iocast.operations import pooled_quantity
-from iocast.question import Question
-from iocast.residuals import Residuals
-from iocast.rules import line_of
-from iocast.run_directory import Point, Run
+from iocast.runs.operations import pooled_quantity
+from iocast.runs.question import Question
+from iocast.rules.residuals import Residuals
+from iocast.rules.applied import line_of
+from iocast.runs.run_directory import Point, Run
 from iocast.study.desk import Desk
 from iocast.study.questions import Ask
 from iocast.study.questions import Point as Point_
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
 from iocast.wording.forecast import forecast_text, rule_of
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 THINK = 5e-3
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
-from iocast import text as terminal
+from iocast.wording import text as terminal
 from iocast.forecast import forecast
 from iocast.importers import import_files
 from iocast.importers import table as table_of_rates

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from iocast import growth
-from iocast.growth import Measured, Placement
+from iocast.rules import growth
+from iocast.rules.growth import Measured, Placement
 
 Table = list[tuple[int, int, float]]
 

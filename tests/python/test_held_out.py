@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.calibrate.search import whole_settings
-from iocast.fitted import Fitted
-from iocast.platform import dump
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import dump
 from iocast.forecasts.answer import predict
-from iocast.run_directory import Point, Run, group
+from iocast.runs.run_directory import Point, Run, group
 
 FAMILY = """
 schema_version: 1

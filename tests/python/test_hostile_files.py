@@ -35,22 +35,23 @@ from programs import REPOSITORY, find_program
 sys.path.append(str(REPOSITORY / "validation" / "fuzz"))
 from readers import BOMB, FITTED, KINDS, OBSERVATION, PLAN, Fuzz, make_corpus  # noqa: E402
 
-from iocast import cli, strict  # noqa: E402
+from iocast import cli  # noqa: E402
+from iocast.ground import strict  # noqa: E402
 from iocast.errors import InputError, printable  # noqa: E402
 from iocast.export.table import rows_of  # noqa: E402
-from iocast.files import duration, read_json  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
+from iocast.ground.files import duration, read_json  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
 from iocast.importers import series  # noqa: E402
 from iocast.importers.series import import_series  # noqa: E402
 from iocast.importers.source import unpacked  # noqa: E402
 from iocast.lab.servers import all_servers  # noqa: E402
-from iocast.names import as_file_name, is_file_name  # noqa: E402
-from iocast.question import Setting  # noqa: E402
-from iocast.run_directory import Run  # noqa: E402
-from iocast.strict import is_whole  # noqa: E402
+from iocast.ground.names import as_file_name, is_file_name  # noqa: E402
+from iocast.runs.question import Setting  # noqa: E402
+from iocast.runs.run_directory import Run  # noqa: E402
+from iocast.ground.strict import is_whole  # noqa: E402
 from iocast.study.documents import number  # noqa: E402
 from iocast.study.levels import parse_level  # noqa: E402
-from iocast.utilisation import Observation  # noqa: E402
+from iocast.watching.utilisation import Observation  # noqa: E402
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -570,7 +571,7 @@ def test_a_text_that_is_no_whole_number_is_refused_wherever_one_is_wanted(text: 
             with pytest.raises(InputError, match="it must be 1 to"):
                 kind.settings_of({name: text})
     uses = [path for path in (REPOSITORY / "iocast").rglob("*.py") if ".isdigit()" in path.read_text()]
-    assert not uses, "iocast.strict.is_whole"
+    assert not uses, "iocast.ground.strict.is_whole"
 
 
 @pytest.mark.parametrize("cell", [f"1 k{' ' * 100_000}/ x", f"{'1' * 100_000}x"], ids=["blanks", "digits"])

@@ -15,17 +15,17 @@ import test_report_phases as inputs
 import yaml
 from schedule import mostly_long
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.operations import pooled_quantity
+from iocast.platforms.fitted import Fitted
+from iocast.runs.operations import pooled_quantity
 from iocast.forecasts.answer import predict
 from iocast.forecasts.request import workload_of
 from iocast.report.sources import read_sources
 from iocast.report.tables import all_tables
 from iocast.study import run_study
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 TIED = {"alternatives": [{"structure": {}, "weight": 0.4}, {"structure": {}, "weight": 0.35}]}
 ROWS = [*parts.MISSED, {"point": "N=8", "quantity": "stat.q50", "runs": 2, "error": 0.3}]

@@ -20,7 +20,7 @@ from iocast.export import export
 from iocast.importers import import_files
 from iocast.report.sources import read_sources
 from iocast.report.story import _tell_measured
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 
 Iocast = Callable[..., CompletedProcess[str]]
 SAMPLES = REPOSITORY / "tests" / "samples"

@@ -14,7 +14,7 @@ from iocast.errors import InputError
 from iocast.importers import import_files
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.series import is_series
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 
 SAMPLES = REPOSITORY / "tests" / "samples"
 

@@ -368,7 +368,7 @@ def test_a_directory_becomes_a_series_that_every_verb_takes(iocast: Any, tmp_pat
     from iocast.compare import is_measurement
     from iocast.export import export
     from iocast.report.sources import read_sources
-    from iocast.run_directory import find_runs
+    from iocast.runs.run_directory import find_runs
 
     assert len(read_sources([tmp_path / "series"]).runs) == 3 and is_measurement(tmp_path / "series")
     export([tmp_path / "series"], "csv", tmp_path / "r.csv")
@@ -470,7 +470,7 @@ def test_transfer_sizes_are_compared_and_fitted_in_bytes(tmp_path: Path) -> None
     """Rising bandwidths stay rising whatever the transfer size, and runs with others are no repeats."""
     from iocast.calibrate.rates import BYTES, unit_of
     from iocast.importers.series import import_series
-    from iocast.run_directory import Run, group
+    from iocast.runs.run_directory import Run, group
 
     (tmp_path / "logs").mkdir()
     for nodes, size, rate in ((1, 2**20, 353.0), (2, 2**19, 459.0), (4, 2**21, 526.0), (8, 2**20, 900.0)):
@@ -492,7 +492,7 @@ def test_transfer_sizes_are_compared_and_fitted_in_bytes(tmp_path: Path) -> None
 
 
 def test_unlike_nodes_are_modelled_and_forecast(iocast: Any, tmp_path: Path) -> None:
-    from iocast.run_directory import Run
+    from iocast.runs.run_directory import Run
 
     write_logs(tmp_path / "logs", [(1, 8, 4000.0), (2, 16, 7500.0), (5, 41, 16000.0), (21, 410, 52000.0)])
     assert iocast("import", tmp_path / "logs", "--out", tmp_path / "series").returncode == 0

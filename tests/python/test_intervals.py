@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from iocast.intervals import interval
+from iocast.rules.intervals import interval
 
 FAR = {
     "below": [1e-3] * 16,

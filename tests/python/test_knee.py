@@ -31,9 +31,9 @@ from iocast.knee.words import confirmation, headline, knee_text, question
 from iocast.report.sources import Sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
-from iocast.run_directory import Run
+from iocast.runs.run_directory import Run
 from iocast.study.levels import parse_level
-from iocast.text import quantity
+from iocast.wording.text import quantity
 
 Iocast = Callable[..., CompletedProcess[str]]
 DUMMY = ("--backend", "dummy", "--backend-option=--dummy.delay=2ms")

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.known import Known, families_with, holding
 from iocast.calibrate.recipe import read_recipe
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.platform import dump
-from iocast.run_directory import Run, group
+from iocast.platforms.documents import dump
+from iocast.runs.run_directory import Run, group
 
 FAMILY = """
 schema_version: 1

@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError, RunError
 from iocast.lab import laboratory, record as manifest, servers
 from iocast.lab.laboratory import Laboratory, bits_per_second

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from iocast.analytic import solve
-from iocast.binaries import resolve_platform
+from iocast.ground.binaries import resolve_platform
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.platform import parse_edit
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import parse_edit
 from iocast.forecasts.answer import predict
 from iocast.simulate import simulate, simulation_text
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from iocast.fitted import Fitted
-from iocast.limits_of import LEAD, NOT_KNOWN, Kind, capacity_text, limit, sentences, text, unknown
+from iocast.platforms.fitted import Fitted
+from iocast.runs.limits_of import LEAD, NOT_KNOWN, Kind, capacity_text, limit, sentences, text, unknown
 from iocast.forecasts.answer import predict
 from iocast.wording.forecast import forecast_text
 

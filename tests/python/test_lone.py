@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate import lone
-from iocast.files import read_json
-from iocast.run_directory import Run, group
+from iocast.ground.files import read_json
+from iocast.runs.run_directory import Run, group
 
 OPERATIONS = {
     "create": {"open": [{"delay": "2ms"}], "write": [], "close": [{"delay": "3ms"}]},

@@ -89,7 +89,7 @@ def test_what_the_toolkit_itself_knows_is_described(what: str, iocast: Iocast, p
 
 
 def test_without_the_programs_it_says_so(iocast: Iocast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from iocast import binaries
+    from iocast.ground import binaries
     from iocast.errors import RunError
     from iocast.cli.manual_pages import write_manual
 

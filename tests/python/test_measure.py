@@ -16,7 +16,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.campaign import directory
 from iocast.campaign.bench import Backend, SharedUse, run_bench
 from iocast.campaign.directory import Campaign

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from iocast.analytic import solve
-from iocast.binaries import resolve_platform
+from iocast.ground.binaries import resolve_platform
 
 Run = Callable[..., dict[str, Any]]
 READS = (

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import yaml
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate import search, structures
 from iocast.calibrate.structures import seen, several
 from iocast.calibrate.fit import calibrate
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.platform import dump
-from iocast.run_directory import Point, Run, group
+from iocast.platforms.documents import dump
+from iocast.runs.run_directory import Point, Run, group
 
 FAMILY = """
 schema_version: 1

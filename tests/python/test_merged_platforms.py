@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from iocast import binaries
-from iocast.content import content_hash, platform_hash, whole
+from iocast.ground import binaries
+from iocast.platforms.content import content_hash, platform_hash, whole
 from iocast.errors import InputError
-from iocast.files import read_yaml
-from iocast.fitted import Fitted
-from iocast.platform import TOPOLOGIES, dump
+from iocast.ground.files import read_yaml
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import TOPOLOGIES, dump
 from iocast.study.documents import Edit
 
 BASE = """schema_version: 1

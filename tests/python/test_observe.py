@@ -17,12 +17,12 @@ from programs import REPOSITORY
 
 from iocast.calibrate.reading import observed_demands
 from iocast.errors import InputError
-from iocast.observe import Observer
-from iocast.fitted import Fitted
+from iocast.watching.observe import Observer
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.cautions import beyond_observed
 from iocast.report.page import write_numbers
-from iocast.run_directory import Run, group
-from iocast.utilisation import Observation, bounds, join, waits_in
+from iocast.runs.run_directory import Run, group
+from iocast.watching.utilisation import Observation, bounds, join, waits_in
 
 Iocast = Callable[..., CompletedProcess[str]]
 BURN = "import time, os\nend = time.process_time() + {seconds}\nwhile time.process_time() < end: pass\n"

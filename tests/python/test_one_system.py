@@ -12,9 +12,9 @@ import pytest
 import yaml
 from test_evidence_of_a_question import SPREAD, platform
 
-from iocast.blend import Question
-from iocast.fitted import Fitted
-from iocast.limits_of import NOT_KNOWN
+from iocast.rules.blend import Question
+from iocast.platforms.fitted import Fitted
+from iocast.runs.limits_of import NOT_KNOWN
 from iocast.forecasts.answer import predict
 from iocast.forecasts.one_system import CLOSE, Correction, Simulated
 from iocast.report import units
@@ -24,7 +24,7 @@ from iocast.study.desk import Desk
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
 from iocast.wording.forecast import forecast_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 PLACE = (8, 1)
 SETTINGS = {"repeats": "2"}

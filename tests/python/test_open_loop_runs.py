@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from iocast.arrivals import is_open, number
+from iocast.runs.arrivals import is_open, number
 
 Iocast = Callable[..., CompletedProcess[str]]
 FEW = ["--set", "objects=20", "--set", "iterations=20", "--set", "datasets=2"]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.recipe import NO_LIMIT
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import PILED_UP, predict
 
 SETTINGS = {"datasets": "1", "objects": "50", "iterations": "50", "phases": "benchmark"}

@@ -26,13 +26,13 @@ from programs import REPOSITORY
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
 from kills import LAUNCHERS, kill  # noqa: E402
 
-from iocast import claim  # noqa: E402
+from iocast.ground import claim  # noqa: E402
 from iocast.campaign import places  # noqa: E402
 from iocast.campaign.bench import failure  # noqa: E402
 from iocast.campaign.directory import Campaign  # noqa: E402
 from iocast.campaign.places import Owned, end_earlier, make_place  # noqa: E402
 from iocast.campaign.plan import read_plan  # noqa: E402
-from iocast.claim import Claim  # noqa: E402
+from iocast.ground.claim import Claim  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -136,7 +136,7 @@ def test_killed_before_its_claim_a_campaign_begins_again(tmp_path: Path, there: 
 
 
 def _killed_at(step: int, work: Callable[[], None]) -> bool:
-    """Does `work` in a child that is killed before line `step` of iocast/claim.py. Whether there is such a line."""
+    """Does `work` in a child that is killed before line `step` of iocast/ground/claim.py. Whether it has one."""
     child = os.fork()
     if child == 0:
         left = step

@@ -9,13 +9,13 @@ import pytest
 import yaml
 from schedule import mostly_long
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate import parts
 from iocast.calibrate.fit import calibrate
-from iocast.fitted import Fitted
-from iocast.platform import dump
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import dump
 from iocast.forecasts.answer import predict
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.append(str(REPOSITORY / "validation" / "blind"))

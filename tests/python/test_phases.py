@@ -13,20 +13,20 @@ from programs import REPOSITORY
 from schedule import mostly_long
 from study_inputs import changed, write
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecast import forecast
-from iocast.operations import MOVES_DATA
-from iocast.phases import check_phase, first_phase, is_beside, main_phases
+from iocast.runs.operations import MOVES_DATA
+from iocast.runs.phases import check_phase, first_phase, is_beside, main_phases
 from iocast.forecasts.answer import _joined, predict
 from iocast.forecasts.cautions import measured_there, other_placement, outside_bounds
 from iocast.forecasts.request import Request, ranks_per_node_of
-from iocast.question import Question
-from iocast.run_directory import Run
+from iocast.runs.question import Question
+from iocast.runs.run_directory import Run
 from iocast.study import run_study
 from iocast.wording.forecast import forecast_text
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 PATTERNS = {
     path.stem: yaml.safe_load(path.read_text())["pattern"]

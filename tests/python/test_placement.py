@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from iocast.campaign import launchers
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.importers.order import order_of
 from iocast.importers.source import Source
-from iocast.run_directory import Run as RunDirectory
-from iocast.run_directory import group
+from iocast.runs.run_directory import Run as RunDirectory
+from iocast.runs.run_directory import group
 
 Run = Callable[..., dict[str, Any]]
 SMALL = "--workload md-workbench --set datasets=1 --set objects=40 --set iterations=20 --seed 3".split()

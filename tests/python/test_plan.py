@@ -15,21 +15,21 @@ import pytest
 import yaml
 from schedule import mostly_long
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import read_recipe
 from iocast.calibrate.search import Simulations
 from iocast.campaign.bench import POSIX
 from iocast.campaign.plan import read_plan
-from iocast.dry_run import dry_run
-from iocast.fitted import Fitted
+from iocast.campaign.dry_run import dry_run
+from iocast.platforms.fitted import Fitted
 from iocast.importers import import_files
-from iocast.platform import dump
-from iocast.candidate_places import beyond, candidates
-from iocast.plan import BELIEFS, Ensemble, Planner, STARTUP, Simulated, believed, campaign_file
-from iocast.proposed import ALONE, Place, Proposed
+from iocast.platforms.documents import dump
+from iocast.planning.candidate_places import beyond, candidates
+from iocast.planning.plan import BELIEFS, Ensemble, Planner, STARTUP, Simulated, believed, campaign_file
+from iocast.planning.proposed import ALONE, Place, Proposed
 from iocast.forecasts.answer import predict
-from iocast.run_directory import find_runs, group
+from iocast.runs.run_directory import find_runs, group
 from iocast.wording.calibration import plan_text
 
 Iocast = Callable[..., CompletedProcess[str]]

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
-from iocast.platform import holds, set_path
+from iocast.platforms.documents import holds, set_path
 
 
 def test_paths_reach_into_lists() -> None:

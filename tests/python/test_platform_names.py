@@ -10,16 +10,16 @@ import pytest
 import yaml
 from study_inputs import changed, write
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.phases import calibrate_phases
-from iocast.content import whole
+from iocast.platforms.content import whole
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.platform_names import UNKNOWN_KEY, check_edits, known_paths, missing
-from iocast.platform import PLATFORMS, Document, get_path
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.platform_names import UNKNOWN_KEY, check_edits, known_paths, missing
+from iocast.platforms.documents import PLATFORMS, Document, get_path
 from iocast.forecasts.answer import predict
 from iocast.study import run_study
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 PLATFORM_NAMES = ("lustre", "local", "ime")
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.question import Placement, Question, Setting
-from iocast.run_directory import find_runs, group
+from iocast.runs.question import Placement, Question, Setting
+from iocast.runs.run_directory import find_runs, group
 
 PARAMETERS = {
     "datasets": 10, "objects": 1000, "iterations": 200, "object_size": 3901, "most_seconds": 5.0, "read_only": False,

@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from test_phases import small
 
-from iocast import binaries, draws
+from iocast.forecasts import draws
+from iocast.ground import binaries
 from iocast.calibrate.search import Target, summaries
 from iocast.calibrate.section import too_rare
 from iocast.calibrate.structure_search import Search
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.plan import QUANTILES, Ensemble
-from iocast.proposed import Place
-from iocast.run_directory import Point, Run
+from iocast.planning.plan import QUANTILES, Ensemble
+from iocast.planning.proposed import Place
+from iocast.runs.run_directory import Point, Run
 from iocast.study import evaluate
 
 SETTINGS = {"files": "20", "operations": "40"}

@@ -17,14 +17,15 @@ import sharpness
 import yaml
 from scipy.stats import binom, chi2
 
-from iocast import analytic, binaries
+from iocast import analytic
+from iocast.ground import binaries
 from iocast.calibrate import rates
 from iocast.calibrate.rates import PARAMETERS, Placement, different_tests, find_posterior, rates_of
 from iocast.errors import InputError
 from iocast.forecasts.sources import with_settings
 from iocast.importers import import_files
-from iocast.platform import dump
-from iocast.run_directory import Run, group
+from iocast.platforms.documents import dump
+from iocast.runs.run_directory import Run, group
 
 FALSE_ALARM = 1e-4
 Call = Callable[..., Any]

@@ -11,12 +11,12 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecast import forecast
 from iocast.forecasts.answer import predict
-from iocast.run_directory import require_run_directory
+from iocast.runs.run_directory import require_run_directory
 
 Iocast = Callable[..., CompletedProcess[str]]
 REPOSITORY = Path(__file__).parents[2]
@@ -724,7 +724,7 @@ def test_sizes_in_bits_are_not_taken_for_bytes(iocast: Iocast) -> None:
 
 
 def test_an_empty_list_of_allowed_names_is_a_sentence() -> None:
-    from iocast.strict_yaml import allowed_sentence
+    from iocast.ground.strict_yaml import allowed_sentence
 
     assert allowed_sentence("x", []) == "Nothing is allowed here."
 

@@ -27,7 +27,7 @@ from iocast.report.figures import percentiles, study_front, style, throughput, w
 from iocast.report.sources import Sources, read_sources
 from iocast.report.table import Column
 from iocast.study import words
-from iocast.text import interval, one_sided
+from iocast.wording.text import interval, one_sided
 from iocast.wording.forecast import rule_of
 
 FIGURES = figures.all_figures()

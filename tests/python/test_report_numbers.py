@@ -22,7 +22,7 @@ from iocast.report.sources import Sources, read_sources
 from iocast.report.story import tell
 from iocast.study import amounts
 from iocast.study import run_study
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 WORKED_OUT = {
     "percentiles": "of latency.hlog",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.report.page import _title, write_numbers
 from iocast.report.sources import read_sources
 from iocast.report.story import tell

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from iocast.fitted import discrepancy_at
+from iocast.platforms.fitted import discrepancy_at
 from iocast.forecasts.phase import shifted_distribution, with_intervals
-from iocast.question import Question
-from iocast.residuals import Residuals
+from iocast.runs.question import Question
+from iocast.rules.residuals import Residuals
 
 
 def at(ranks: int, waiting_factor: float = 0.0, nodes: int = 1) -> Question:

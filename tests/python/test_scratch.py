@@ -13,14 +13,14 @@ import pytest
 
 from programs import REPOSITORY
 
-from iocast import scratch
+from iocast.ground import scratch
 from iocast.errors import RunError
-from iocast.scratch import scratch_directory, whole_directory
+from iocast.ground.scratch import scratch_directory, whole_directory
 
 HOLD = """
 import sys
 from pathlib import Path
-from iocast.scratch import scratch_directory
+from iocast.ground.scratch import scratch_directory
 with scratch_directory("key", Path(sys.argv[1])) as path:
     (path / "key").write_text("secret")
     print(path, flush=True)

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.api.study import study
-from iocast.content import whole
+from iocast.platforms.content import whole
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.platform import PLATFORMS, dump
+from iocast.platforms.documents import PLATFORMS, dump
 from iocast.published.facts import FACTS, read_facts
 from iocast.published.serves import Serves
 

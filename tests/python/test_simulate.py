@@ -12,10 +12,10 @@ import pytest
 from programs import REPOSITORY
 
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.report.sources import read_sources
-from iocast.text import quantity
+from iocast.wording.text import quantity
 from iocast.simulate import _moment_text, phase_at, simulate, simulation_text
 
 MODULE = importlib.import_module("iocast.simulate")

@@ -13,11 +13,11 @@ import pytest
 from programs import REPOSITORY, find_program
 from slurm_cluster import PARTITION, Cluster
 
-from iocast import slurm
+from iocast.jobs import slurm
 from iocast.campaign.plan import read_plan
 from iocast.errors import InputError, RunError
-from iocast.slurm import JobOptions, write_scripts
-from iocast.workers import Workers
+from iocast.jobs.slurm import JobOptions, write_scripts
+from iocast.jobs.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from programs import REPOSITORY
 
-from iocast.accuracy import is_quantile, is_rate
-from iocast.fitted import Fitted
+from iocast.rules.accuracy import is_quantile, is_rate
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts import solved
 from iocast.forecasts.answer import NO_ERROR_OF_SOLVER, predict
-from iocast.measured import measured
-from iocast.residuals import Residuals
+from iocast.runs.measured import measured
+from iocast.rules.residuals import Residuals
 
 TUTORIAL = str(REPOSITORY / "examples" / "tutorial" / "fitted.yaml")
 

@@ -8,7 +8,7 @@ import pytest
 
 from iocast.calibrate.reading import find_stall, single_rank_law
 from iocast.importers.record import Phase, Record, write_runs
-from iocast.run_directory import Run, group
+from iocast.runs.run_directory import Run, group
 
 EVERY, LENGTH = 2.0, 0.3
 

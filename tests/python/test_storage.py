@@ -12,8 +12,8 @@ from study_inputs import changed, write
 from iocast.calibrate.recipe import family_document
 from iocast.calibrate.storage import DEFAULT, LOCAL, Storage, best_family, storage_of
 from iocast.errors import InputError
-from iocast.fitted import Fitted
-from iocast.platform import Document
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import Document
 from iocast.forecasts.answer import predict
 
 UNKNOWN = "no family is known for the file system 'gpfs'"

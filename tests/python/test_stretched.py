@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from iocast import growth
+from iocast.rules import growth
 from iocast.forecasts import stretched
 
 

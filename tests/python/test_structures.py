@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import yaml
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.draws import together
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
 from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import USUAL_MISFIT, Search, levels_off
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
-from iocast.platform import dump
-from iocast.run_directory import Point, Run, group
+from iocast.platforms.documents import dump
+from iocast.runs.run_directory import Point, Run, group
 
 FAMILY = """
 schema_version: 1

@@ -209,7 +209,7 @@ def test_no_interrupt_is_lost() -> None:
     """Python drops those that come while an object is thrown away."""
     program = """
 import os, signal, time
-from iocast.progress import keep_interrupts
+from iocast.ground.progress import keep_interrupts
 class Thrown:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)

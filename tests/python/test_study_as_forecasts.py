@@ -13,7 +13,7 @@ from study_inputs import changed, write
 
 from iocast.calibrate.search import OVERLOADED
 from iocast.errors import InputError, RunError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.forecasts.request import workload_of
 from iocast.study import run_study
@@ -21,7 +21,7 @@ from iocast.study.desk import Desk
 from iocast.study.evaluate import Result
 from iocast.study.spec import read_study
 from iocast.study.store import Store
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 MAKE, LOOK = ({"station": "mds", "demand": name} for name in ("make", "look"))
 PLACE = {"nodes": 2, "ranks_per_node": 4}

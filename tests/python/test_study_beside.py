@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from study_inputs import changed, write
 
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.study import words
 from iocast.wording.study import as_text

@@ -15,7 +15,7 @@ from iocast.study import run_study
 from iocast.study.desk import Desk
 from iocast.study.spec import read_study
 from iocast.study.store import Store
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 Iocast = Callable[..., CompletedProcess[str]]
 

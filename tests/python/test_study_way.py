@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from study_inputs import changed, write
 
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.study.breaking import grows_in_ranks, way
 from iocast.study.search import Search

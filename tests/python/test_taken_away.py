@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.recipe import Option
-from iocast.content import whole
-from iocast.fitted import Fitted
-from iocast.platform import Document, dump, get_path, laid_over, merge, set_path
+from iocast.platforms.content import whole
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.documents import Document, dump, get_path, laid_over, merge, set_path
 
 FITTED = "demands: {make: {law: lognormal, mean: 190us, sigma: 0.5}}\nfitted: {campaign: {phase: benchmark}}\n"
 NO_STALLS = "stalls: null\n"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from iocast.agreement import check_forecast
+from iocast.runs.agreement import check_forecast
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecast import Answer, PhaseForecast
 from iocast.wording.forecasts import forecasts_text
 from iocast.forecasts.answer import predict
@@ -18,9 +18,9 @@ from iocast.report import answers, units
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.simulate import simulate, simulation_text
-from iocast.text import quantity
+from iocast.wording.text import quantity
 from iocast.wording.forecast import bulk_text, forecast_text, total_text
-from iocast.total import bytes_per_second, moves_bulk, total
+from iocast.runs.total import bytes_per_second, moves_bulk, total
 
 STEPS = """\
 schema_version: 1

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from test_devices import MIB, RPC, TRAIN, platform_file, simulated
 
-from iocast.fed import fed, numbers_of
+from iocast.training.fed import fed, numbers_of
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 
 READ_SECONDS = 0.01
 SLOW = f"{{station: s, demand: {READ_SECONDS}s}}"

@@ -12,15 +12,15 @@ import yaml
 from forked import Iocast
 from programs import REPOSITORY
 
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.report.figures import study_risk
 from iocast.report.sources import read_sources
 from iocast.report.study_tables import all_tables
 from iocast.study.desk import Desk
 from iocast.study.spec import read_study
 from iocast.study.store import Store
-from iocast.unmeasured import unmeasured
-from iocast.workers import Workers
+from iocast.platforms.unmeasured import unmeasured
+from iocast.jobs.workers import Workers
 
 STUDY = """
 schema_version: 1

@@ -15,13 +15,13 @@ import pytest
 
 from iocast.calibrate import reading
 from iocast.errors import InputError
-from iocast.files import sha256
-from iocast.fitted import Fitted
+from iocast.ground.files import sha256
+from iocast.platforms.fitted import Fitted
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.records.run import Brake
-from iocast.question import Question
-from iocast.run_directory import Point, Run
+from iocast.runs.question import Question
+from iocast.runs.run_directory import Point, Run
 from iocast.wording.checked import validation_text
 from iocast.validate import validate
 

@@ -15,7 +15,7 @@ from subprocess import CompletedProcess
 import pytest
 from programs import REPOSITORY
 
-from iocast.waits import NOT_SHOWN, wait_of
+from iocast.watching.waits import NOT_SHOWN, wait_of
 
 REAL = REPOSITORY / "validation" / "real"
 
@@ -37,7 +37,10 @@ def test_a_sleeper_is_found_where_it_sleeps() -> None:
 
 @pytest.mark.needs("root")
 def test_other_users_get_a_reason_where_it_is_not_shown() -> None:
-    look = "import os; from iocast.waits import wait_of; os.setuid(65534); print(wait_of(int(os.environ['WHOM'])))"
+    look = (
+        "import os; from iocast.watching.waits import wait_of; os.setuid(65534); "
+        "print(wait_of(int(os.environ['WHOM'])))"
+    )
     with subprocess.Popen(["sleep", "30"]) as process:
         try:
             time.sleep(0.5)

@@ -10,7 +10,7 @@ import pytest
 from programs import REPOSITORY
 
 from iocast.errors import InputError
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 
 PLATFORMS = ("beegfs", "local", "lustre", "xt4")

@@ -17,7 +17,7 @@ import pytest
 from programs import REPOSITORY
 
 from iocast.errors import InputError, RunError
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{REPOSITORY}:{Path(__file__).parent}:{Path(__file__).parents[1]}"}
 
@@ -62,8 +62,9 @@ def test_a_lost_worker_costs_only_its_task(tmp_path: Path) -> None:
 
 
 WAITING = (
-    "from iocast.workers import Workers\nfrom iocast.progress import Steps, keep_interrupts\nfrom test_workers import"
-    " own_id\nkeep_interrupts()\nwith Steps() as steps, Workers(2) as workers:\n    for _, found in workers.map(own_id,"
+    "from iocast.jobs.workers import Workers\nfrom iocast.ground.progress import Steps, keep_interrupts\n"
+    "from test_workers import own_id\nkeep_interrupts()\n"
+    "with Steps() as steps, Workers(2) as workers:\n    for _, found in workers.map(own_id,"
     " [0, 0.1, 3600, 3600]):\n        print(found, flush=True)\n"
 )
 
@@ -108,7 +109,7 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
     """A scheduler as for Slurm, without Slurm: another user speaks to it, plainly and with a secret of its own."""
     from distributed import Client
 
-    from iocast import cluster
+    from iocast.jobs import cluster
 
     (tmp_path / "sbatch").write_text("#!/bin/sh\necho Submitted batch job 1\n")
     (tmp_path / "scancel").write_text("#!/bin/sh\n")
@@ -157,7 +158,7 @@ def test_nobody_else_is_served_by_the_scheduler_of_jobs(tmp_path: Path, monkeypa
 def test_no_name_gets_out_of_the_script_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The directory of logs and secrets, and that of Python, with quotes, blanks, patterns of sbatch and commands in
     their names: run, the script starts what it names and nothing else."""
-    from iocast import cluster
+    from iocast.jobs import cluster
 
     (programs := tmp_path / "p $(touch PWNED) ';touch PWNED;").mkdir()
     speaking = programs / "speak"

@@ -26,9 +26,9 @@ from iocast.campaign.places import Owned
 from iocast.errors import RunError
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.table import Row
-from iocast.files import write_bytes, write_json, write_text
+from iocast.ground.files import write_bytes, write_json, write_text
 from iocast.importers.record import Latency, Phase, Record, write_runs
-from iocast.observe import Observer
+from iocast.watching.observe import Observer
 from iocast.whatif.page_file import write_whole as write_page
 from iocast.study.store import Store
 

@@ -36,13 +36,13 @@ from second_simulator import Observed, run  # noqa: E402
 from truths import OTHER_KINDS, SIDES, Truth, other_truths, truths  # noqa: E402
 
 from iocast.calibrate.fit import calibrate  # noqa: E402
-from iocast.earlier import Earlier  # noqa: E402
-from iocast.files import write_json  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
+from iocast.runs.earlier import Earlier  # noqa: E402
+from iocast.ground.files import write_json  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
 from iocast.importers.record import Phase, Record, write_runs  # noqa: E402
-from iocast.platform import dump  # noqa: E402
+from iocast.platforms.documents import dump  # noqa: E402
 from iocast.forecasts.answer import predict  # noqa: E402
-from iocast.run_directory import Point, Run, group  # noqa: E402
+from iocast.runs.run_directory import Point, Run, group  # noqa: E402
 from iocast.validate import validate  # noqa: E402
 
 Request = tuple[int, float, int]

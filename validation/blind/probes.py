@@ -36,9 +36,9 @@ from second_simulator import System, run  # noqa: E402
 from truths import Truth  # noqa: E402
 
 from iocast.calibrate.fit import calibrate  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
-from iocast.platform import dump  # noqa: E402
-from iocast.run_directory import Run, group  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
+from iocast.platforms.documents import dump  # noqa: E402
+from iocast.runs.run_directory import Run, group  # noqa: E402
 from iocast.validate import errors, validate  # noqa: E402
 
 FIT = [(clients, 0.0) for clients in (1, 2, 4, 8, 16)] + [(4, 1.0), (16, 1.0)]

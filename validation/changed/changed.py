@@ -30,14 +30,14 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
-from iocast import binaries  # noqa: E402
+from iocast.ground import binaries  # noqa: E402
 from iocast.campaign.plan import CAMPAIGNS, read_plan  # noqa: E402
-from iocast.content import content_hash, whole  # noqa: E402
+from iocast.platforms.content import content_hash, whole  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
-from iocast.files import sha256  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
-from iocast.platform import PLATFORMS, dump, set_path  # noqa: E402
-from iocast.platform_names import is_unused, unused  # noqa: E402
+from iocast.ground.files import sha256  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
+from iocast.platforms.documents import PLATFORMS, dump, set_path  # noqa: E402
+from iocast.platforms.platform_names import is_unused, unused  # noqa: E402
 from iocast.published.serves import Serves  # noqa: E402
 from iocast.study.documents import number  # noqa: E402
 

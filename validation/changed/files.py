@@ -18,24 +18,24 @@ from typing import Any
 import yaml
 from changed import ROOT, Change, Path_, farthest_of, replaced
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.calibrate.findings import findings
 from iocast.compare import compare
-from iocast.earlier import Earlier
+from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
 from iocast.export import rows_of
-from iocast.files import write_json
-from iocast.fitted import Fitted
+from iocast.ground.files import write_json
+from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.report.figures import all_figures
 from iocast.report.provenance import collect
 from iocast.report.sources import read_sources
 from iocast.report.story import tell
 from iocast.report.tables import all_tables
-from iocast.run_directory import find_runs, group
+from iocast.runs.run_directory import find_runs, group
 from iocast.study import run_study
 from iocast.validate import validate
-from iocast.workers import Workers
+from iocast.jobs.workers import Workers
 
 SETTINGS = {"datasets": "2", "objects": "100", "iterations": "100", "repeats": "4"}
 TRUTH = "schema_version: 1\nextends: local\nstations: {cpu: {quantum: 5ms, contention: 0.1}}\n"

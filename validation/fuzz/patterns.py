@@ -28,7 +28,7 @@ from hypothesis.errors import Unsatisfiable
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from iocast.strict import NUMBER  # noqa: E402
+from iocast.ground.strict import NUMBER  # noqa: E402
 
 LIMIT = 0.5
 """Seconds of a processor."""

@@ -42,13 +42,13 @@ from iocast.cli import _unexpected  # noqa: E402
 from iocast.campaign.plan import read_plan  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.export.table import rows_of  # noqa: E402
-from iocast.files import read_json  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
+from iocast.ground.files import read_json  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
 from iocast.importers import import_files  # noqa: E402
 from iocast.report.sources import read_sources  # noqa: E402
-from iocast.run_directory import Run, find_runs, group  # noqa: E402
+from iocast.runs.run_directory import Run, find_runs, group  # noqa: E402
 from iocast.study.spec import read_study  # noqa: E402
-from iocast.utilisation import Observation  # noqa: E402
+from iocast.watching.utilisation import Observation  # noqa: E402
 
 MAX_SECONDS = 10.0
 MAX_MEMORY = 3 * 2**30

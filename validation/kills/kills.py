@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "python"), str(ROOT / "tests" / "backends")]
 from programs import find_program  # noqa: E402
 
-from iocast.processes import start  # noqa: E402
+from iocast.ground.processes import start  # noqa: E402
 
 VICTIMS = ("iocast", "mpirun", "a rank", "all", "iocast, a rank hangs")
 LAUNCHERS = ("mpirun", "orterun", "prterun")

@@ -29,12 +29,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real
 from filesystems import iocast, validated  # noqa: E402
 from scoreboard import BASELINE, Bars, Scores, error_table, judge, put, scores  # noqa: E402
 
-from iocast.baselines import closed_queue  # noqa: E402
-from iocast.files import sha256, write_json  # noqa: E402
+from iocast.rules.baselines import closed_queue  # noqa: E402
+from iocast.ground.files import sha256, write_json  # noqa: E402
 from iocast.lab import laboratory  # noqa: E402
 from iocast.lab.servers import all_servers  # noqa: E402
-from iocast.measured import measured  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
+from iocast.runs.measured import measured  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
 from iocast.validate import KINDS  # noqa: E402
 
 NODES = 8

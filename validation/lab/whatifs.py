@@ -24,9 +24,9 @@ from filesystems import iocast  # noqa: E402
 from protocol import NODES, brought_up, measure, seal, seal_of  # noqa: E402
 from scoreboard import put  # noqa: E402
 
-from iocast import binaries  # noqa: E402
+from iocast.ground import binaries  # noqa: E402
 from iocast.lab.servers import find  # noqa: E402
-from iocast.run_directory import find_runs  # noqa: E402
+from iocast.runs.run_directory import find_runs  # noqa: E402
 
 RANKS_PER_NODE = 4
 REPEATS = 3

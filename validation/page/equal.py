@@ -18,9 +18,9 @@ from typing import Any
 
 from engines import NAMES, engine
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import InputError
-from iocast.platform import PLATFORMS, find_platform
+from iocast.platforms.documents import PLATFORMS, find_platform
 from iocast.whatif import module
 from iocast.whatif.panel import file_in_module, platform_files
 

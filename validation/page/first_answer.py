@@ -17,7 +17,7 @@ from pathlib import Path
 
 from engines import user_seconds
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.whatif.platform import write_platform_page
 
 from chromium import SIZES, Browser

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scipy.optimize import brentq
 from scoreboard import binomial_interval, put
 
-from iocast.accelerators import BLUR, UNLIKELY, Fed, Feeding, FeedingQuestion, IfFed
+from iocast.training.accelerators import BLUR, UNLIKELY, Fed, Feeding, FeedingQuestion, IfFed
 from iocast.importers.source import Source
 from iocast.importers.training_table import IMPORTER
-from iocast.training_tasks import Task, task_of
+from iocast.training.tasks import Task, task_of
 
 HOSTS = re.compile(r"_?N?client\d+|_\d+client", re.IGNORECASE)
 WORKLOADS = re.compile(r"_(unet3d|resnet50|cosmoflow)", re.IGNORECASE)
@@ -226,7 +226,7 @@ def of_three(rows: Sequence[Row]) -> list[str]:
 
 def left_out(pairs: Sequence[Pair], blurs: Sequence[float] = (0.005, 0.01, 0.015, 0.02, 0.03)) -> list[str]:
     """The one constant of an interval, chosen without each submitter: the blur whose share inside is nearest 90 %."""
-    import iocast.accelerators as law
+    import iocast.training.accelerators as law
 
     found: dict[float, dict[Pair, bool]] = {}
     for blur in blurs:

@@ -23,7 +23,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(HERE)]
 from frozen import judged, rows_of  # noqa: E402
-from iocast.files import write_text  # noqa: E402
+from iocast.ground.files import write_text  # noqa: E402
 from iocast.published.errors import COLUMNS, Errors, of_catalogue, rows, tells  # noqa: E402
 from iocast.published.facts import FACTS, Fact, read_facts, simulated  # noqa: E402
 from scoreboard import put  # noqa: E402

@@ -25,7 +25,7 @@ sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 from iocast.published import three_digits  # noqa: E402
 from iocast.published.experiment import phases  # noqa: E402
 from iocast.published.facts import FACTS  # noqa: E402
-from iocast.platform import PLATFORMS, chain, find_platform, get_path, merge  # noqa: E402
+from iocast.platforms.documents import PLATFORMS, chain, find_platform, get_path, merge  # noqa: E402
 from scoreboard import put  # noqa: E402
 
 WITHIN = 1.5

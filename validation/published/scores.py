@@ -32,13 +32,13 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from scoreboard import binomial_interval, interval_score, put
 
 from iocast.calibrate.fit import calibrate
-from iocast.fitted import Fitted
+from iocast.platforms.fitted import Fitted
 from iocast.importers import import_files
-from iocast.platform import dump
+from iocast.platforms.documents import dump
 from iocast.forecasts.answer import predict
 from iocast.report import record
-from iocast.run_directory import Run, group
-from iocast.text import too_wide
+from iocast.runs.run_directory import Run, group
+from iocast.wording.text import too_wide
 
 BARS = {
     "Mistral": (0.15, 1.0), "Cirrus": (0.15, 1.0), "IO500 metadata": (0.15, 1.0), "thread scans": (0.15, 1.0),

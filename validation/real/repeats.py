@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real
 from filesystems import iocast  # noqa: E402
 
 from iocast.campaign.bench import DROP_CACHES  # noqa: E402
-from iocast.run_directory import find_runs  # noqa: E402
-from iocast.text import quantity  # noqa: E402
+from iocast.runs.run_directory import find_runs  # noqa: E402
+from iocast.wording.text import quantity  # noqa: E402
 
 CAMPAIGN = """\
 schema_version: 1

@@ -32,8 +32,8 @@ from scoreboard import put  # noqa: E402
 
 from iocast.campaign.launchers import ask_to_end, bench_command, bench_environment  # noqa: E402
 from iocast.campaign.plan import settings_arguments  # noqa: E402
-from iocast.text import quantity  # noqa: E402
-from iocast.waits import wait_of  # noqa: E402
+from iocast.wording.text import quantity  # noqa: E402
+from iocast.watching.waits import wait_of  # noqa: E402
 
 DATASETS, OPERATIONS_PER_ITERATION = 4, 4
 EVERY = 0.1

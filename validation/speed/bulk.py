@@ -24,7 +24,7 @@ from typing import Any
 
 from programs import find_program
 
-from iocast import text
+from iocast.wording import text
 
 ALL_FLOWS = "schema_version: 1\nextends: lustre\nnetwork: {never_limited: 1B}\n"
 DRAGONFLY = """schema_version: 1

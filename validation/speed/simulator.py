@@ -33,7 +33,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from iocast import binaries, text
+from iocast.ground import binaries
+from iocast.wording import text
 
 FAMILIES = ("lustre", "beegfs", "cephfs", "local", "fuse", "service", "pvfs2-gigabit", "cooley", "datawarp", "ime")
 OPERATIONS_PER_ITERATION = 4  # md-workbench: stat, read, unlink, create

@@ -98,7 +98,7 @@ def screening(scratch: Path) -> dict[str, Any]:
     from iocast.study.desk import Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store
-    from iocast.workers import Workers
+    from iocast.jobs.workers import Workers
 
     file = scratch / "screening.yaml"
     file.write_text(yaml.safe_dump(STUDY, sort_keys=False))
@@ -192,7 +192,7 @@ def workers(scratch: Path) -> list[dict[str, Any]]:
     from iocast.study.desk import Desk
     from iocast.study.spec import read_study
     from iocast.study.store import Store
-    from iocast.workers import Workers
+    from iocast.jobs.workers import Workers
 
     file = scratch / "workers.yaml"
     file.write_text(yaml.safe_dump({**STUDY, "most_operations": 400_000}, sort_keys=False))

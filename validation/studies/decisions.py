@@ -26,9 +26,9 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
-from iocast import binaries  # noqa: E402
+from iocast.ground import binaries  # noqa: E402
 from iocast.api.study import study  # noqa: E402
-from iocast.workers import Workers  # noqa: E402
+from iocast.jobs.workers import Workers  # noqa: E402
 from scoreboard import binomial_interval, put  # noqa: E402
 
 SETTINGS = {"datasets": 1, "objects": 20, "iterations": 20}

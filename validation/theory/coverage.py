@@ -23,7 +23,7 @@ from scipy.special import stdtrit
 from iocast.calibrate.discrepancy import discrepancies, independent_values
 from iocast.changes import Side
 from iocast.records.run import Phase, Summary
-from iocast.significance import choose
+from iocast.rules.significance import choose
 
 LEVEL, ALPHA = 0.9, 0.05
 NOISE = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max"), 0.03)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import systems
 
-from iocast.baselines import BASELINES, Point, _least, closed_queue, forecast, universal_scalability_law
+from iocast.rules.baselines import BASELINES, Point, _least, closed_queue, forecast, universal_scalability_law
 from iocast.errors import InputError
 
 SCALES = (1, 2, 4, 8, 16)

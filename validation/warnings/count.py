@@ -30,12 +30,12 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
-from iocast import binaries  # noqa: E402
+from iocast.ground import binaries  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
-from iocast.fitted import Fitted  # noqa: E402
-from iocast.platform import PLATFORMS  # noqa: E402
+from iocast.platforms.fitted import Fitted  # noqa: E402
+from iocast.platforms.documents import PLATFORMS  # noqa: E402
 from iocast.forecasts.answer import predict  # noqa: E402
-from iocast.workers import Workers  # noqa: E402
+from iocast.jobs.workers import Workers  # noqa: E402
 
 CATALOGUE = ROOT / "workload" / "catalogue"
 SOLVERS = ("simulate", "analytic")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from iocast.calibrate.recipe import PLAIN, Option
 from iocast.calibrate.structures import elsewhere, in_turn, last, newest_first, several, slow_answers, slow_nodes
 from iocast.calibrate.structures.seen import Seen
-from iocast.platform import get_path
+from iocast.platforms.documents import get_path
 
 CHOICE = "mechanism"
 NONE = Option(PLAIN, edit={})

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from iocast.calibrate.recipe import Option, Parameter
 from iocast.calibrate.structures.seen import Seen, seconds
-from iocast.platform import Document
+from iocast.platforms.documents import Document
 
 SECOND: Document = {"law": "empirical", "probabilities": [0.0, 1.0], "values": ["1s", "1s"]}
 """Always the same time, which is its `scale`."""

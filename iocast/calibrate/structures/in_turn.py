@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits
-from iocast.platform import Document
+from iocast.platforms.documents import Document
 
 NAME = "requests in turn"
 ALIKE = 1.15

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen
-from iocast.platform import Document, get_path, set_path
+from iocast.platforms.documents import Document, get_path, set_path
 
 FACTOR = 2.5
 """Longest wait over the next one, or of the next one over the shortest, from which on an order is tried."""

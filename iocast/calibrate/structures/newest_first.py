@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen
-from iocast.platform import Document, get_path, set_path
+from iocast.platforms.documents import Document, get_path, set_path
 
 NAME = "newest first"
 LEAST, SKEWED = 0.9, 1.25

@@ -10,8 +10,8 @@ from typing import Any
 
 from iocast.calibrate import parts, reading
 from iocast.calibrate.recipe import Recipe
-from iocast.platform import Document, get_path, merge, set_path
-from iocast.run_directory import Point
+from iocast.platforms.documents import Document, get_path, merge, set_path
+from iocast.runs.run_directory import Point
 
 Steps = list[Any]
 PLAIN = frozenset(("servers", "contention", "coherency", "crowding", "discipline", "count", "spread"))

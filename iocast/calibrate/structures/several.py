@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen, Steps, leave_out_unused_locks, rewrite_visits, seconds, without_lock
-from iocast.platform import Document, set_path
-from iocast.run_directory import NS
+from iocast.platforms.documents import Document, set_path
+from iocast.runs.run_directory import NS
 
 COUNTS = (2, 4, 8)
 """Of servers, of which the nearest fits about as well as one in between."""

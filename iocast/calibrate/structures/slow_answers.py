@@ -9,8 +9,8 @@ import numpy as np
 
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen, seconds
-from iocast.platform import Document
-from iocast.run_directory import NS
+from iocast.platforms.documents import Document
+from iocast.runs.run_directory import NS
 
 NAME = "slow answers elsewhere"
 GAP = 1.5

@@ -9,8 +9,8 @@ import numpy as np
 
 from iocast.calibrate.recipe import NO_LIMIT, Option, Parameter
 from iocast.calibrate.structures.seen import Seen
-from iocast.platform import Document
-from iocast.run_directory import Point, Run
+from iocast.platforms.documents import Document
+from iocast.runs.run_directory import Point, Run
 
 OWN = "own"
 """Station and demand of a node's own time."""

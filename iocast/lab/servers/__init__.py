@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from iocast.errors import InputError
-from iocast.files import duration
+from iocast.ground.files import duration
 from iocast.lab.nodes import Nodes
-from iocast.strict import is_whole
-from iocast.strict_yaml import allowed_sentence
+from iocast.ground.strict import is_whole
+from iocast.ground.strict_yaml import allowed_sentence
 
 
 class Server:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from iocast.files import write_text
+from iocast.ground.files import write_text
 from iocast.lab.nodes import wait_for
 from iocast.lab.servers import Server
 

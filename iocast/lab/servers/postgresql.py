@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iocast.files import write_text
+from iocast.ground.files import write_text
 from iocast.lab.servers import Server
 
 PORT, BEHIND = 6432, 5432

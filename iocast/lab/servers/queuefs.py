@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iocast import binaries
-from iocast.files import write_text
+from iocast.ground import binaries
+from iocast.ground.files import write_text
 from iocast.lab.servers import Server
 
 PORT = 7800

@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from iocast import binaries
+from iocast.ground import binaries
 from iocast.errors import RunError
 from iocast.lab.servers import Server
 from iocast.lab.servers.queuefs import write_truth

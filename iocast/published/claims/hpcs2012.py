@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from iocast.platform import chain, find_platform
+from iocast.platforms.documents import chain, find_platform
 from iocast.published.experiment import Claim, bandwidth, phase, rate
 
 SOURCE = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from iocast.phases import unit_entry
+from iocast.runs.phases import unit_entry
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources

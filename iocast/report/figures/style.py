@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-from iocast.phases import BYTES
+from iocast.runs.phases import BYTES
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILLION, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#767676"

@@ -8,7 +8,7 @@ import altair as alt
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
-from iocast.utilisation import read_utilisation
+from iocast.watching.utilisation import read_utilisation
 
 MAX_LINES = 8  # of a run: the busiest resources
 

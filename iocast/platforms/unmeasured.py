@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which numbers of a fitted platform nothing measured: those that its family brought, and no calibration, edit or file
+upon it replaced. A forecast that rests on them is its author's guess there, however well the rest was fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from iocast.analytic.routes import FALLBACKS
+from iocast.platforms.content import whole
+from iocast.platforms.fitted import Fitted
+from iocast.runs.measured import speaks_of
+from iocast.runs.question import Question, Setting
+
+REST = (
+    "Nothing measured {}, on which the times of {} rest: the numbers are the family's own, so that there is no "
+    "interval and no confidence. What settles it: measure a workload of these operations, and calibrate with that; or "
+    "set the numbers with --edit."
+)
+BANDWIDTHS = ("network.node_bandwidth", "network.server_bandwidth")
+
+
+def unmeasured(
+    platform: Fitted, operations: Iterable[str], question: Question | None = None, settled: Iterable[str] = ()
+) -> dict[str, list[str]]:
+    """Of each of these operations that rests on numbers which nothing measured, their paths in the platform, such as
+    `demands.ost_pwrite`; empty for a platform that was never calibrated, where that is so of all.
+
+    What the measurements speak of rests on them. In another workload an operation that was measured does, too, but for
+    the bandwidths that its bytes meet where the question has larger objects than the measurements. `settled`: paths
+    that a study's designs set."""
+    if not platform.fitted or platform.rates_alone or (question and speaks_of(platform.fitted, question)):
+        return {}
+    document = whole(platform.best())
+    own = [*_own_paths(platform), *settled]
+    measured = {op for point in platform.fitted["campaign"]["points"] for op in point.get("latency") or ()}
+    larger = question is not None and _larger(platform, question)
+    found = {}
+    for operation in dict.fromkeys(operations):
+        route, known = _route(document, operation), operation in measured
+        if known and not larger:
+            continue
+        paths = [
+            path
+            for path in dict.fromkeys(_numbers(route, f"operations.{operation}", document))
+            if not _is_own(path, own) and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
+        ]
+        if paths:
+            found[operation] = paths
+    return found
+
+
+def parts_of(found: Mapping[str, list[str]]) -> str:
+    """The paths, the first few of many."""
+    parts = list(dict.fromkeys(path for paths in found.values() for path in paths))
+    return ", ".join(parts[:4]) + (f" and {len(parts) - 4} more" if len(parts) > 4 else "")
+
+
+def sentence(found: Mapping[str, list[str]]) -> str:
+    """Which parts, and what would settle them; "" where there are none."""
+    return REST.format(parts_of(found), ", ".join(found)) if found else ""
+
+
+def _own_paths(platform: Fitted) -> list[str]:
+    """Paths of the numbers that the calibration, files upon it, and edits set."""
+    found = [path for path, _ in platform.edits]
+    for document in platform.documents:
+        found += leaves({key: value for key, value in document.items() if key not in ("extends", "calibration")})
+    return found
+
+
+def leaves(node: Any, prefix: str = "") -> Iterator[str]:
+    """Dotted paths down to single values, laws and lists."""
+    for key, value in node.items():
+        path = f"{prefix}.{key}" if prefix else str(key)
+        if isinstance(value, dict) and "law" not in value:
+            yield from leaves(value, path)
+        else:
+            yield path
+
+
+def _is_own(path: str, own: Iterable[str]) -> bool:
+    return any(one == path or one.startswith(path + ".") or path.startswith(one + ".") for one in own)
+
+
+def demands_of(document: Mapping[str, Any], operation: str) -> list[str]:
+    """Paths of the named demands on an operation's route, in order."""
+    found = _numbers(_route(document, operation), f"operations.{operation}", document)
+    return [path for path in dict.fromkeys(found) if path.startswith("demands.")]
+
+
+def _route(document: Mapping[str, Any], operation: str) -> Any:
+    routes = document.get("operations", {})
+    return routes.get(operation, routes.get(FALLBACKS.get(operation, ""), []))
+
+
+def _numbers(node: Any, path: str, document: Mapping[str, Any]) -> Iterator[str]:
+    """Paths of the demands, delays and bandwidths that a route's steps take, in order."""
+    if isinstance(node, list):
+        for number, step in enumerate(node):
+            yield from _numbers(step, f"{path}.{number}", document)
+        return
+    if not isinstance(node, dict):
+        return
+    for key in ("demand", "delay"):
+        if isinstance(node.get(key), str) and node[key] in document.get("demands", {}):
+            yield f"demands.{node[key]}"
+        elif key in node:
+            yield f"{path}.{key}"
+    if "bandwidth" in node:
+        yield f"{path}.bandwidth"
+    if "transfer" in node:
+        network = document.get("network") or {}
+        yield from (one for one in BANDWIDTHS if network.get(one.partition(".")[2]))
+    for key, value in node.items():
+        if isinstance(value, list | dict) and "law" not in value:
+            yield from _numbers(value, f"{path}.{key}", document)
+
+
+def _larger(platform: Fitted, question: Question) -> bool:
+    """Whether some setting in bytes is larger than it was when the platform was measured."""
+    measured = platform.fitted["campaign"]["workload"]["parameters"]
+    for name, value in question.settings or ():
+        if value.unit == "B" or name.endswith("size"):
+            before = Setting.read(measured.get(name)).number if name in measured else None
+            if before is not None and value.number is not None and value.number > before * (1 + 1e-9):
+                return True
+    return False

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fitted platform was fitted to, as questions: which of its measurements speak of a forecast (docs/answers.md,
+`question`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from iocast.rules.baselines import Point
+from iocast.runs.question import Question
+from iocast.runs.settings import settings_of, whole_workload
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured point of a fitted platform; `entry` is its row of the section `fitted.campaign.points`."""
+
+    question: Question
+    entry: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.entry.get("name", ""))
+
+    @property
+    def point(self) -> Point:
+        """As simple rules take it."""
+        return Point(
+            self.question.placement.ranks,
+            self.question.waiting_factor,
+            self.entry["rate"],
+            self.entry["latency"],
+            self.question.think_time,
+        )
+
+    @property
+    def nodes(self) -> int:
+        """0 where they are not known."""
+        return self.question.placement.nodes or 0
+
+
+def measured(fitted: Mapping[str, Any], question: Question | None = None) -> list[Measured]:
+    """The points of the section `fitted` of a platform file, or those that speak of a question: of its workload with
+    its settings, wherever they ran."""
+    campaign = fitted.get("campaign") or {}
+    workload = campaign.get("workload") or {}
+    known = whole_workload(workload) if workload.get("pattern") else {"pattern": "", "parameters": {}} | workload
+    found = []
+    for entry in campaign.get("points", []):
+        own = {name: entry[name] for name in ("waiting_factor", "think_time") if name in entry}
+        nodes, each = entry.get("nodes") or None, None
+        if nodes:
+            each = entry["ranks"] / nodes if entry["ranks"] % nodes else entry["ranks"] // nodes
+        place = {"ranks": entry["ranks"], "nodes": nodes, "ranks_per_node": each}
+        own_question = Question.of(
+            known | {"parameters": known["parameters"] | entry.get("switches", {}) | own},
+            place,
+            str(campaign.get("phase", "benchmark")),
+            settings_known=bool(workload.get("pattern")) and fitted.get("method") != "rates",
+        )
+        found.append(Measured(own_question, entry))
+    return [one for one in found if question is None or one.question.is_of_workload(question)]
+
+
+def about(fitted: Mapping[str, Any], question: Question) -> dict[str, Any]:
+    """The section with those held-out rows alone that speak of a question."""
+    like = {one.name for one in measured(fitted, question)}
+    held_out = fitted.get("holdout") or {}
+    return {**fitted, "holdout": {**held_out, "rows": [r for r in held_out.get("rows", []) if r["point"] in like]}}
+
+
+def speaks_of(fitted: Mapping[str, Any], question: Question) -> bool:
+    """Whether a platform was fitted to the workload and settings of a question."""
+    return bool(measured(fitted, question))
+
+
+def other_settings(fitted: Mapping[str, Any], question: Question) -> str:
+    """That the workload was measured, but with none of these settings; "" where they were, and of other workloads."""
+    like = [one.question for one in measured(fitted) if one.question.kind == question.kind]
+    differences = min((question.differences_of_workload(one) for one in like), key=len, default=[])
+    if not differences:
+        return ""
+    return (
+        f"Nothing was measured with these settings ({', '.join(differences)}): it is another workload than the "
+        "measured one, of which no error, simple rule or ceiling is known."
+    )
+
+
+def measured_workload(fitted: Mapping[str, Any], workload: str | None) -> tuple[str, dict[str, str]] | None:
+    """Pattern and settings that forecasts and studies of the workload of this name begin with: those of the
+    measurements without their repeats, loads and phases. None where the platform was not fitted to it."""
+    if not is_called(fitted, workload):
+        return None
+    measured = fitted["campaign"]["workload"]
+    skipped = ("waiting_factor", "repeats", "start_index", "phases")
+    return str(measured["pattern"]), {
+        name: value for name, value in settings_of(measured).items() if name not in skipped
+    }
+
+
+def is_called(fitted: Mapping[str, Any], workload: str | None) -> bool:
+    """Whether a platform was fitted to the workload of this name or pattern, or it is not named. Settings that are not
+    given are then those of the measurements; it says nothing of others."""
+    own = (fitted.get("campaign") or {}).get("workload") or {}
+    return bool(own) and workload in (None, own.get("name"), own.get("pattern"))
