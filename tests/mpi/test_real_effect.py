@@ -49,7 +49,7 @@ def seen_calls(trace: Path, root: Path) -> list[Seen]:
     calls: list[Seen] = []
     for line in trace.read_text().splitlines():
         found = CALL.search(line)
-        if found is None or str(root) not in line or "iocast.manifest" in line or "iocast.ground.claim" in line:
+        if found is None or str(root) not in line or "iocast.manifest" in line or "iocast.claim" in line:
             continue
         name, arguments = found["name"], found["arguments"]
         assert int(found["result"]) >= 0, line

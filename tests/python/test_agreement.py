@@ -311,6 +311,7 @@ def test_a_studys_simulations_are_those_of_a_forecast(tmp_path: Path) -> None:
     file.write_text(PLATFORM)
     answer = predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 2, seed=5)
     request = {
+        "platform_key": f"{file}, simulated",
         "workload": "md-workbench",
         "settings": {**SETTINGS, "phases": "benchmark"},
         "phase": "benchmark",

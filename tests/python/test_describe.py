@@ -139,8 +139,8 @@ def test_one_program_alone_answers_what_it_knows(alone: str, simulator: Path, io
             sys.executable,
             "-c",
             (
-                f"from pathlib import Path; from iocast import binaries; binaries.CHECKOUT = Path({str(tmp_path)!r});"
-                " from iocast.cli import main; main()"
+                "from pathlib import Path; from iocast.ground import binaries; "
+                f"binaries.CHECKOUT = Path({str(tmp_path)!r}); from iocast.cli import main; main()"
             ),
         ]
         return subprocess.run(

@@ -18,6 +18,7 @@ from iocast.ground import binaries
 from iocast.calibrate.search import Target, summaries
 from iocast.calibrate.section import too_rare
 from iocast.calibrate.structure_search import Search
+from iocast.platforms.documents import find_platform
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.planning.plan import QUANTILES, Ensemble
@@ -152,7 +153,7 @@ def test_a_plan_compares_platforms_by_what_all_of_them_have(run: Any, lacking: i
 def simulated(run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(binaries, "simulate", lambda *_: run)
     request = {"workload": "w", "settings": {}, "nodes": 1, "ranks_per_node": 1, "seed": 0, "phase": "benchmark"}
-    return evaluate._simulate(request, Path("x"))
+    return evaluate._simulate(request | {"platform_key": "local"}, find_platform("local"))
 
 
 def test_a_study_counts_operations_of_all_repeats(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -334,12 +334,18 @@ def test_who_keeps_a_lock_is_not_for_the_solver() -> None:
         solve(resolved({"s": station(1)}, [visit], locks={"l": {"per": "object"}}), ONE, 1, 1, 0.0, 1)
 
 
-@pytest.mark.parametrize("step", [{"buffer": "b"}, {"flush": "b", "of": "all"}])
-def test_buffers_are_not_for_the_solver(step: dict[str, str]) -> None:
+@pytest.mark.parametrize("steps", [[{"buffer": "b"}], [{"buffer": "b"}, {"flush": "b", "of": "all"}]])
+def test_buffers_are_not_for_the_solver(steps: list[dict[str, str]]) -> None:
     platform = resolved({"s": station(1)}, [VISIT])
-    platform["operations"]["stat"][0]["steps"].append(step)
+    platform["operations"]["stat"][0]["steps"] += steps
     with pytest.raises(InputError, match="the buffer 'b'.*use the simulator"):
         solve(platform, ONE, 1, 1, 0.0, 1)
+
+
+def test_a_flush_of_what_nothing_fills_takes_no_time() -> None:
+    platform, plain = (resolved({"s": station(1)}, [VISIT]) for _ in range(2))
+    platform["operations"]["stat"][0]["steps"].append({"flush": "b", "of": "all"})
+    assert solve(platform, ONE, 1, 3, 0.0, 1).quantiles == solve(plain, ONE, 1, 3, 0.0, 1).quantiles
 
 
 def test_platforms_that_cannot_be_solved_are_refused() -> None:
