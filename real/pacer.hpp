@@ -29,7 +29,7 @@ public:
     request.intended_ns = std::exchange(streamed_ns_, TimedOp::not_intended);
     return is_eager() || hold(request, number, answered, joint, phase);
   }
-  /// Does what OpKind::think asks for, from `from_ns` on. @return whether the rank may go on
+  /// Carries out an OpKind::think, from `from_ns` on. @return whether the rank may go on
   bool think(const Op& op, int64_t from_ns, RankPhase& phase);
   /// Draws the think time that follows the answer.
   void answer(const Request& request, uint64_t number)

@@ -193,7 +193,7 @@ def lines_of(pairs: Sequence[Pair]) -> list[str]:
     beyond = [pair for pair in pairs if (one := errors_of(pair)).rate > 0.08 and not one.rate_inside]
     lines += [
         "",
-        f"Refused: 0 of {len(pairs)}. Called not fed, though every published count was: {len(pairs) - len(answered)}. "
+        f"Called not fed, though every published count was: {len(pairs) - len(answered)} of {len(pairs)}. "
         f"Throughput more than 8 % off and outside its interval: {len(beyond)}.",
         "",
         *left_out(pairs),
@@ -218,10 +218,10 @@ def of_three(rows: Sequence[Row]) -> list[str]:
             found.append((abs(answer.utilisation.value - wanted.utilisation), inside))
         errors = [100 * error for error, _ in found]
         sentences.append(
-            f"Of three counts {words} from the others: utilisation {median(errors):.1f} points off in the median, "
+            f"- Of three counts {words} from the others: {median(errors):.1f} points off in the median, "
             f"{max(errors):.1f} at worst, {sum(inside for _, inside in found)} of {len(found)} inside."
         )
-    return [" ".join(sentences)]
+    return sentences
 
 
 def left_out(pairs: Sequence[Pair], blurs: Sequence[float] = (0.005, 0.01, 0.015, 0.02, 0.03)) -> list[str]:
