@@ -62,7 +62,7 @@ def __dir__() -> list[str]:
 
 class _Library(ModuleType):
     def __setattr__(self, name: str, value: object) -> None:
-        """Python binds a module of this package to its name here when it is imported; `iocast.plan` stays the call."""
+        """Python binds a module of this package to its name here when it is imported; `iocast.compare` stays a call."""
         if not (name in __all__ and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 

@@ -19,21 +19,12 @@ from iocast.errors import InputError, RunError
 from iocast.ground.files import read_json, write_json, write_text
 from iocast.platforms.fitted import Fitted
 from iocast.importers.series import series_notes
-from iocast.ground.names import as_file_name
+from iocast.ground.names import as_file_name, shortened
 from iocast.runs.phases import is_beside, main_phases, phase_sentences
 from iocast.platforms.documents import dump, find_platform
 from iocast.forecasts.answer import predict, require_a_place
 from iocast.forecasts.request import ranks_per_node_of
-from iocast.forecasts.sources import (
-    chosen,
-    import_warnings,
-    phases_of,
-    runs_of,
-    shortened,
-    with_settings,
-    without,
-    without_nodes,
-)
+from iocast.forecasts.sources import chosen, import_warnings, phases_of, runs_of, with_settings, without, without_nodes
 from iocast.runs.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
 from iocast.runs.run_directory import Point, Run, find_runs, group, is_table

@@ -12,7 +12,7 @@
 
 namespace iocast {
 
-/// When: arrivals, think times, the brake's rate and the steps of a workload. The only place where a rank waits.
+/// When: arrivals, think times, the brake's rate and the steps of a workload. A rank waits here, and in Meeting.
 class Pacer {
 public:
   /// clients: that share the brake's rate

@@ -24,6 +24,7 @@ from iocast.rules import growth
 from iocast.runs.agreement import ASSUMED
 from iocast.calibrate import reading
 from iocast.calibrate.correlation import correlations, tied
+from iocast.ground.names import shortened
 from iocast.errors import InputError
 from iocast.ground.files import sha256
 from iocast.runs.phases import unit_entry
@@ -334,12 +335,7 @@ def different_tests(points: Sequence[Point]) -> str:
 def _where(points: Sequence[Point]) -> str:
     """Placements, and the runs there."""
     places = dict.fromkeys("x".join(f"{n:g}" for n in point.first.placement) for point in points)
-    return f"at {_shortened(list(places))} in {_shortened([run.path.name for point in points for run in point.runs])}"
-
-
-def _shortened(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
-    return ", ".join(names[:MAX_NAMED]) + more
+    return f"at {shortened(list(places))} in {shortened([run.path.name for point in points for run in point.runs])}"
 
 
 def _middle(printed: Array, logs: Array) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.errors import InputError
+from iocast.ground.names import shortened
 from iocast.ground.files import read_json
 from iocast.importers import import_files
 from iocast.importers.record import OPTION
@@ -147,7 +148,3 @@ def phases_of(runs: Sequence[Path]) -> dict[str, dict[str, Any]]:
                     p for p in read_json(run / "run.json", "run")["phases"] if p.get("operations") or p.get("rate")
                 ]
     return operations_in(phases)
-
-
-def shortened(names: Sequence[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -210,7 +210,7 @@ def answer_of(
     workload = known.get("workload", runs[0].record.workload.name)
     kept = limit if limit is not None else limit_of(workload)
     task = task_of(workload, known.get("accelerator", ""))
-    question = FeedingQuestion(measured, kept, hosts, task.step_seconds if task else None, level)
+    question = FeedingQuestion(measured, kept, hosts, task.step_seconds if task else None, level, limit_of(workload))
     made = [question.feeding(count) for count in counts]
     every = [one for run in runs for one in trained(run)]
     first = every[0]
@@ -290,7 +290,7 @@ def notes(measured: Sequence[Fed], made: Sequence[Feeding], limit: float) -> lis
     if any(one.if_fed for one in made):
         found.append(
             "'if it is fed' supposes that the system was built to keep the limit with the count, as systems of "
-            "published results were. The line above it supposes nothing."
+            "published results were. The line above it has no such condition."
         )
     if unlikely:
         found.append(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every other part stands on: errors, files, names and programs."""
+"""What every other part stands on: files, names, programs, processes and progress."""

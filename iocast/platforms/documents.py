@@ -70,10 +70,11 @@ def with_whole_paths(document: Document, folder: Path) -> Document:
     return document | {"network": network | {"simgrid": str((folder / file).resolve())}}
 
 
-def merge(base: object, over: Value) -> Value:
+def merge(base: object, over: Value, *, has_room: bool = False) -> Value:
     """`over` upon `base` as the simulator merges `extends`: maps merge, but a map with a `law` replaces what lies below
-    it, as lists and single values do; null takes away, and so does a key that decides what others below it are for."""
-    return _merged(without_decided(base, over), over, keep_null=False)
+    it, as lists and single values do; null takes away, and so does a key that decides what others below it are for,
+    unless room was made before (`has_room`)."""
+    return _merged(base if has_room else without_decided(base, over), over, keep_null=False)
 
 
 def laid_over(base: object, over: Value) -> Value:
@@ -145,7 +146,11 @@ def _idle_at_station(own: Mapping[str, object]) -> set[str]:
 
 def _without_other_topologies(network: Mapping[str, object], own: Mapping[str, object]) -> Mapping[str, object]:
     chosen = own.get("topology") or network.get("topology") or "simgrid"
-    if chosen not in TOPOLOGIES or not {"topology", "simgrid"} & {key for key, value in own.items() if value}:
+    if (
+        not isinstance(chosen, str)
+        or chosen not in TOPOLOGIES
+        or not {"topology", "simgrid"} & {key for key, value in own.items() if value}
+    ):
         return network
     idle = set().union(*TOPOLOGIES.values()) - TOPOLOGIES[chosen] | (_OF_CARDS if chosen == "simgrid" else set())
     result = dict(_without(network, idle))
@@ -162,12 +167,12 @@ def _without(part: Value, keys: set[str]) -> Value:
     return cast(Value, {key: value for key, value in part.items() if key not in keys})
 
 
-def edit(document: Document, path: str, value: Any) -> None:
-    """Sets a value as set_path() does, and takes away what has no effect any more beside it."""
+def make_room(document: Document, path: str, value: Any) -> None:
+    """Takes away what will have no effect any more beside this value at the path. Of several edits each makes room
+    before one is set, so that none takes away what another says, in any order."""
     own: Document = {}
     set_path(own, path, value)
     document |= without_decided(document, own)
-    set_path(document, path, value)
 
 
 def chain(path: Path) -> list[tuple[Path, Document]]:

@@ -15,7 +15,8 @@ from iocast.errors import InputError
 from iocast.platforms.documents import (
     Document,
     chain,
-    edit,
+    make_room,
+    set_path,
     find_platform,
     has_part,
     merge,
@@ -158,8 +159,10 @@ class Fitted:
             }
             document = merge(document, own)
         for path, value in self.edits:
+            make_room(document, path, value)
+        for path, value in self.edits:
             if has_part(document, path):  # draws of another structure may lack it
-                edit(document, path, copy.deepcopy(value))
+                set_path(document, path, copy.deepcopy(value))
         return with_whole_paths(document, Path())
 
 

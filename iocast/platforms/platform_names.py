@@ -17,7 +17,7 @@ from iocast.ground import binaries
 from iocast.platforms.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
-from iocast.platforms.documents import PLATFORMS, RESOLVED, Document, edit, get_path, steps_of
+from iocast.platforms.documents import PLATFORMS, RESOLVED, Document, get_path, make_room, set_path, steps_of
 
 SYNONYMS = {
     **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
@@ -78,7 +78,8 @@ def missing(
         and (leaf not in SYNONYMS)
     ):
         tried = copy.deepcopy(document)
-        edit(tried, path, value)
+        make_room(tried, path, value)
+        set_path(tried, path, value)
         try:
             resolve(tried)
         except InputError as error:
@@ -208,7 +209,8 @@ def check_edits(platform: Fitted) -> None:
                 other.startswith("operations.") for other, _ in platform.edits
             ):
                 raise InputError(f"--edit {path}={value}: {unused(path, platform.file.stem)}")
-            edit(document, path, value)  # a part that one edit adds is one that the next may change
+            make_room(document, path, value)
+            set_path(document, path, value)  # a part that one edit adds is one that the next may change
 
 
 def _nearest(path: str, known: set[str]) -> str:

@@ -53,8 +53,12 @@ def headline(document: Mapping[str, Any]) -> str:
         )
     of, most = document["of"], document["most"]
     title = " ".join(of[name] for name in ("system", "workload", "accelerator") if name in of)
+    limit = units.share(document["limit"])
+    if most["value"] is None:
+        return f"{title}: {_count(None)} keep {limit} utilisation."
     value, low, high = (_count(most[key]) for key in ("value", "low", "high"))
-    return f"{title}: {value} accelerators keep {units.share(document['limit'])} utilisation ({low} to {high})."
+    keep = "accelerator keeps" if most["value"] == 1 else "accelerators keep"
+    return f"{title}: {value} {keep} {limit} utilisation ({low} to {high})."
 
 
 def reach(document: Mapping[str, Any]) -> str:

@@ -180,11 +180,16 @@ def solved_text(waiting: float, limits: Sequence[str]) -> Limit:
 
 def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> Limit | None:
     """Links that the phase's transfers fill; None where they fill none."""
-    for moved, links, later in _links(phase, system, nodes):
+    remembered = False
+    for moved, links, crossing in _links(phase, system, nodes):
         most, name = min((each * count, name) for name, each, count in links)
-        if moved >= FULL * most and not (later and moved > most):
+        remembered |= crossing is Crossing.UNLESS_CACHED
+        if crossing is Crossing.UNLESS_CACHED or (crossing is Crossing.PERHAPS_LATER and moved > most):
+            continue
+        if moved >= FULL * most:
             return limit(Kind.LINKS, f"{name}, used at {min(100.0, 100 * moved / most):.0f} % of capacity.")
-    busiest = phase["network"]["busiest"] if "network" in phase and "topology" in system.get("network", {}) else []
+    counted = remembered or "topology" in system.get("network", {})
+    busiest = phase["network"]["busiest"] if "network" in phase and counted else []
     if busiest and busiest[0]["busy"] >= FULL:
         name, used = busiest[0]["name"], 100 * busiest[0]["busy"]
         of = "links between switches"
@@ -214,33 +219,51 @@ def capacity_text(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) 
     return "Data cross no link on this platform: no route of these operations has a transfer."
 
 
-def _transfers(route: Any, system: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """The transfers of an operation's route, and those with which the buffers that it fills drain. True for the latter:
-    what the phase wrote may cross their links after its end."""
-    for step in steps_of(route):
-        if "transfer" in step or "disk" in step:
-            yield step, False
-        if "buffer" in step:
-            for drained in steps_of(system.get("buffers", {}).get(step["buffer"], {}).get("drain", [])):
-                if "transfer" in drained or "disk" in drained:
-                    yield drained, True
+class Crossing(Enum):
+    """Whether the bytes of an operation cross a link."""
+
+    ALL = "all, while the operation lasts"
+    PERHAPS_LATER = "all, but perhaps after the phase: what drains from buffers"
+    UNLESS_CACHED = "those that no cache answers"
+
+
+_BEHIND_CACHES = ("hit", "miss", "evict", "fetch")
+
+
+def _transfers(
+    route: Any, system: Mapping[str, Any], crossing: Crossing = Crossing.ALL
+) -> Iterator[tuple[dict[str, Any], Crossing]]:
+    """The transfers of an operation's route, and those with which the buffers that it fills drain."""
+    if isinstance(route, list):
+        for step in route:
+            yield from _transfers(step, system, crossing)
+    if not isinstance(route, dict):
+        return
+    if "transfer" in route or "disk" in route:
+        yield route, crossing
+    if "buffer" in route:
+        for drained in steps_of(system.get("buffers", {}).get(route["buffer"], {}).get("drain", [])):
+            if "transfer" in drained or "disk" in drained:
+                yield drained, Crossing.PERHAPS_LATER
+    for key, value in route.items():
+        yield from _transfers(value, system, Crossing.UNLESS_CACHED if key in _BEHIND_CACHES else crossing)
 
 
 def _links(
     phase: SimulatedPhase, system: Mapping[str, Any], nodes: int
-) -> Iterator[tuple[float, list[tuple[str, float, int]], bool]]:
+) -> Iterator[tuple[float, list[tuple[str, float, int]], Crossing]]:
     """For each direction to each station: bytes a second that the phase's transfers move; the links on their way, each
-    with its name, the bandwidth of one, and their number; and whether some of the bytes may cross them later."""
+    with its name, the bandwidth of one, and their number; and whether the bytes cross them."""
     network = system.get("network", {})
     ends: dict[tuple[bool, str, str], float] = {}
-    drained = set()
+    crossings: dict[tuple[bool, str, str], Crossing] = {}
     for name, row in phase.get("by_operation", {}).items():
         if name in MOVES_DATA and row.get("bytes"):
-            for step, later in _transfers(system["operations"].get(name, []), system):
+            for step, crossing in _transfers(system["operations"].get(name, []), system):
                 key = ("transfer" in step, step.get("transfer") or step["disk"], step["station"])
                 ends[key] = ends.get(key, 0.0) + row["bytes"] / phase["seconds"]
-                if later:
-                    drained.add(key)
+                if crossings.get(key, Crossing.ALL) is Crossing.ALL:
+                    crossings[key] = crossing
     for (sent, way, station), moved in ends.items():
         spec = system["stations"][station]
         count = nodes if spec.get("per") == "node" else int(spec["count"])
@@ -256,7 +279,7 @@ def _links(
         disks = f"the disk{'s' * (count != 1)} of {count} instance{'s' * (count != 1)} of '{station}'"
         links.append((disks, spec.get("disk", {}).get(way, 0), count))
         if limited := [(name, float(each), number) for name, each, number in links if each > 0]:
-            yield moved, limited, (sent, way, station) in drained
+            yield moved, limited, crossings[sent, way, station]
 
 
 def stations_of(phase: SimulatedPhase, system: Mapping[str, Any]) -> dict[str, dict[str, float]]:

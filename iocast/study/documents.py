@@ -12,7 +12,7 @@ from typing import Any
 
 from iocast.errors import InputError
 from iocast.ground.strict import NUMBER
-from iocast.platforms.documents import Document, edit as set_value, get_path, has_part, merge, set_path
+from iocast.platforms.documents import Document, get_path, has_part, make_room, merge, set_path, without_decided
 
 COUNTS = ("servers", "count", "slots", "objects", "size", "batch")
 _NUMBER = re.compile(rf"\s*({NUMBER})\s*(.*)")
@@ -38,12 +38,18 @@ class Edit:
 def edited(document: Document, edits: Iterable[Edit]) -> Document:
     """The document with the edits made in order. @raises Down when an edit leaves no server, instance or slot"""
     result = copy.deepcopy(document)
+    edits = list(edits)
     for edit in edits:
         if edit.how == "lay":
-            result = merge(result, edit.value)
+            result = without_decided(result, edit.value)
+        elif edit.how == "set":
+            make_room(result, edit.path, edit.value)
+    for edit in edits:
+        if edit.how == "lay":
+            result = merge(result, edit.value, has_room=True)
         elif edit.how == "set":
             if has_part(result, edit.path):  # another platform, or a draw of another structure, may lack the part
-                set_value(result, edit.path, copy.deepcopy(edit.value))
+                set_path(result, edit.path, copy.deepcopy(edit.value))
         elif (now := get_path(result, edit.path)) is not None:  # a draw of another structure may lack the path
             changed = times(now, edit.value) if edit.how == "times" else plus(now, edit.value)
             set_path(

@@ -116,13 +116,19 @@ class FeedingQuestion:
 
     measured: of one system, workload and accelerator, each count once. limit: utilisation that counts as fed. hosts:
     among which accelerators are spread; those of the largest measurement unless given. step_seconds: computation of a
-    step, where it is known. level: of intervals."""
+    step, where it is known. level: of intervals. built_for: utilisation that such systems are built to keep, since
+    results below it are not published; the limit unless given. What is required of a forecast doesn't change it."""
 
     measured: Sequence[Fed]
     limit: float
     hosts: int | None = None
     step_seconds: float | None = None
     level: float = 0.9
+    built_for: float | None = None
+
+    @property
+    def usual_limit(self) -> float:
+        return self.built_for or self.limit
 
     def feeding(self, count: int) -> Feeding:
         """The forecast for a count of accelerators. @raises InputError for one too far beyond what was measured"""
@@ -185,21 +191,22 @@ class FeedingQuestion:
         nearest = below or above
         assert nearest is not None
         noise = _noise(count, nearest) * errors
-        found = nearest.cycle * np.exp(self._exponents() * self._logarithm(count, nearest) + noise)
+        exponents = self._exponents() if below else self._exponents_below()
+        found = nearest.cycle * np.exp(exponents * self._logarithm(count, nearest) + noise)
         return np.maximum(1.0, found if above else self._with_room_used(found, nearest, count))
 
     def _with_room_used(self, cycles: Draws, last: Fed, count: int) -> Draws:
         """The draws, of which those that keep the limit use any share of the room between the measured T and the limit,
         in their order: systems are built for counts that they just feed. Up to twice the count the room grows."""
-        room = 1 / self.limit - last.cycle
-        kept = cycles <= 1 / self.limit
+        room = 1 / self.usual_limit - last.cycle
+        kept = cycles <= 1 / self.usual_limit
         if room <= 0 or not np.any(kept):
             return cycles
         order = np.argsort(np.argsort(cycles[kept]))
         shares = (order + 0.5) / len(order) * min(1.0, math.log2(count / last.count))
         used = (last.cycle + room * shares) * np.exp(_blur(count, last.count) * _standard()[3][kept])
         found = cycles.copy()
-        found[kept] = np.minimum(used, 1 / self.limit)
+        found[kept] = np.minimum(used, 1 / self.usual_limit)
         return found
 
     def _logarithm(self, count: int, nearest: Fed) -> float:
@@ -215,9 +222,19 @@ class FeedingQuestion:
         """Draws of a."""
         return _exponents_of(growth(self.measured), self._usual(), _noise_of_growth(self.measured))
 
+    def _exponents_below(self) -> Draws:
+        """Draws of a below the smallest count: from 0 to that between the two smallest, as it does not fall with the
+        count, and more often near 0, which it nears where nobody waits for another."""
+        smallest = sorted(self.measured, key=lambda one: one.count)[:2]
+        found = growth(smallest)
+        if found is None:
+            return self._exponents()
+        chances, errors = _standard()[0], _standard()[3]
+        return chances**2 * np.maximum(0.0, found + _noise_of_growth(smallest) * errors)
+
     def _usual(self) -> float:
         """Median of a before several counts are compared."""
-        return max(GROWTH, 1 - largest(self.measured).utilisation / self.limit)
+        return max(GROWTH, 1 - largest(self.measured).utilisation / self.usual_limit)
 
     def _rates(self, count: int, cycles: Draws) -> Draws:
         """Draws of the rate of all accelerators."""

@@ -385,3 +385,19 @@ def test_trainings_are_not_forecast_by_nodes_alone(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="Forecast accelerators: iocast forecast --accelerators"):
             calibrate(runs, "queue", phases=["train"])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("utilisation", [0.75, 0.92, 0.98])
+def test_what_is_required_changes_no_utilisation(utilisation: float) -> None:
+    measured = [Fed(8, 1, utilisation, 800 * utilisation)]
+    made = [FeedingQuestion(measured, limit, built_for=0.9).feeding(64) for limit in (0.3, 0.5, 0.9, 0.95)]
+    assert len({(one.utilisation, one.rate) for one in made}) == 1
+    assert all(more.fed <= less.fed for less, more in pairwise(made))
+
+
+@pytest.mark.parametrize(("few", "many"), [(0.98, 0.85), (0.95, 0.95), (0.99, 0.4)])
+def test_below_the_smallest_count_the_measured_waiting_is_possible(few: float, many: float) -> None:
+    """Whether it is a fixed latency or contention, nobody measured there."""
+    measured = [Fed(8, 1, few, 800 * few), Fed(64, 1, many, 6400 * many)]
+    made = FeedingQuestion(measured, 0.9).feeding(4).utilisation
+    assert made.low <= few * 1.005 and few <= made.value * 1.03

@@ -15,8 +15,8 @@ from iocast.platforms.content import content_hash, platform_hash, whole
 from iocast.errors import InputError
 from iocast.ground.files import read_yaml
 from iocast.platforms.fitted import Fitted
-from iocast.platforms.documents import TOPOLOGIES, dump
-from iocast.study.documents import Edit
+from iocast.platforms.documents import TOPOLOGIES, dump, get_path
+from iocast.study.documents import Edit, edited
 
 BASE = """schema_version: 1
 clients: {collective: {aggregators: 1, stripes_of: oss}}
@@ -125,6 +125,30 @@ def test_a_key_without_effect_is_refused_in_an_edit(tmp_path: Path) -> None:
     edited.write_text(dump(Fitted.open(str(file), [("stations.oss.stripe_size", "1MiB")]).best()))
     with pytest.raises(InputError, match="'stripe_size' has no effect"):
         binaries.resolve_platform(edited)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"stations.oss.spread": "stripe", "stations.oss.stripe_count": 2, "stations.oss.stripe_size": "4MiB"},
+        {"stations.oss.allocation": "weighted", "stations.oss.free": ["1GB"] * 16},
+        {"network.topology": "torus", "network.torus": {"dimensions": [4, 4], "bandwidth": "1GB/s"}},
+        {"stations.mds.discipline": "ps", "stations.mds.crowding": 0.1},
+    ],
+)
+def test_no_edit_takes_away_what_another_says(edits: dict[str, Any]) -> None:
+    for order in permutations(edits.items()):
+        forecast = Fitted.open("lustre", list(order)).best()
+        studied = edited(whole(Fitted.open("lustre").best()), [Edit(path, "set", value) for path, value in order])
+        for path, value in edits.items():
+            assert get_path(forecast, path) == get_path(studied, path) == value, order
+
+
+def test_a_topology_that_is_no_name_is_refused_by_the_simulator(tmp_path: Path) -> None:
+    for value in (["star"], {"star": 1}, 3):
+        (file := tmp_path / "edited.yaml").write_text(dump(Fitted.open("lustre", [("network.topology", value)]).best()))
+        with pytest.raises(InputError, match="topology"):
+            binaries.resolve_platform(file)
 
 
 def test_a_platform_of_simgrid_counts_by_its_content(tmp_path: Path) -> None:

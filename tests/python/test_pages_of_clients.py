@@ -4,12 +4,15 @@ servers, what is written goes behind, and files of CephFS lie in objects on all 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 Run = Callable[..., dict[str, Any]]
+Iocast = Callable[..., CompletedProcess[str]]
 MIB = 1 << 20
 BYTES, NODES = 64 * MIB, 2
 CLIENTS = {
@@ -60,3 +63,10 @@ def test_a_file_of_cephfs_lies_in_objects_of_4_mib(megabytes: int, share: float,
     write = next(p for p in simulate("cephfs", *settings.split())["phases"] if p["name"] == "write")
     most = write["network"]["shares"]["osd"]
     assert most["instances"] == 12 and most["share"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize("platform", ["nfs", "cephfs", "gpfs", "lustre-cached"])
+def test_no_link_limits_what_a_nodes_own_pages_answer(iocast: Iocast, platform: str) -> None:
+    settings = ["--set", "per_process=16MiB", "--set", "shift_nodes=0", "--phase", "read"]
+    done = iocast("simulate", platform, "ior-easy", "--nodes", 1, "--ppn", 4, *settings, "--json")
+    assert json.loads(done.stdout)["limited_by"] != "links", "its bytes cross none"

@@ -5,10 +5,10 @@
     validation/fuzz/readers.py [--inputs 100000] [--seed 0] [--only KIND...] [--json]
 
 A reader must return, or refuse with a sentence. Exceptions that nobody foresaw are counted apart: the command line
-turns them into a sentence with the file's name (`iocast/cli.py`, `_unexpected`). Anything else (a sentence that is
-none, more than 10 seconds, more than 3 GiB, a file written elsewhere) is a fault, is printed with the kind and the seed
-of the input, and makes the exit status 1. Kinds: runs, latency logs, campaigns, plans, studies, fitted platforms,
-forecasts, observations, tables to be imported, reports of all of them. About 200 inputs a second."""
+turns them into a sentence with the file's name (`iocast/cli/__init__.py`, `_unexpected`). Anything else (a sentence
+that is none, more than 10 seconds, more than 3 GiB, a file written elsewhere) is a fault, is printed with the kind and
+the seed of the input, and makes the exit status 1. Kinds: runs, latency logs, campaigns, plans, studies, fitted
+platforms, forecasts, observations, tables to be imported, reports of all of them. About 200 inputs a second."""
 
 from __future__ import annotations
 
