@@ -33,6 +33,12 @@ SIZES = ("sample_size", "compute_time")
 """Those that may be measured means."""
 SAME_SIZE = 0.1
 """Share by which they may differ in one training."""
+DIFFERS = 0.1
+"""Share by which repeats of one count differ that contradict each other. Of 82 published means the repeats have a
+standard deviation of 3.2 % at most (MLPerf Storage 1.0)."""
+REFUTED = 0.25
+"""Share by which the rate of an accelerator that waits for nothing may differ between counts of one training; it is its
+computation alone, and published ones differ by 16 % at most between systems."""
 BORDER = 0.02
 """Share of the limit by which a count counts as bordering it, where what limits is read from added hosts."""
 
@@ -226,7 +232,9 @@ def answer_of(
         "forecasts": [asdict(one) for one in made],
         "most": asdict(question.most_fed()),
         "limits": what_limits(by_place(runs), kept),
-        "notes": notes(measured, made, kept) + [_left_out_text(one) for one in on_fewer_hosts(runs)],
+        "notes": notes(measured, made, kept)
+        + contradictions(runs)
+        + [_left_out_text(one) for one in on_fewer_hosts(runs)],
     }
 
 
@@ -296,6 +304,32 @@ def notes(measured: Sequence[Fed], made: Sequence[Feeding], limit: float) -> lis
         found.append(
             f"{', '.join(unlikely)} accelerators: the system feeds them at {_percent(limit)} with a probability below "
             f"{_percent(UNLIKELY)}."
+        )
+    return found
+
+
+def contradictions(runs: Sequence[Run]) -> list[str]:
+    """Results that can't all be right, as sentences: repeats that differ, and rates that their utilisation refutes."""
+    found = []
+    repeats: dict[tuple[int, int | None], list[float]] = defaultdict(list)
+    for run in runs:
+        for one in trained(run):
+            if used := one.utilisation_after_first_step or one.utilisation:
+                repeats[one.count, run.record.placement.nodes].append(used)
+    for (count, _), shares in repeats.items():
+        if max(shares) > (1 + DIFFERS) * min(shares):
+            found.append(
+                f"Results with {count} accelerators contradict each other: {_percent(min(shares), 1)} and "
+                f"{_percent(max(shares), 1)}. The forecast rests on their mean; leave out the one that is wrong."
+            )
+    alone = sorted(by_place(runs), key=lambda one: one.rate_without_waiting)
+    slow, fast = alone[0], alone[-1]
+    if fast.rate_without_waiting > (1 + REFUTED) * slow.rate_without_waiting:
+        found.append(
+            f"Rate and utilisation contradict each other: without waiting, one of {fast.count} accelerators would do "
+            f"{fast.rate_without_waiting / slow.rate_without_waiting:.1f} times as much as one of {slow.count}, and "
+            "what an accelerator computes doesn't depend on their number. One of these results is of another training, "
+            "or wrong."
         )
     return found
 

@@ -206,6 +206,23 @@ def test_a_count_at_the_limit_of_a_host_tells_what_limits_and_is_named(
     assert bool(named) == (spread.split(",")[1] == "24")
 
 
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        (["1,8,20000,90", "1,8,20400,91"], None),
+        (["1,8,20000,90", "1,8,12000,54"], "Results with 8 accelerators contradict each other: 54.0 % and 90.0 %."),
+        (["1,8,20000,90", "2,16,40000,90"], None),
+        (["1,8,20000,90", "2,16,36000,81"], None),
+        (["1,8,20000,90", "2,16,72000,81"], "one of 16 accelerators would do 2.0 times as much as one of 8"),
+    ],
+)
+def test_results_that_cannot_all_be_right_are_named(rows: list[str], named: str | None, tmp_path: Path) -> None:
+    """Waiting lowers utilisation and rate alike; repeats of one count are alike."""
+    table = table_of(tmp_path, *(f"a,unet3d,h100,{row}" for row in rows))
+    notes = forecast_accelerators(table, 64, out=tmp_path / "out").document()["notes"]
+    assert [named in note for note in notes if "contradict" in note] == ([True] if named else [])
+
+
 def test_a_changed_question_changes_the_answer(tmp_path: Path) -> None:
     def answer(name: str, **question: Any) -> dict[str, Any]:
         return forecast_accelerators(SAMPLE, 64, out=tmp_path / name, **question).document()
