@@ -181,7 +181,7 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
     following: Path | None = path
     while following is not None:
         if any(following.resolve() == seen.resolve() for seen, _ in found):
-            raise InputError(f"The platform '{path}' extends itself.")
+            raise InputError(f"The platform '{following}' extends itself.")
         document = read_yaml(following)
         version = document.get("schema_version", SCHEMA_VERSION)  # that one is there the simulator sees to
         if not isinstance(version, int) or version > SCHEMA_VERSION:
@@ -191,7 +191,17 @@ def chain(path: Path) -> list[tuple[Path, Document]]:
             )
         found.append((following, with_whole_paths(document, following.parent)))
         base = document.get("extends")
-        following = None if base is None else find_platform(str(base), following.parent)
+        following = None if base is None else _extended_by(following, str(base))
+    return found
+
+
+def _extended_by(file: Path, base: str) -> Path:
+    try:
+        found = find_platform(base, file.parent)
+    except InputError as error:
+        raise InputError(f"{file}: in extends: {error}") from None
+    if not found.exists():
+        raise InputError(f"{file}: in extends: There is no file '{found}'.")
     return found
 
 

@@ -174,6 +174,16 @@ def test_platform_files(simulator: Path, tmp_path: Path, old: str, new: str, wor
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("base", ["locel", "gone.yaml", "p.yaml"])
+def test_what_a_platform_extends_is_refused_by_the_file_that_says_so(tmp_path: Path, base: str) -> None:
+    """In the toolkit, too, and where another file extends that one."""
+    (tmp_path / "p.yaml").write_text(f"schema_version: 1\nextends: {base}\n")
+    (tmp_path / "above.yaml").write_text("schema_version: 1\nextends: p.yaml\n")
+    for file in ("p.yaml", "above.yaml"):
+        with pytest.raises(InputError, match=re.escape(str(tmp_path / "p.yaml"))):
+            Fitted.open(str(tmp_path / file))
+
+
 BUFFERED = """schema_version: 1
 stations:
   disk: {servers: 1}
