@@ -191,6 +191,12 @@ def _whole_way(
         find_platform(platform)
     runs = runs_of(sources, out, stated)
     every = phases_of(runs)
+    if not every:
+        raise InputError(
+            "No phase of these results has operations a second, of which forecasts for more nodes are. Checkpoints of "
+            "DLIO have bytes a second alone, of which none is made; iocast simulate PLATFORM llama3-8b tells how long "
+            "a platform needs for one."
+        )
     if phase is not None and phase not in every:
         raise InputError(f"No run of these results has the phase '{phase}'. {phase_sentences(phase, every)}")
     names = [phase] if phase else main_phases(every)

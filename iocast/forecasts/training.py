@@ -63,7 +63,7 @@ def runs_with_accelerators(paths: Sequence[Path], only: Mapping[str, Sequence[st
     if not runs:
         raise InputError(
             "No run of these results has accelerators. They are in the results of DLIO and MLPerf Storage, in tables "
-            "of trainings, and in runs of the workloads training and checkpoint."
+            "of trainings, and in runs of trainings by iocast-bench and iocast-sim."
         )
     for name, values in only.items():
         runs = with_settings(runs, {name: values})
@@ -165,7 +165,8 @@ def _fed(count: int, hosts: int | None, repeats: Sequence[Accelerators], *, samp
     if not all(used):
         raise InputError(
             f"The results with {count} accelerators have no utilisation, or one of 0: how long a step waits, beside "
-            "what it computes, is not known then. Leave these results out with --only."
+            "what it computes, is not known then. Those of checkpoints have none; forecasts are of trainings. Name "
+            "the results of trainings alone."
         )
     if not all(rates):
         raise InputError(f"The results with {count} accelerators have no samples a second.")

@@ -404,6 +404,15 @@ def test_trainings_are_not_forecast_by_nodes_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_checkpoints_are_refused_with_what_can_be_done(tmp_path: Path) -> None:
+    checkpoints = DLIO / "checkpoint-2025"
+    with pytest.raises(InputError, match="Checkpoints of DLIO .* iocast simulate PLATFORM llama3-8b"):
+        forecast([checkpoints], 6, out=tmp_path / "out")
+    with pytest.raises(InputError, match="Those of checkpoints have none"):
+        forecast_accelerators(checkpoints, 64, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("utilisation", [0.75, 0.92, 0.98])
 def test_what_is_required_changes_no_utilisation(utilisation: float) -> None:
     measured = [Fed(8, 1, utilisation, 800 * utilisation)]
