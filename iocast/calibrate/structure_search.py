@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from iocast.rules import blend
-from iocast.calibrate import chance, parts, reading, structures
+from iocast.calibrate import chance, own_work, parts, reading, structures
 from iocast.calibrate.evidence import EVIDENCE
 from iocast.calibrate.findings import findings
 from iocast.calibrate.known import allowed
@@ -88,7 +88,12 @@ class Search:
             for path, value in recipe.fixed.items()
             if not path.startswith("operations.") or path.split(".")[1] in points[0].first.operations
         }
-        self.family = merge(family_document(recipe.family), _at_paths(self.fixed))
+        self.single = max(
+            (p for p in points if p.ranks == 1 and p.waiting_factor == 0), key=lambda p: len(p.first.operations)
+        )
+        family = merge(family_document(recipe.family), _at_paths(self.fixed))
+        self.fixed |= own_work.routes(points, self.single, recipe, family)
+        self.family = merge(family, _at_paths(self.fixed))
         self.seed = seed
         self.report = report
         self.noise = reading.noise(points)
@@ -99,9 +104,6 @@ class Search:
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.found = findings(points)
         self.notes: list[str] = [one.text for one in self.found if one.kind in WARN]
-        self.single = max(
-            (p for p in points if p.ranks == 1 and p.waiting_factor == 0), key=lambda p: len(p.first.operations)
-        )
         self.wholes = parts.wholes(self.single, recipe.laws, self.family)
         self.notes += [
             f"The measurements tell {op} as a whole only; its parts are split as in '{recipe.family}', so which "

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from iocast.ground import binaries
-from iocast.calibrate import search, structures
+from iocast.calibrate import own_work, search, structures
+from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.structures import seen, several
 from iocast.calibrate.fit import calibrate
 from iocast.platforms.fitted import Fitted
@@ -129,6 +130,32 @@ def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monk
     fitted.write_text(dump(document))
     forecast = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 32, 1)
     assert forecast["quantities"]["rate"]["value"] == pytest.approx(_rate(truth, 32, 99), rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("close", "others", "own"),
+    [
+        ([LATER], {}, ["create"]),  # at a busy server it takes long, and doesn't wait
+        ([{"station": "server", "demand": "later"}], {}, []),  # it waits as all do
+        ([LATER], {"stations": {"server": {"servers": 64}}}, []),  # nobody waits, so nothing tells
+        ([{"delay": "500ns"}], {"stations": {"server": {"servers": 64}}}, ["create"]),  # but no request is as short
+    ],
+)
+def test_a_part_that_asks_no_server_doesn_t_wait_there(
+    close: list[Any], others: dict[str, Any], own: list[str], tmp_path: Path
+) -> None:
+    """Though the family has it visit the server."""
+    family = yaml.safe_load(FAMILY)
+    family["demands"]["later"] = "1ms"
+    family["operations"]["create"]["close"] = [{"station": "server", "demand": "later"}]
+    family["calibration"]["laws"]["later"] = "create.close"
+    (tmp_path / "family.yaml").write_text(yaml.safe_dump(family))
+    true = {"schema_version": 1, "extends": "family.yaml", "stations": {"server": {"servers": 2}}} | others
+    (tmp_path / "truth.yaml").write_text(yaml.safe_dump(true | {"operations": {"create": {"close": close}}}))
+    points = _measured(tmp_path / "truth.yaml", (1, 16), tmp_path)
+    named = str(tmp_path / "family.yaml")
+    found = own_work.routes(points, points[0], read_recipe(named), family_document(named))
+    assert found == {f"operations.{op}.close": [{"delay": "later"}] for op in own}
 
 
 def test_a_draw_of_another_structure_has_no_demand_that_nothing_uses() -> None:

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of operations that ask no server. A client of a database or an object store opens and closes what it names
+without a request, and a file system's may answer from its own memory. A family lets each part visit its server. There
+such a part would wait behind all others' requests, which it doesn't."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import defaultdict
+from statistics import fmean
+from typing import Any
+
+from iocast.calibrate import parts
+from iocast.calibrate.recipe import Recipe
+from iocast.platforms.documents import Document, get_path
+from iocast.runs.run_directory import Point
+
+WAITS = 2.0
+"""Growth of a part's mean from a lone rank to the most, from which on the server's requests wait."""
+WITHOUT_WAITING = 0.05
+"""Of the server's mean time for a part, up to which another one doesn't wait there: who is served before all others
+waits for those that are in service already, which is more."""
+NO_REQUEST = 1e-6
+"""Seconds of a lone rank's part in the mean, below which it is no request: no network's answer comes as soon."""
+
+Steps = list[Any]
+
+
+def routes(points: list[Point], single: Point, recipe: Recipe, family: Document) -> dict[str, Steps]:
+    """Of each part that asks no server its route, by path, in which it takes its time without one. By what was measured
+    alone: a part's mean, of a lone rank and of most ranks without think times."""
+    closed = [point for point in points if point.waiting_factor == 0 and point.ranks > 1]
+    most = max(closed, key=lambda point: point.ranks, default=single)
+    alone: dict[str, dict[str, float]] = defaultdict(dict)  # by station and demand
+    waits: dict[str, dict[str, float]] = defaultdict(dict)
+    without: dict[str, Steps] = {}
+    for demand, tag in recipe.laws.items():
+        station = parts.station_of(family, tag, demand)
+        if not station or family["stations"][station].get("discipline", "fcfs") != "fcfs":
+            continue
+        route = _without(get_path(family, f"operations.{tag}"), station, demand)
+        if route is None or not single.has(f"{tag}.mean"):
+            continue
+        without[demand] = route
+        alone[station][demand] = single.value(f"{tag}.mean")
+        if most.has(f"{tag}.mean"):
+            waits[station][demand] = most.value(f"{tag}.mean") - alone[station][demand]
+    found = {}
+    for station, means in alone.items():
+        waiting = [demand for demand, wait in waits[station].items() if wait > (WAITS - 1) * means[demand]]
+        least = WITHOUT_WAITING * fmean(means[demand] for demand in waiting) if waiting else -math.inf
+        for demand, mean in means.items():
+            if mean < NO_REQUEST or waits[station].get(demand, math.inf) < least:
+                found[f"operations.{recipe.laws[demand]}"] = without[demand]
+    return found
+
+
+def _without(route: Any, station: str, demand: str) -> Steps | None:
+    """The route with the demand as a delay; None where more than a server may be waited for: a lock, or a limit."""
+    visit = {"station": station, "demand": demand}
+    if visit not in route:
+        return None
+    changed: Steps = copy.deepcopy(route)
+    changed[changed.index(visit)] = {"delay": demand}
+    return changed
