@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from programs import REPOSITORY, find_program
 
 
@@ -40,6 +41,7 @@ def test_one_command_builds_the_site(tmp_path: Path) -> None:
     assert done.stdout.strip() == f"Open {tmp_path}/new/site/index.html in a browser."
 
 
+@pytest.mark.long("a second site; the first one is built always")
 def test_dead_links_and_pages_that_nothing_leads_to_are_errors(tmp_path: Path) -> None:
     """In a copy: MkDocs finds what it complains of while the rest is built as ever."""
     changed = ("docs", "examples")

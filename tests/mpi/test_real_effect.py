@@ -36,7 +36,7 @@ def cases() -> list[Any]:
 
 
 def case(name: str, number: int, settings: str) -> Any:
-    marks = () if name in PATTERNS and number < 2 else pytest.mark.long("a pattern that runs always, otherwise set")
+    marks = () if name in PATTERNS and number < 1 else pytest.mark.long("a pattern that runs always, otherwise set")
     return pytest.param(name, settings, id=f"{name}-{number}", marks=marks)
 
 

@@ -373,6 +373,7 @@ def test_refusals(run: Run, simulator: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long("a long trace; short ones are read back always")
 def test_a_trace_takes_few_bytes_an_operation(run: Run, root: Path, tmp_path: Path) -> None:
     settings = settings_arguments("datasets=1 objects=5000 iterations=5000 repeats=4")
     done = run(*settings, "--posix.root", str(root), "--trace", "--json", "--out", str(tmp_path / "out"), ranks=2)

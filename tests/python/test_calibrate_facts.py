@@ -53,6 +53,7 @@ def truth() -> list[Fact]:
     ]
 
 
+@pytest.mark.long("a calibration; validation/published/frozen.py judges all platforms with facts")
 def test_the_numbers_that_made_the_facts_are_found_and_forecast_the_rest(truth: list[Fact], tmp_path: Path) -> None:
     fit = calibrate_facts(write(tmp_path / "facts.csv", truth), "lustre")
     assert len(fit.numbers) <= sum(one.role == "fitted" for one in truth) // 2

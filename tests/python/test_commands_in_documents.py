@@ -60,18 +60,22 @@ def test_the_first_forecast(page: Page) -> None:
     page.run("first-forecast.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_reading_a_forecast(page: Page) -> None:
     page.run("reading-a-forecast.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_a_data_sheet(page: Page) -> None:
     page.run("data-sheet.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_a_checkpoint_window(page: Page) -> None:
     page.run("checkpoint-window.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_how_many_accelerators(page: Page) -> None:
     page.run("accelerators.md")
 
@@ -102,6 +106,7 @@ def test_laboratory(page: Page) -> None:
     assert "8 client nodes, server queuefs, up" in printed and "is gone" in printed
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_export(page: Page) -> None:
     page.run("export.md")
     assert "'operation': 'create'" in page.printed[-1]
@@ -193,6 +198,7 @@ def test_mix(page: Page) -> None:
     page.run("workloads/mix.md")
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_traces(page: Page) -> None:
     page.run("workloads/traces.md")
 

@@ -72,6 +72,7 @@ def test_forecast_of_four_times_the_ranks_holds(
     assert 0 < validation["summary"]["crps"]["rate"] < 0.1
 
 
+@pytest.mark.long("a calibration for one warning")
 def test_many_more_objects_than_were_fitted_are_warned_of(fitted: Path, iocast: Iocast, tmp_path: Path) -> None:
     points = yaml.safe_load(fitted.read_text())["fitted"]["campaign"]["points"]
     assert {point["ranks"]: point["peak_objects"] for point in points} == {

@@ -197,6 +197,7 @@ def first_screen(page: Path) -> str:
     return html.unescape(re.sub(r"<script.*?</script>|<[^>]+>", "", text, flags=re.DOTALL))
 
 
+@pytest.mark.long("a forecast of its own; what is printed is tested with others always")
 def test_the_page_has_what_the_terminal_says_beside_its_table(iocast: Call, tmp_path: Path) -> None:
     """Phases without a forecast, contradictions and what was left out: whoever reads the page sees no terminal."""
     results = tmp_path / "results"
@@ -242,6 +243,7 @@ nodes,ppn,rate,unit,phase
 """
 
 
+@pytest.mark.long("a forecast of its own; what is printed is tested with others always")
 def test_rates_in_bytes_are_printed_as_bytes_by_every_verb(iocast: Call, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text(BANDWIDTHS)
     out = tmp_path / "out"
@@ -263,6 +265,7 @@ def test_rates_in_bytes_are_printed_as_bytes_by_every_verb(iocast: Call, tmp_pat
         assert not re.search(r"\d\s[kMG]?/s", text), text
 
 
+@pytest.mark.long("a forecast of its own; what is printed is tested with others always")
 def test_a_figure_has_measurement_and_forecast_in_one_unit(iocast: Call, tmp_path: Path) -> None:
     """A run that counts blocks as well as bytes is judged by its bytes, in the fit and in the figure."""
     (tmp_path / "table.csv").write_text(BANDWIDTHS)
@@ -358,6 +361,7 @@ def test_messages_name_options_that_the_verb_has(iocast: Call, tmp_path: Path) -
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long("a forecast of its own; what is printed is tested with others always")
 def test_latencies_that_no_forecast_uses_are_named(iocast: Call, tmp_path: Path) -> None:
     def notes(header: str, cells: str) -> str:
         lines = [f"1,{ppn},{100 * ppn}{cells}" for ppn in (1, 2, 4)]

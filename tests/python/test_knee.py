@@ -73,6 +73,7 @@ def on_a_calm_machine(
     return found
 
 
+@pytest.mark.long("a search of many runs; other searches run always")
 def test_the_knee_of_a_queue(iocast: Iocast, tmp_path: Path) -> None:
     """Poisson arrivals at a rank that serves one at a time: M/G/1, whose mean response is S + rate E(S^2) / (2 (1 -
     rate S)) (Pollaczek & Khinchine), S and S^2 as the runs' service times say. The interval is made of the search's own

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from schedule import mostly_long
 
 from iocast.ground import binaries
 from iocast.calibrate import own_work, search, structures
@@ -116,7 +117,10 @@ def _measured(platform: Path, scales: tuple[int, ...], place: Path) -> list[Poin
     return group([Run(place / str(n)) for n in scales])
 
 
-@pytest.mark.parametrize("true", TRUTHS)
+ALWAYS = ("requests in turn", "newest first", "objects on 4 servers of 1")
+
+
+@pytest.mark.parametrize("true", mostly_long(TRUTHS, ALWAYS, "a calibration each; of each kind of evidence one runs"))
 def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "ENOUGH_OPERATIONS", 1200)
     (tmp_path / "family.yaml").write_text(FAMILY)

@@ -222,6 +222,7 @@ def test_one_test_of_several_is_chosen(iocast: Call, tmp_path: Path) -> None:
         assert done.returncode == 2 and "Allowed:" in done.stderr, done.stderr
 
 
+@pytest.mark.long("many fits; one of several tests is chosen always")
 def test_a_choice_is_among_the_tests_of_the_phases_that_state_the_setting(iocast: Call, tmp_path: Path) -> None:
     """Phases without the setting stay as they are without a choice; one with another value is named with its remedy."""
     rows = {

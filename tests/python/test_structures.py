@@ -64,6 +64,7 @@ def _measured(truth: Path, ranks: tuple[int, ...]) -> list[Point]:
     return group(runs)
 
 
+@pytest.mark.long("a calibration; other structures are distinguished always")
 def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tmp_path: Path) -> None:
     """With many threads, contention makes all operations longer in proportion, much as turns do."""
     (tmp_path / "family.yaml").write_text(FAMILY)

@@ -279,6 +279,7 @@ def cluster(simulator: Path, tmp_path: Path) -> Iterator[tuple[list[str], list[s
         process.wait()
 
 
+@pytest.mark.long("a study with workers; lost workers have tests of their own")
 def test_a_lost_worker_costs_only_its_task(
     small: tuple[Path, dict[str, Any]],
     cluster: tuple[list[str], list[subprocess.Popen[bytes]]],
