@@ -73,25 +73,19 @@ def mongodb() -> str:
     """The backend mongodb."""
     from backends.servers import Collections
 
+    from iocast.errors import RunError
+
     if missing := _programs("maven and default-jdk-headless", "java", *([] if Collections.JARS.is_dir() else ["mvn"])):
         return missing
     try:
         Collections.fetch()
-    except subprocess.CalledProcessError as error:
-        printed = (
-            next((line for line in (error.stdout or "").splitlines() if "ERROR" in line), "it gives no reason")
-            .removeprefix("[ERROR]")
-            .strip()
-        )
-        return (
-            f"Maven could not fetch the server: {printed[:300]} Look at its proxy and at Java's certificates (the"
-            " package ca-certificates-java)."
-        )
+    except RunError as error:
+        return str(error)
     return ""
 
 
 def nfs() -> str:
-    """The backend posix on NFS."""
+    """The backends nfs, and posix on NFS."""
     if (
         missing := _root("start an NFS server")
         or _fuse()

@@ -5,9 +5,9 @@
 #include "input/error.hpp"
 #include "real/backend.hpp"
 #include "real/own_directory.hpp"
+#include "real/remote_root.hpp"
 
 #ifdef IOCAST_HAS_CEPHFS
-#include "profile/files.hpp"
 #include "real/transfer_memory.hpp"
 
 #include <algorithm>
@@ -38,16 +38,6 @@ const std::vector<Parameter> parameters{
 
 #ifdef IOCAST_HAS_CEPHFS
 
-/// What a process that was killed may have left: half a manifest, and a claim that was moved away to be replaced.
-bool is_left_over(const std::string& name)
-{
-  for (const std::string_view of : {manifest_name, claim_name})
-    if (name.starts_with(std::string(of) + ".") && (name.ends_with(".new") || name.ends_with(".old")))
-      return true;
-  return false;
-}
-
-constexpr int only_fresh = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 /// Whole objects of any size pass through a buffer of this size.
 constexpr size_t chunk = size_t{1} << 20;
 /// libcephfs answers how much it moved with an int.
@@ -55,13 +45,8 @@ constexpr uint64_t most_at_once = uint64_t{1} << 30;
 /// The offset that stands for where the file is at, which is the end of one that was opened with O_APPEND.
 constexpr int64_t going_on = -1;
 
-bool is_itself_or_parent(std::string_view name)
-{
-  return name == "." || name == "..";
-}
-
 /// The root of the mount is the root of the workload, and its working directory: paths are relative to it.
-class CephFs final : public Backend {
+class CephFs final : public RemoteRoot {
 public:
   CephFs(const Parameters& given, const Client& client)
       : root_(given.text("root"))
@@ -155,7 +140,7 @@ public:
   int readdir(const Name& name, uint64_t& entries) override
   {
     entries = 0;
-    return answer(for_names_in(name.dataset(), [&](const char*) { ++entries; }));
+    return answer(-for_names_in(name.dataset(), [&](const char*) { ++entries; }));
   }
 
   int open(const Name& name, uint8_t flags, Slot slot) override
@@ -192,27 +177,7 @@ public:
   void reserve(uint64_t bytes) override { memory_.reserve(bytes); }
   const char* fetched() const override { return memory_.received(); }
 
-  bool keeps_data() const override { return true; }
   std::string place() const override { return fmt::format("The directory '{}' in CephFS", root_); }
-
-  bool empty() override
-  {
-    for (const auto& name : list("."))
-      if (name != manifest_name && name != claim_name && !is_left_over(name))
-        return false;
-    return true;
-  }
-
-  /// Nothing but writing tells: permissions are the directory's, but also the client's in this file system.
-  void check_writable() override
-  {
-    const auto fresh = fresh_name();
-    const int file   = ceph_open(mount_, fresh.c_str(), only_fresh, 0666);
-    if (file < 0)
-      throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(-file)));
-    ceph_close(mount_, file);
-    ceph_unlink(mount_, fresh.c_str());
-  }
 
   std::string lacks_room(const Footprint& footprint) override
   {
@@ -226,83 +191,6 @@ public:
       return "";
     return fmt::format("{} has {:.1f} MiB free, but the workload needs up to {:.1f} MiB; use smaller or fewer objects.",
                        place(), free / (1 << 20), static_cast<double>(footprint.peak_bytes) / (1 << 20));
-  }
-
-  std::string read_manifest() override { return read_small(manifest_name, most_manifest).value_or(""); }
-
-  void write_manifest(const std::string& text) override
-  {
-    const auto fresh = fresh_name();
-    int error        = write_fresh(fresh.c_str(), text);
-    if (error >= 0 && (error = ceph_rename(mount_, fresh.c_str(), manifest_name)) < 0)
-      ceph_unlink(mount_, fresh.c_str());
-    if (error < 0)
-      throw RunError(fmt::format("The manifest of {} can't be written: {}.", lower_place(), std::strerror(-error)));
-  }
-
-  void remove_manifest() override
-  {
-    for (const auto& name : list("."))
-      if (is_left_over(name) && is_regular(name.c_str()))
-        ceph_unlink(mount_, name.c_str());
-    if (const int error = ceph_unlink(mount_, manifest_name); error < 0 && error != -ENOENT)
-      throw RunError(fmt::format("The manifest of {} can't be removed: {}.", lower_place(), std::strerror(-error)));
-  }
-
-  std::optional<std::string> read_claim() override { return read_small(claim_name, 65536); }
-
-  bool make_claim(const std::string& text) override
-  {
-    const int error = write_fresh(claim_name, text);
-    if (error < 0 && error != -EEXIST)
-      throw InputError(fmt::format("{} can't be written to: {}.", place(), std::strerror(-error)));
-    return error >= 0;
-  }
-
-  /// Of those who want to replace it one moves it away, and looks what it got.
-  bool replace_claim(const std::string& found, const std::string& text) override
-  {
-    const auto away = fmt::format("{}.{}.old", claim_name, random_word());
-    if (const int error = ceph_rename(mount_, claim_name, away.c_str()); error < 0)
-      return error == -ENOENT && make_claim(text);
-    const bool right = read_small(away.c_str(), 65536) == found;
-    if (!right)
-      ceph_link(mount_, away.c_str(), claim_name);
-    ceph_unlink(mount_, away.c_str());
-    return right && make_claim(text);
-  }
-
-  /// In place: it never isn't there.
-  bool renew_claim(const std::string& mine, const std::string& text) override
-  {
-    if (read_claim() != mine)
-      return false;
-    const int file    = ceph_open(mount_, claim_name, O_WRONLY | O_NOFOLLOW, 0);
-    const int written = file < 0 ? file : ceph_write(mount_, file, text.data(), static_cast<int64_t>(text.size()), 0);
-    if (file >= 0)
-      ceph_close(mount_, file);
-    return written == static_cast<int>(text.size());
-  }
-
-  void remove_claim(const std::string& mine) override
-  {
-    if (read_claim() == mine)
-      ceph_unlink(mount_, claim_name);
-  }
-
-  std::vector<std::string> list(const std::string& dataset) override
-  {
-    std::vector<std::string> names;
-    struct ceph_statx found;
-    int error = ceph_statx(mount_, dataset.c_str(), &found, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW);
-    if (error == 0 && !S_ISDIR(found.stx_mode)) // a link may lead to what isn't ours
-      error = -ENOTDIR;
-    if (error == 0)
-      error = for_names_in(dataset.c_str(), [&](const char* name) { names.emplace_back(name); });
-    if (error < 0 && error != -ENOENT)
-      throw RunError(
-          fmt::format("The directory '{}/{}' in CephFS can't be listed: {}.", root_, dataset, std::strerror(-error)));
-    return names;
   }
 
   nlohmann::ordered_json environment() override
@@ -328,18 +216,37 @@ public:
   }
 
 private:
-  static std::string fresh_name() { return fmt::format("{}.{}.new", manifest_name, random_word()); }
-
-  bool is_regular(const char* name) const
+  int look_at(const char* path, Attributes& found) override
   {
-    struct ceph_statx found;
-    return ceph_statx(mount_, name, &found, CEPH_STATX_MODE, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.stx_mode);
+    struct ceph_statx statx;
+    const int error = -ceph_statx(mount_, path, &statx, CEPH_STATX_MODE | CEPH_STATX_SIZE, AT_SYMLINK_NOFOLLOW);
+    if (error == 0)
+      found = {statx.stx_mode, statx.stx_size};
+    return error;
   }
 
-  /// A file that was not there. @return at least 0, or a negative errno, and then there is none
-  int write_fresh(const char* name, const std::string& text)
+  int read_text(const char* path, std::string& text) override
   {
-    const int file = ceph_open(mount_, name, only_fresh, 0666);
+    const int file = ceph_open(mount_, path, O_RDONLY | O_NOFOLLOW, 0);
+    int got        = file;
+    std::array<char, 4096> some;
+    while (got >= 0 && text.size() <= most_manifest &&
+           (got = ceph_read(mount_, file, some.data(), some.size(), going_on)) > 0)
+      text.append(some.data(), static_cast<size_t>(got));
+    if (file >= 0)
+      ceph_close(mount_, file);
+    return got < 0 ? -got : 0;
+  }
+
+  int make_file(const char* path) override
+  {
+    const int file = ceph_open(mount_, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+    return file < 0 ? -file : -ceph_close(mount_, file);
+  }
+
+  int write_text(const char* path, const std::string& text) override
+  {
+    const int file = ceph_open(mount_, path, O_WRONLY | O_NOFOLLOW, 0);
     int error      = file;
     for (size_t done = 0; error >= 0 && done < text.size(); done += static_cast<size_t>(error))
       error = ceph_write(mount_, file, text.data() + done, static_cast<int64_t>(text.size() - done), going_on);
@@ -347,35 +254,27 @@ private:
       error = ceph_fsync(mount_, file, 0);
     if (file >= 0)
       ceph_close(mount_, file);
-    if (file >= 0 && error < 0)
-      ceph_unlink(mount_, name);
-    return error;
+    return error < 0 ? -error : 0;
   }
 
-  /// The content of a regular file; nothing when there is none of that name. @throws InputError when it is anything
-  /// else
-  std::optional<std::string> read_small(const char* name, size_t most) const
+  int move_file(const char* from, const char* to) override { return -ceph_rename(mount_, from, to); }
+  int link_file(const char* from, const char* to) override { return -ceph_link(mount_, from, to); }
+  int remove_file(const char* path) override { return -ceph_unlink(mount_, path); }
+
+  int for_names_in(const char* directory, const std::function<void(const char*)>& call) override
   {
-    struct ceph_statx found;
-    int got = ceph_statx(mount_, name, &found, CEPH_STATX_MODE | CEPH_STATX_SIZE, AT_SYMLINK_NOFOLLOW);
-    if (got == -ENOENT)
-      return std::nullopt;
-    if (got == 0 && (!S_ISREG(found.stx_mode) || found.stx_size > most))
-      throw InputError(fmt::format("'{}' in {} is no regular file of at most {} bytes; iocast did not make it.", name,
-                                   lower_place(), most));
-    const int file = got < 0 ? got : ceph_open(mount_, name, O_RDONLY | O_NOFOLLOW, 0);
-    if (file == -ENOENT)
-      return std::nullopt;
-    std::string text;
-    std::array<char, 4096> some;
-    got = file;
-    while (got >= 0 && text.size() <= most && (got = ceph_read(mount_, file, some.data(), some.size(), going_on)) > 0)
-      text.append(some.data(), static_cast<size_t>(got));
-    if (file >= 0)
-      ceph_close(mount_, file);
-    if (got < 0)
-      throw InputError(fmt::format("'{}' in {} can't be read: {}.", name, lower_place(), std::strerror(answer(got))));
-    return text;
+    ceph_dir_result* stream = nullptr;
+    if (const int error = -ceph_opendir(mount_, directory, &stream); error != 0)
+      return error;
+    // Each name ends with a zero.
+    std::array<char, 32768> some;
+    int got = 0;
+    while ((got = ceph_getdnames(mount_, stream, some.data(), some.size())) > 0)
+      for (int at = 0; at < got; at += static_cast<int>(std::strlen(&some[static_cast<size_t>(at)])) + 1)
+        if (const char* name = &some[static_cast<size_t>(at)]; !is_itself_or_parent(name))
+          call(name);
+    ceph_closedir(mount_, stream);
+    return -got;
   }
 
   void configure()
@@ -435,25 +334,6 @@ private:
     std::array<char, 1024> value{};
     ceph_conf_get(mount_, setting, value.data(), value.size() - 1);
     return value.data();
-  }
-
-  std::string lower_place() const { return "t" + place().substr(1); }
-
-  /// @return 0 or a negative errno
-  template <class Call> int for_names_in(const char* directory, Call call) const
-  {
-    ceph_dir_result* stream = nullptr;
-    if (const int error = ceph_opendir(mount_, directory, &stream); error < 0)
-      return error;
-    // Each name ends with a zero.
-    std::array<char, 32768> some;
-    int got = 0;
-    while ((got = ceph_getdnames(mount_, stream, some.data(), some.size())) > 0)
-      for (int at = 0; at < got; at += static_cast<int>(std::strlen(&some[static_cast<size_t>(at)])) + 1)
-        if (const char* name = &some[static_cast<size_t>(at)]; !is_itself_or_parent(name))
-          call(name);
-    ceph_closedir(mount_, stream);
-    return got;
   }
 
   int write_whole(const Name& name, int access, uint64_t size, Stopwatch& watch)

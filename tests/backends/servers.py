@@ -31,6 +31,7 @@ from bench_runs import MANIFEST
 from registry import listed
 
 from iocast.ground.processes import start
+from iocast.lab.servers import mongodb
 
 HERE = Path(__file__).resolve().parent
 PATIENCE = 120
@@ -209,37 +210,28 @@ def sweep_mounts(prefix: str, where: Path | None = None) -> None:
                         shutil.rmtree(top, ignore_errors=True)
 
 
-class NfsMount(Directory):
-    """A directory of a real NFS server (nfs-ganesha, NFSv4), mounted as often as there are nodes to be."""
+class NfsExport(Directory):
+    """A directory of a real NFS server (nfs-ganesha, NFSv4), which iocast-bench reaches itself."""
 
-    needs = "nfs"
-    mounts = 2
+    backend = needs = "nfs"
 
     def __init__(self) -> None:
         super().__init__()
         self.top = self.directory
         self.port = free_port()
-        self.nodes = [self.top / f"node{number}" for number in range(self.mounts)]
         self.export = self.top / "export"
-        for made in (*self.nodes, self.export, self.top / "state"):
+        for made in (self.export, self.top / "state"):
             made.mkdir()
-        self.directory = self.nodes[0]
-        self.options = ["--posix.root", str(self.directory)]
+        self.directory = self.export
+        self.options = ["--nfs.url", self.url()]
         self.processes: list[subprocess.Popen[bytes]] = []
         self.server: subprocess.Popen[bytes] | None = None
 
+    def url(self, directory: str = "/export") -> str:
+        return f"nfs://127.0.0.1{directory}?nfsport={self.port}"
+
     def start(self) -> None:
-        sweep_mounts(f"iocast-{self.backend}-")
-        mount = self.top / "nfs_mount"
-        libraries = subprocess.run(
-            ["pkg-config", "--cflags", "--libs", "fuse3", "libnfs"], capture_output=True, text=True, check=True
-        ).stdout.split()
-        subprocess.run(["cc", "-O1", "-o", mount, HERE / "nfs_mount.c", *libraries], check=True)
         self.start_server()
-        for node in self.nodes:
-            url = f"nfs://127.0.0.1/export?version=4&nfsport={self.port}"
-            self.processes.append(self._launch(str(mount), url, str(node)))
-            self._wait(lambda at=node: os.path.ismount(at))  # type: ignore[misc]
 
     def start_server(self) -> None:
         (self.top / "ganesha.conf").write_text(
@@ -292,18 +284,46 @@ EXPORT {{
         until = time.monotonic() + PATIENCE
         while not condition():
             ended = any(process.poll() is not None for process in self.processes)
-            assert time.monotonic() < until and not ended, (
-                f"the NFS server or its mount did not start:\n{self._logged()}"
-            )
+            assert time.monotonic() < until and not ended, f"the NFS server or a mount did not start:\n{self._logged()}"
             time.sleep(0.02)
 
     def stop(self) -> None:
         for process in [*self.processes, *([self.server] if self.server else [])]:
             process.kill()
             process.wait()
+        self.directory = self.top  # to be removed
+
+
+class NfsMount(NfsExport):
+    """Mounted as often as there are nodes to be."""
+
+    backend = "posix"
+    mounts = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes = [self.top / f"node{number}" for number in range(self.mounts)]
+        for made in self.nodes:
+            made.mkdir()
+        self.directory = self.nodes[0]
+        self.options = ["--posix.root", str(self.directory)]
+
+    def start(self) -> None:
+        sweep_mounts(f"iocast-{self.backend}-")
+        mount = self.top / "nfs_mount"
+        libraries = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "fuse3", "libnfs"], capture_output=True, text=True, check=True
+        ).stdout.split()
+        subprocess.run(["cc", "-O1", "-o", mount, HERE / "nfs_mount.c", *libraries], check=True)
+        super().start()
+        for node in self.nodes:
+            self.processes.append(self._launch(str(mount), f"{self.url()}&version=4", str(node)))
+            self._wait(lambda at=node: os.path.ismount(at))  # type: ignore[misc]
+
+    def stop(self) -> None:
+        super().stop()
         for node in self.nodes:
             unmount(node)
-        self.directory = self.top  # to be removed
 
 
 class Buckets(Served):
@@ -561,20 +581,8 @@ class Collections(Served):
             return
         cls.JARS.parent.mkdir(exist_ok=True)
         fresh = cls.JARS.with_name(f"{cls.JARS.name}.{os.getpid()}")
-        subprocess.run(
-            [
-                program("mvn", "the Debian package maven"),
-                "-q",
-                "-B",
-                "-f",
-                str(HERE / "mongodb_server" / "pom.xml"),
-                "dependency:copy-dependencies",
-                f"-DoutputDirectory={fresh}",
-            ],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        program("mvn", "the Debian package maven")
+        mongodb.fetch(fresh)
         try:
             fresh.rename(cls.JARS)
         except OSError:  # another process of the tests was faster
@@ -592,17 +600,8 @@ class Collections(Served):
         import pymongo
 
         self.fetch()
-        java = program("java", "the Debian package default-jdk-headless")
-        self.run(
-            java,
-            "-Xmx256m",
-            "-XX:TieredStopAtLevel=1",
-            "-cp",
-            f"{self.JARS}/*",
-            str(HERE / "mongodb_server" / "Server.java"),
-            str(self.port),
-            env=os.environ | self.user,
-        )
+        program("java", "the Debian package default-jdk-headless")
+        self.run(*mongodb.java(self.JARS, connections=4), str(self.port), env=os.environ | self.user)
         self.client: pymongo.MongoClient[dict[str, object]] = pymongo.MongoClient(self.uri())
 
     def stop(self) -> None:
@@ -837,7 +836,8 @@ admin socket = {self.directory}/mds.socket
 
 
 PLACES: dict[str, type[Place]] = {
-    "posix": Directory, "posix-nfs": NfsMount, "mpiio": MpiDirectory, "s3": Buckets, "s3-one-bucket": OneBucket,
+    "posix": Directory, "posix-nfs": NfsMount, "mpiio": MpiDirectory, "nfs": NfsExport,
+    "s3": Buckets, "s3-one-bucket": OneBucket,
     "postgresql": Tables, "mongodb": Collections, "mongodb-password": CollectionsOfOneUser,
     "cephfs": CephFiles,
 }  # fmt: skip

@@ -106,6 +106,7 @@ def test_backends_without_their_libraries_name_the_packages_to_install(tmp_path:
         "-B",
         settings.parent,
         "-DCEPHFS_LIBRARY=OFF",
+        "-DLIBNFS_LIBRARY=OFF",
         *(f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in packages_left_out),
     ]
     configured = subprocess.run(command, capture_output=True, text=True)
@@ -361,10 +362,12 @@ def test_the_manuals_examples(
 ) -> None:
     shown = [line.removeprefix("mpirun -n 2 iocast-bench ") for line in commands_of("docs/backends.md")]
     assert [line.split()[:2] for line in shown] == [
-        ["--backend", name] for name in ("posix", "s3", "postgresql", "mongodb", "cephfs")
+        ["--backend", name] for name in ("posix", "nfs", "s3", "postgresql", "mongodb", "cephfs")
     ]
     if place.backend == "posix":
         shown = [line.replace("/scratch/me", place.options[1]) for line in shown]
+    if place.backend == "nfs":
+        shown = [line.replace("nfs://nas/scratch/me", place.options[1]) for line in shown]
     for line in [line for line in shown if line.split()[1] == place.backend]:
         words = re.sub(r"\b(9000|5432|27017)\b", str(getattr(place, "port", "")), line).split()
         done = subprocess.run(

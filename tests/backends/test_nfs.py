@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A root on NFS: what its clients keep, hide and wait for. (test_contract.py has what any root must do.)"""
+"""A root on NFS: what its clients keep, hide and wait for; and the backend nfs where its server isn't as it should be.
+(test_contract.py has what any backend must do.)"""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent import futures
 from pathlib import Path
 
 import pytest
-from bench_runs import Done, wait_for
+from bench_runs import Done, expect_refusal, wait_for
 from programs import REPOSITORY
-from servers import NfsMount, mounts_below, sweep_mounts
+from servers import NfsExport, NfsMount, free_port, mounts_below, sweep_mounts
 
 from iocast.ground import claim
 from iocast.ground.claim import Claim
@@ -171,6 +174,76 @@ def test_a_campaign_claims_a_directory_there(place: NfsMount) -> None:
         held.release()
         assert not list(directory.iterdir())
         directory.rmdir()
+
+
+Client = Callable[[str], Callable[..., Done]]
+
+
+@pytest.fixture
+def without_a_mount(bench: Path, mpi_environment: dict[str, str]) -> Client:
+    """iocast-bench with --backend nfs at an address."""
+
+    def at(url: str) -> Callable[..., Done]:
+        def run_it(*arguments: str) -> Done:
+            command = [str(bench), "--backend", "nfs", "--nfs.url", url, *(arguments or SMALL)]
+            done = subprocess.run(command, capture_output=True, text=True, env=mpi_environment, timeout=100)
+            return Done(done.returncode, done.stdout, done.stderr)
+
+        return run_it
+
+    return at
+
+
+@pytest.mark.places(lambda kind: kind is NfsExport)
+def test_addresses_without_a_directory_to_work_in(without_a_mount: Client, place: NfsExport) -> None:
+    expect_refusal(without_a_mount("")(), "--nfs.url nfs://HOST/PATH")
+    expect_refusal(without_a_mount("/export")(), "'/export'", "is none")
+    expect_refusal(without_a_mount(place.url("/export/nowhere"))(), "no directory '/export/nowhere'")
+    nobody = place.url().replace(str(place.port), str(port := free_port()))
+    expect_refusal(without_a_mount(nobody)(), "No NFS server answers", str(port))
+    (place.export / "of-another").mkdir()
+    (place.export / "of-another" / "foreign").write_text("x")
+    expect_refusal(without_a_mount(place.url("/export/of-another"))(), "'/export/of-another'", "not empty")
+    (place.export / "of-all").mkdir()
+    (place.export / "of-all").chmod(0o777)
+    expect_refusal(without_a_mount(place.url("/export/of-all"))(), "written to by other users")
+    (place.export / "own").mkdir()
+    done = without_a_mount(place.url("/export/own"))(*SMALL, "--json")
+    assert done.code == 0, done.err
+    assert list((place.export / "own").iterdir()) == []
+    for made in ("of-another", "of-all", "own"):
+        shutil.rmtree(place.export / made)
+
+
+@pytest.mark.places(lambda kind: kind is NfsExport)
+def test_operations_on_open_files_without_a_mount(without_a_mount: Client, place: NfsExport) -> None:
+    """Accesses of more bytes than libnfs has room for in a request."""
+    probe = ("--workload", "probe", "--set", "objects=4", "--set", "access_size=9000B", "--set", "accesses=5")
+    done = without_a_mount(place.url())(*probe, "--verify", "--json")
+    assert done.code == 0 and done.json["verified"] is True, done.err
+    assert list(place.export.iterdir()) == []
+
+
+@pytest.mark.places(lambda kind: kind is NfsExport)
+def test_operations_fail_while_the_server_is_away(without_a_mount: Client, place: NfsExport, tmp_path: Path) -> None:
+    """None hangs; those after it has come back are answered, on another connection."""
+    run = without_a_mount(place.url())
+    slow = (*SMALL, "--set", "waiting_factor=20", "--set", "repeats=4", "--out", str(tmp_path / "run"))
+    with futures.ThreadPoolExecutor() as other:
+        running = other.submit(run, *slow)
+        wait_for((place.export / "0_0" / "file-25").exists)
+        place.kill_server()
+        place.start_server()
+        done = running.result()
+    phases = json.loads((tmp_path / "run" / "run.json").read_text())["phases"]
+    assert done.code == 1 and sum(phase["errors"] for phase in phases) > 0
+    assert {error["error"] for phase in phases for error in phase.get("first_errors", [])} & {
+        "Connection refused",
+        "Input/output error",
+    }
+    assert phases[-1]["latency"]["unlink"]["count"] > 0, "nothing was answered after the server had come back"
+    assert run(*SMALL, "--sweep").code == 0
+    assert list(place.export.iterdir()) == []
 
 
 HOLD = """

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent import futures
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import psutil
@@ -30,6 +30,9 @@ from iocast.lab.record import MARK, PLACE, Damaged, Record, all_records, as_json
 from iocast.lab.servers.queuefs import QueueFs
 
 Iocast = Callable[..., CompletedProcess[str]]
+OPERATIONS = ("create", "stat", "read", "unlink")
+HISTOGRAM = 1e-3
+"""Relative width of a class of latencies."""
 CAMPAIGN = """schema_version: 1
 workload: md-workbench
 settings: {datasets: 1, objects: 5, iterations: 5}
@@ -119,6 +122,47 @@ def test_a_server_serves_no_more_than_its_capacity(iocast: Iocast, name: str, tm
     for phase in phases:
         n, capacity = phase["operations"], 1 / (0.75 * 4e-3)
         assert phase["rate"] < capacity / (1 - 5 / n**0.5), "one thread did the work of more"
+
+
+REQUESTS = {
+    "nfs": {"create": 4, "stat": 1, "read": 3, "unlink": 1},
+    "mongodb": dict.fromkeys(OPERATIONS, 1),
+    "cephfs": {"create": 1, "unlink": 1},  # at least; clients may know the rest
+}
+"""Of each operation, by server; see `known` of each."""
+
+
+@pytest.mark.needs("laboratory")
+@pytest.mark.parametrize("server", [pytest.param(name, marks=pytest.mark.needs(name)) for name in REQUESTS])
+def test_each_request_takes_one_of_the_threads_for_the_service_time(iocast: Iocast, name: str, server: str) -> None:
+    """Alone and in a queue; and nothing outlives the first process, whose end is that of a crash."""
+    service, requests = 5e-3, REQUESTS[server]
+    record = laboratory.up(name, 1, server, {"threads": "1", "service": "5ms"})
+    given = [one.removeprefix("--backend-option=") for one in record.arguments]
+    settings = ["--set", "datasets=1", "--set", "objects=6", "--set", "iterations=6", "--json"]
+
+    def benchmark(*arguments: str) -> dict[str, Any]:
+        bench = [str(binaries.find("iocast-bench")), *given, *settings, *arguments]
+        done = iocast("lab", "run", name, "--node", "node1", "--", *bench)
+        (found,) = [phase for phase in json.loads(done.stdout)["phases"] if phase["name"] == "benchmark"]
+        return cast(dict[str, Any], found)
+
+    alone = benchmark()["latency"]
+    assert alone.keys() >= set(OPERATIONS)
+    for operation, number in requests.items():
+        assert alone[operation]["min"] >= number * service * (1 - HISTOGRAM), "a request took less than its time"
+        if "stat" in requests:
+            assert round(alone[operation]["min"] / alone["stat"]["min"]) == number
+    queue = benchmark("--threads-per-rank", "4")
+    served = sum(queue["latency"][operation]["count"] * number for operation, number in requests.items())
+    assert queue["seconds"] >= (served - 4) * service, "one thread did the work of more"
+
+    processes = left(record)
+    assert (first := record.init()) is not None and len(processes) > 3
+    first.kill()
+    psutil.wait_procs(processes, timeout=100)
+    assert not [process for process in processes if process.is_running()]
+    assert laboratory.down(name) and not record.directory.exists()
 
 
 class Interrupted(QueueFs):

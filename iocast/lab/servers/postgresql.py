@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iocast.ground.files import write_text
+from iocast.lab.answer_delay import PROGRAMS, held
 from iocast.lab.servers import Server
 
 PORT, BEHIND = 6432, 5432
@@ -37,13 +38,11 @@ class PostgreSql(Server):
     unknown = "the own work of PostgreSQL and of the pool, about 0.1 ms a statement each."
     defaults = {"threads": "2", "service": "4ms"}
     counts = {"threads": (1, 64)}
-    programs = {"pgbouncer": "pgbouncer", "psql": "postgresql", "cc": "gcc", "setpriv": "util-linux"}
+    programs = {"pgbouncer": "pgbouncer", "psql": "postgresql", "setpriv": "util-linux", **PROGRAMS}
 
     def start(self) -> None:
         lab, (node,) = self.laboratory, self.record.servers
-        store, library = lab.directory / "store", lab.directory / "answer_delay.so"
-        source = Path(__file__).with_name("answer_delay.c")
-        lab.do("head", "cc", "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl")
+        store = lab.directory / "store"
         store.mkdir()
         lab.do(node, "mount", "-t", "tmpfs", "-o", "size=2g,mode=0755", "iocast-lab", str(store))
         lab.do(node, "chown", "postgres", str(store))
@@ -53,10 +52,9 @@ class PostgreSql(Server):
             node, *owner, _program("initdb"), *data, "-U", "lab", "-A", "trust", "--no-sync", "-E", "UTF8",
             "--no-locale",
         )  # fmt: skip
-        held = [f"LD_PRELOAD={library}", f"IOCAST_ANSWER_DELAY={self.seconds('service'):.9f}"]
         settings = ["fsync=off", "shared_buffers=64MB", "listen_addresses=", f"unix_socket_directories={store}"]
         options = [word for setting in settings for word in ("-c", setting)]
-        lab.serve(node, "postgresql", [*owner, *held, _program("postgres"), *data, *options])
+        lab.serve(node, "postgresql", [*owner, *held(self), _program("postgres"), *data, *options])
         ready = ["psql", "-h", str(store), "-U", "lab", "-c", "", "postgres"]
         lab.wait(lambda: lab.succeeds(node, *ready), "postgresql")
         pool = lab.directory / "pgbouncer.ini"

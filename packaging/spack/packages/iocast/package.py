@@ -19,6 +19,7 @@ class Iocast(CMakePackage):
     for service in ("s3", "postgresql", "mongodb"):
         variant(service, default=False, description=f"backend {service} of iocast-bench")
     variant("cephfs", default=False, description="backend cephfs of iocast-bench, with the system's libcephfs")
+    variant("nfs", default=False, description="backend nfs of iocast-bench, with the system's libnfs")
     variant("sim", default=True, description="iocast-sim, the simulator")
     variant("python", default=True, description="the toolkit: calibrate, predict, report, import")
 
@@ -58,6 +59,7 @@ class Iocast(CMakePackage):
             self.define_from_variant("IOCAST_SIM", "sim"),
             self.define("IOCAST_TESTS", False),
             self.define_from_variant("IOCAST_CEPHFS", "cephfs"),
+            self.define_from_variant("IOCAST_NFS", "nfs"),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_CURL", "~s3" in self.spec),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_PostgreSQL", "~postgresql" in self.spec),
             self.define("CMAKE_DISABLE_FIND_PACKAGE_mongoc-1.0", "~mongodb" in self.spec),

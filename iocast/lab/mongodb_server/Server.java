@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// java -cp 'JARS/*' Server.java PORT
-// With MONGODB_USER and MONGODB_PASSWORD in its environment it serves that user only.
+// A server that speaks MongoDB's protocol and keeps everything in memory: java -cp 'JARS/*' Server.java PORT [ADDRESS
+// [THREADS SECONDS]]. With THREADS and SECONDS each command takes one of so many threads for so long. With MONGODB_USER
+// and MONGODB_PASSWORD in its environment it serves that user only.
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.backend.QueryResult;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import javax.crypto.Mac;
 import javax.crypto.SecretKeyFactory;
@@ -27,14 +29,53 @@ import javax.crypto.spec.SecretKeySpec;
 public class Server {
   public static void main(String[] arguments) {
     String user = System.getenv("MONGODB_USER");
-    MemoryBackend backend = user == null ? new MemoryBackend() : new OneUser(user, System.getenv("MONGODB_PASSWORD"));
-    new MongoServer(backend).bind("127.0.0.1", Integer.parseInt(arguments[0]));
+    MemoryBackend backend = new MemoryBackend();
+    if (user != null)
+      backend = new OneUser(user, System.getenv("MONGODB_PASSWORD"));
+    else if (arguments.length > 2)
+      backend = new Held(Integer.parseInt(arguments[2]), Double.parseDouble(arguments[3]));
+    String address = arguments.length > 1 ? arguments[1] : "127.0.0.1";
+    new MongoServer(backend).bind(address, Integer.parseInt(arguments[0]));
+  }
+
+  /** Commands that a client may send before it has proved who it is, as mongod has it. */
+  static final Set<String> GREETINGS = Set.of("hello", "ismaster", "ping", "buildinfo", "endsessions");
+}
+
+/** Holds each command but greetings for a constant time: no more than so many at once, others in order of arrival. */
+class Held extends MemoryBackend {
+  private final long[] freeFrom; // of each thread, by the clock of System.nanoTime
+  private final long service; // nanoseconds
+
+  Held(int threads, double seconds) {
+    freeFrom = new long[threads];
+    Arrays.fill(freeFrom, System.nanoTime());
+    service = Math.round(seconds * 1e9);
+  }
+
+  @Override
+  public Document handleCommand(Channel channel, String database, String command, Document query) {
+    if (!Server.GREETINGS.contains(command.toLowerCase()))
+      waitUntil(endOfService());
+    return super.handleCommand(channel, database, command, query);
+  }
+
+  private synchronized long endOfService() {
+    int first = 0;
+    for (int i = 1; i < freeFrom.length; ++i)
+      first = freeFrom[i] < freeFrom[first] ? i : first;
+    freeFrom[first] = Math.max(freeFrom[first], System.nanoTime()) + service;
+    return freeFrom[first];
+  }
+
+  private static void waitUntil(long end) {
+    for (long rest; (rest = end - System.nanoTime()) > 0;)
+      LockSupport.parkNanos(rest);
   }
 }
 
 /** Answers nothing but greetings before the user has proved by SCRAM-SHA-256 (RFC 5802, RFC 7677) that it knows the password, connection by connection. */
 class OneUser extends MemoryBackend {
-  private static final Set<String> GREETINGS = Set.of("hello", "ismaster", "ping", "buildinfo", "endsessions"); // as mongod has it
   private static final int ITERATIONS = 15000;
   private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -65,7 +106,7 @@ class OneUser extends MemoryBackend {
     } catch (java.security.GeneralSecurityException error) {
       throw new IllegalStateException(error);
     }
-    if (!proved.contains(channel) && !GREETINGS.contains(command.toLowerCase()))
+    if (!proved.contains(channel) && !Server.GREETINGS.contains(command.toLowerCase()))
       throw new MongoServerError(13, "Unauthorized", "Command " + command + " requires authentication");
     Document answer = super.handleCommand(channel, database, command, query);
     if (query.containsKey("saslSupportedMechs"))
