@@ -120,3 +120,14 @@ def test_no_more_is_untyped_and_no_more_sentences_decide() -> None:
     assert len(found := declared.sentences_that_decide()) <= declared.SENTENCES, (
         f"decide by a code, not by a sentence: {', '.join(found)}"
     )
+
+
+def test_expressions_of_type_any_are_counted_from_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    heading = "  Name   Anys   Exprs   Coverage\n" + "-" * 40 + "\n"
+    allowed = int(1e6 * declared.ANY_EXPRESSIONS)
+    for untyped, fails in ((allowed, 0), (allowed + 1, 1)):
+        report = f"{heading} iocast.one  0  4000  100.00%\n iocast.two  {untyped}  996000  90.00%\n"
+        report += f"{heading} Total  {untyped}  1000000  95.00%\n"
+        assert declared.print_any_expressions(report) == fails
+        printed = capsys.readouterr().out
+        assert "iocast.two" in printed and "iocast.one" not in printed and ("at most" in printed) == bool(fails)
