@@ -32,6 +32,7 @@ from iocast.ground.scratch import whole_directory
 from iocast.wording.text import quantity, rate_kind
 from iocast.runs.total import of_one_workload, total
 from iocast.jobs.workers import Workers
+from iocast.records.fitted import HoldOut
 
 Report = Callable[[str, int, int], None]
 PROGRESS = 100
@@ -46,7 +47,7 @@ class PhaseForecast:
 
     phase: str
     fitted: Path | None = None
-    holdout: dict[str, Any] = field(default_factory=dict)
+    holdout: HoldOut = field(default_factory=HoldOut)
     largest: Point | None = None
     forecasts: list[ForecastDocument] = field(default_factory=list)
     refusal: str = ""

@@ -32,6 +32,7 @@ from iocast.ground.processes import start
 from iocast.runs.run_directory import Point, find_runs, group
 from iocast.ground.scratch import scratch_directory
 from iocast.validate import errors, validate
+from iocast.records.platform import ResolvedPlatform
 
 ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}
 """Median errors, as factors less 1, that a forecast may have at four times the ranks."""
@@ -131,7 +132,7 @@ def _points(out: Path, role: str) -> list[Point]:
     return [point for point in group(runs) if point.role == role]
 
 
-def _services(log: Path, truth: dict[str, Any]) -> dict[str, dict[str, float]]:
+def _services(log: Path, truth: ResolvedPlatform) -> dict[str, dict[str, float]]:
     """By operation: how many were served, how long in the mean, what the truth says, and how many standard errors lie
     between."""
     found: dict[str, list[float]] = defaultdict(list)

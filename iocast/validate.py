@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from scipy.integrate import trapezoid
@@ -37,6 +36,7 @@ from iocast.forecasts.answer import predict
 from iocast.rules.residuals import kind_of
 from iocast.runs.run_directory import Point, Run
 from iocast.jobs.workers import Workers
+from iocast.records.fitted import FittedSection
 
 MAX_RATE_ERROR = 0.25
 LEAST_COVERAGE = 0.7
@@ -299,7 +299,7 @@ def _medians(errors: list[tuple[str, float]]) -> MedianErrors:
     }
 
 
-def _summary(points: list[ScoredPoint], fitted: dict[str, Any]) -> ValidationSummary:
+def _summary(points: list[ScoredPoint], fitted: FittedSection) -> ValidationSummary:
     rows = [row for point in points for row in point["rows"]]
     by_model = {}
     for model in sorted({model for row in rows for model in row["baselines"]}):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from iocast.analytic import network as assembly
 from iocast.analytic import response
@@ -22,6 +21,7 @@ from iocast.analytic.network import Network, Used
 from iocast.analytic.routes import Visit, read_routes
 from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow, stall_effects
 from iocast.errors import InputError, RunError
+from iocast.records.platform import ResolvedPlatform
 
 __all__ = ["Bounds", "Solution", "solve"]
 
@@ -58,7 +58,7 @@ class NoTime(InputError):
 
 
 def solve(
-    platform: Mapping[str, Any],
+    platform: ResolvedPlatform,
     mix: Mapping[str, float],
     nodes: int,
     ranks_per_node: int,

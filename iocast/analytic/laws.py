@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
+
+from iocast.records.platform import LawDocument
 
 Array = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ class Law:
         return np.full_like(u, self.table[edge])
 
 
-def read_law(resolved: Mapping[str, Any]) -> Law:
+def read_law(resolved: LawDocument) -> Law:
     """A law of the resolved platform (docs/platforms.md)."""
     table = np.asarray(resolved["quantiles"], dtype=np.float64)
     return Law(str(resolved.get("law", "")), float(resolved["mean"]), float(resolved["variance"]), table)

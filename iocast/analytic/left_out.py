@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from iocast.analytic.network import Network, Used
 from iocast.analytic.routes import Route, named_by
+from iocast.records.platform import ResolvedPlatform
 
 EVEN = 0.25
 """Excess of the busiest instance over the mean below which a load counts as evenly spread, by hand."""
@@ -21,7 +21,7 @@ def excess(instances: int, items: float) -> float:
 
 
 def left_out(
-    platform: Mapping[str, Any],
+    platform: ResolvedPlatform,
     routes: Sequence[Route],
     network: Network,
     used: Used,
@@ -46,7 +46,7 @@ def left_out(
     return [f"The analytic solver leaves out {text}." for text in found]
 
 
-def _uneven(platform: Mapping[str, Any], routes: Sequence[Route], used: Used) -> list[str]:
+def _uneven(platform: ResolvedPlatform, routes: Sequence[Route], used: Used) -> list[str]:
     """Stations whose instances get unlike shares, because few datasets or objects are spread over them."""
     found = []
     visited = {visit.station for route in routes for visit in route.visits}
@@ -66,7 +66,7 @@ def _uneven(platform: Mapping[str, Any], routes: Sequence[Route], used: Used) ->
     return found
 
 
-def _warm(platform: Mapping[str, Any], routes: Sequence[Route], before: Collection[str]) -> list[str]:
+def _warm(platform: ResolvedPlatform, routes: Sequence[Route], before: Collection[str]) -> list[str]:
     """Caches that may have been filled by other operations, or in earlier phases, than those that look there now."""
     found = []
     for route in routes:
@@ -81,7 +81,7 @@ def _warm(platform: Mapping[str, Any], routes: Sequence[Route], before: Collecti
     return found
 
 
-def _turns(platform: Mapping[str, Any], network: Network) -> list[str]:
+def _turns(platform: ResolvedPlatform, network: Network) -> list[str]:
     """Limits whose slots are an instance's own, or go to last comers."""
     found = []
     for held in network.limits:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from iocast.analytic.product_form import Station, servers
 from iocast.analytic.rates import Background, LockUse
 from iocast.analytic.routes import Delay, Flow, Route, Visit, at_speed
 from iocast.errors import InputError
+from iocast.records.platform import ResolvedPlatform, StationDocument
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Used:
     datasets: float
     objects: float
 
-    def places(self, spec: Mapping[str, Any]) -> float:
+    def places(self, spec: StationDocument) -> float:
         """At most as many instances of a station can work at once: its requests go by dataset, object or stripe."""
         if spec["per"] == "node":
             return math.inf
@@ -69,7 +69,7 @@ class Used:
             return self.datasets
         return self.objects * (int(spec["stripe_count"]) if spec["spread"] == "stripe" else 1)
 
-    def instances(self, spec: Mapping[str, Any]) -> int:
+    def instances(self, spec: StationDocument) -> int:
         """Of a station of the system, those that can work at once."""
         return max(1, round(min(float(spec["count"]), self.places(spec))))
 
@@ -103,7 +103,7 @@ class Network:
         return self.ranks // self.groups
 
 
-def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int, used: Used) -> Network:
+def build(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, ranks_per_node: int, used: Used) -> Network:
     """The network of a placement. Raises InputError for background work that leaves a station no capacity, and for
     priorities that matter."""
     ranks = nodes * ranks_per_node
@@ -160,9 +160,7 @@ def build(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, rank
     return Network(ranks, groups, shared, local, delays, outer, served, list(limits.values()), most * groups)
 
 
-def _check_one_class(
-    platform: Mapping[str, Any], name: str, spec: Mapping[str, Any], operations: Sequence[str]
-) -> None:
+def _check_one_class(platform: ResolvedPlatform, name: str, spec: StationDocument, operations: Sequence[str]) -> None:
     """Raises InputError where some wait for others that came after them: the queue has no product form."""
     if "priority" not in spec:
         return
@@ -181,9 +179,9 @@ def holder(names: Sequence[str], limits: Mapping[str, Held]) -> Held | None:
 
 
 def _station(
-    platform: Mapping[str, Any],
+    platform: ResolvedPlatform,
     name: str,
-    spec: Mapping[str, Any],
+    spec: StationDocument,
     visits: list[tuple[float, Visit]],
     nodes: int,
     ranks_per_node: int,
@@ -223,7 +221,8 @@ def _station(
     ]
 
     most = ranks_per_node if per_node and nodes > 1 else nodes * ranks_per_node
-    contention, coherency, crowding = (float(spec.get(k, 0)) for k in ("contention", "coherency", "crowding"))
+    contention, coherency = spec.get("contention", 0.0), spec.get("coherency", 0.0)
+    crowding = spec.get("crowding", 0.0)
     speeds = [float(speed) for speed in spec.get("speeds", ())]
     endless = count >= most and not (contention or coherency or speeds or locks or background or stripes > 1)
     extra = 0 if background is None else round(4 * background.rate * background.demand + 100)
@@ -250,7 +249,7 @@ def _station(
     )  # fmt: skip
 
 
-def _background(platform: Mapping[str, Any], station: str, instances: int) -> Background | None:
+def _background(platform: ResolvedPlatform, station: str, instances: int) -> Background | None:
     """All background work of a station, as one instance has it."""
     rate = first = second = 0.0
     for work in platform.get("background", {}).values():
@@ -264,7 +263,7 @@ def _background(platform: Mapping[str, Any], station: str, instances: int) -> Ba
     return Background(rate / instances, first / rate, max(second * rate / first**2 - 1, 0.0))
 
 
-def _flows(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, used: Used) -> list[tuple[str, Served]]:
+def _flows(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, used: Used) -> list[tuple[str, Served]]:
     """Bulk transfers: those of a queue share it as processors are shared.
 
     A lone flow runs as if nobody else were there, n flows together until the resource is used up that is the busiest.
@@ -297,18 +296,18 @@ def _flows(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, use
     return result
 
 
-def in_turn(spec: Mapping[str, Any]) -> bool:
+def in_turn(spec: StationDocument) -> bool:
     """Whether objects go to one instance after the other, so that these are taken as one with the servers of all."""
     return spec.get("allocation") == "round-robin"
 
 
-def slots_of(platform: Mapping[str, Any], limit: str) -> int:
+def slots_of(platform: ResolvedPlatform, limit: str) -> int:
     """Of each owner; those of a station's instances together."""
     spec = platform["limits"][limit]
     return int(spec["slots"]) * (int(platform["stations"][spec["of"]]["count"]) if "of" in spec else 1)
 
 
-def _limits(platform: Mapping[str, Any], routes: Sequence[Route], nodes: int, ranks_per_node: int) -> list[str]:
+def _limits(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, ranks_per_node: int) -> list[str]:
     """Limits in use that have fewer slots than there are ranks to fill them."""
     used: set[str] = set().union(*(r.limits for r in routes))
     result = []

@@ -8,10 +8,19 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Literal
 
 from iocast.analytic.laws import Law, constant, read_law
 from iocast.errors import InputError
+from iocast.records.platform import (
+    BELOW,
+    Direction,
+    DiskDocument,
+    NetworkDocument,
+    ResolvedPlatform,
+    StationDocument,
+    Step,
+)
 
 FALLBACKS = {"mkdir": "create", "rmdir": "unlink"}
 FROM_THE_START = ("create", "read")
@@ -85,7 +94,7 @@ class Route:
 
 
 def read_routes(
-    platform: Mapping[str, Any],
+    platform: ResolvedPlatform,
     mix: Mapping[str, float],
     size: float | Mapping[str, float],
     slowdown: float = 1.0,
@@ -135,15 +144,15 @@ def read_routes(
     return routes
 
 
-def named_by(platform: Mapping[str, Any], operation: str, key: str) -> set[str]:
+def named_by(platform: ResolvedPlatform, operation: str, key: Literal["cache", "buffer"]) -> set[str]:
     """What steps of the operation's route name under this key: caches that it looks into (`cache`), buffers that it
     fills (`buffer`)."""
 
-    def of(steps: list[Mapping[str, Any]]) -> Iterator[str]:
+    def of(steps: list[Step]) -> Iterator[str]:
         for step in steps:
             if key in step:
                 yield str(step[key])
-            for inner in ("steps", "hit", "miss", "recall", "evict"):
+            for inner in BELOW:
                 yield from of(step.get(inner, []))
 
     return {name for part in platform["operations"].get(operation, []) for name in of(part["steps"])}
@@ -171,8 +180,8 @@ def _drop_shared_locks(routes: list[Route]) -> None:
 
 
 def _read_steps(
-    platform: Mapping[str, Any],
-    steps: list[Mapping[str, Any]],
+    platform: ResolvedPlatform,
+    steps: list[Step],
     size: float,
     blocks: float,
     limits: tuple[str, ...],
@@ -267,9 +276,7 @@ def _read_steps(
             )
 
 
-def _read_transfer(
-    platform: Mapping[str, Any], step: Mapping[str, Any], size: float, limits: tuple[str, ...], route: Route
-) -> None:
+def _read_transfer(platform: ResolvedPlatform, step: Step, size: float, limits: tuple[str, ...], route: Route) -> None:
     """With a demand requests that are answered: one, at a server, over the network and at the disk, or a train of them.
     Else a stream over the network and at the disk at the same time.
 
@@ -314,10 +321,10 @@ def _read_transfer(
 
 
 def _read_copies(
-    platform: Mapping[str, Any],
-    step: Mapping[str, Any],
+    platform: ResolvedPlatform,
+    step: Step,
     size: float,
-    disk: Mapping[str, Any],
+    disk: DiskDocument,
     wire: Mapping[tuple[str, str], float],
     limits: tuple[str, ...],
     route: Route,
@@ -349,10 +356,10 @@ def _read_copies(
 
 
 def _train(
-    station: Mapping[str, Any],
-    disk: Mapping[str, Any],
+    station: StationDocument,
+    disk: DiskDocument,
     wire: Mapping[tuple[str, str], float],
-    direction: str,
+    direction: Direction,
     size: float,
     demand: float,
     latency: float,
@@ -380,19 +387,22 @@ def _train(
     return Flow(name, _queue(name, direction, disk), fill + max(uses.values()), uses, limits)
 
 
-def _queue(name: str, direction: str, disk: Mapping[str, Any]) -> str:
+def _queue(name: str, direction: Direction, disk: DiskDocument) -> str:
     """Of those that wait for each other: reads and writes do at a disk."""
     return f"disk ({name})" if disk else f"network ({direction} {name})"
 
 
-def _wire(network: Mapping[str, Any], direction: str, size: float) -> dict[tuple[str, str], float]:
+def _wire(network: NetworkDocument, direction: Direction, size: float) -> dict[tuple[str, str], float]:
     """Seconds that these bytes take of each kind of links."""
-    kinds = {("node", direction): "node_bandwidth", ("server", direction): "server_bandwidth"}
-    kinds[("backbone", "")] = "backbone_bandwidth"
-    return {kind: size / float(network[key]) for kind, key in kinds.items() if float(network.get(key, 0)) > 0}
+    bandwidths = {
+        ("node", direction): network.get("node_bandwidth", 0.0),
+        ("server", direction): network.get("server_bandwidth", 0.0),
+        ("backbone", ""): network.get("backbone_bandwidth", 0.0),
+    }
+    return {kind: size / bandwidth for kind, bandwidth in bandwidths.items() if bandwidth > 0}
 
 
-def _add_flow(platform: Mapping[str, Any], flow: Flow, size: float, route: Route) -> None:
+def _add_flow(platform: ResolvedPlatform, flow: Flow, size: float, route: Route) -> None:
     """As a delay where it is too small to make others wait."""
     if size >= float(platform.get("network", {}).get("never_limited", 0)):
         route.steps.append(flow)
@@ -400,9 +410,9 @@ def _add_flow(platform: Mapping[str, Any], flow: Flow, size: float, route: Route
         route.steps.append(Delay(constant(flow.latency + flow.seconds), flow.limits))
 
 
-def _disk(platform: Mapping[str, Any], name: str, route: Route) -> Mapping[str, Any]:
+def _disk(platform: ResolvedPlatform, name: str, route: Route) -> DiskDocument:
     """Raises InputError for a disk that is no processor-sharing queue of its own."""
-    disk: Mapping[str, Any] = platform["stations"][name]["disk"]
+    disk: DiskDocument = platform["stations"][name]["disk"]
     own = next((key for key in ("together", "slowdown") if key in disk), None)
     if own or disk["discipline"] == "fifo":
         raise InputError(
@@ -413,7 +423,7 @@ def _disk(platform: Mapping[str, Any], name: str, route: Route) -> Mapping[str, 
 
 
 def _read_disk(
-    platform: Mapping[str, Any], name: str, direction: str, size: float, limits: tuple[str, ...], route: Route
+    platform: ResolvedPlatform, name: str, direction: Direction, size: float, limits: tuple[str, ...], route: Route
 ) -> None:
     disk = _disk(platform, name, route)
     seconds = size / float(disk[direction]) + float(disk["overhead"])
@@ -424,13 +434,13 @@ def _read_disk(
         _add_flow(platform, flow, size, route)
 
 
-def at_speed(platform: Mapping[str, Any], station: str, demand: Law) -> Law:
+def at_speed(platform: ResolvedPlatform, station: str, demand: Law) -> Law:
     """The demand at a station whose servers have another speed than 1: seconds of service, without time by
     bandwidth."""
     return demand.times(1 / float(platform["stations"][station].get("speed", 1)))
 
 
-def _spanned(station: Mapping[str, Any], step: Mapping[str, Any], size: float, operation: str) -> int:
+def _spanned(station: StationDocument, step: Step, size: float, operation: str) -> int:
     """How many equal parts an access is cut into at the boundaries of stripes.
 
     Raises InputError where that depends on more than its size, and for a transfer in several parts.

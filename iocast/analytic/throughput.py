@@ -14,6 +14,7 @@ from iocast.analytic.bounds import Bounds, asymptotic
 from iocast.analytic.network import Held, Network
 from iocast.analytic.product_form import ClosedNetwork, Station, servers
 from iocast.analytic.routes import Route
+from iocast.records.platform import ResolvedPlatform, StallDocument
 
 
 @dataclass(eq=False)
@@ -154,7 +155,7 @@ class StallEffect:
 
 
 def stall_effects(
-    platform: Mapping[str, Any],
+    platform: ResolvedPlatform,
     routes: Sequence[Route],
     flow: Flow,
     ranks: int,
@@ -196,7 +197,7 @@ def stall_effects(
     return effects
 
 
-def _settled(stall: Mapping[str, Any], length: float, changes: float, loss_of: Callable[[float], float]) -> float:
+def _settled(stall: StallDocument, length: float, changes: float, loss_of: Callable[[float], float]) -> float:
     """Mean length of a stall that grows with the changes in a period: `changes` if it stopped nobody."""
     growth, absorbed = float(stall.get("per_change", 0)), float(stall.get("absorbed", 0))
 

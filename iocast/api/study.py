@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from iocast.api.answer import Found, Place, Progress, Row, quietly
 from iocast.study import run_study
 from iocast.wording.study import as_text
 from iocast.jobs.workers import Workers
+from iocast.records.study import StudyDocument
 
 
-class Study(Found[dict[str, Any]]):
+class Study(Found[StudyDocument]):
     """The cheapest design that keeps service levels, and how sure that is."""
 
     @property

@@ -5,12 +5,12 @@ its family."""
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from iocast.rules.noise import DEVIATIONS, of_mean
 from iocast.rules.residuals import kind_of
+from iocast.records.fitted import FitRow, HoldOut
 
 ALARM = 0.25
 """Logarithmic error of the held-out throughput from which on it is an alarm, if noise and what the smaller scales leave
@@ -52,7 +52,7 @@ def held_out_from(ranks: list[int]) -> float:
     return beyond[0] if len(scales) - len(beyond) >= 2 else scales[-1]
 
 
-def missed_by_far(rows: list[dict[str, Any]], noise: float) -> float:
+def missed_by_far(rows: list[FitRow], noise: float) -> float:
     """By how much, as a logarithm, held-out throughput was missed at most where that is an alarm: by a quarter, and by
     more than noise and what the smaller scales left open explain; else 0."""
     found = []
@@ -65,7 +65,7 @@ def missed_by_far(rows: list[dict[str, Any]], noise: float) -> float:
 
 
 def discrepancies(
-    holdout: dict[str, Any],
+    holdout: HoldOut,
     noise: dict[str, float],
     stranger: bool,
     aged: float,
@@ -104,7 +104,7 @@ def discrepancies(
     return result
 
 
-def independent_values(rows: list[dict[str, Any]]) -> float:
+def independent_values(rows: list[FitRow]) -> float:
     """Degrees of freedom of a mean of the rows' squared errors, as Satterthwaite has it for equally varying normal
     errors: n^2 over the sum of squared correlations, those of ALIKE in one point and of one kind, and of ALIKE_APART
     between points."""

@@ -19,6 +19,7 @@ from scipy.special import fdtrc, gammaincinv, stdtrit
 from iocast.records.run import Phase
 from iocast.runs.run_directory import NS, Latencies, Point, Run
 from iocast.wording.text import quantity
+from iocast.records.fitted import FindingDocument
 
 FALSE_ALARM = 0.01
 """False-alarm rate of each test; tests over several points share it (Bonferroni)."""
@@ -42,9 +43,9 @@ class Finding:
     """A finished sentence or two: what, where, and what it means for a forecast."""
     numbers: dict[str, Any] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> FindingDocument:
         """Of plain numbers, as files hold them."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self), default=float))
+        found: FindingDocument = json.loads(json.dumps(asdict(self), default=float))
         return found
 
 

@@ -19,6 +19,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import calibrated_values
 from iocast.rules.applied import has_own_storage
 from iocast.runs.run_directory import Point, switches
+from iocast.records.fitted import FitRow, HoldOut
 
 
 def hold_out(search: Search, simulations: Simulations) -> HeldOut:
@@ -48,7 +49,7 @@ def hold_out(search: Search, simulations: Simulations) -> HeldOut:
     )
     platform = _fitted_platform(alone, simulations)
     rows = [row for point in entries for row in _forecast(search, simulations, platform, point)]
-    document = {
+    document: HoldOut = {
         "ranks": scales[-1],
         "scales": scales,
         "fitted_up_to": max(point.ranks for point in smaller),
@@ -67,7 +68,7 @@ def _fitted_platform(search: Search, simulations: Simulations) -> Fitted:
     return Fitted(Path(search.recipe.family), fitted, [document], [])
 
 
-def _forecast(search: Search, simulations: Simulations, platform: Fitted, point: Point) -> list[dict[str, Any]]:
+def _forecast(search: Search, simulations: Simulations, platform: Fitted, point: Point) -> list[FitRow]:
     """Rows of a point that the calibrated platform has not seen; `spread` is what its draws leave open, as a
     standard deviation of the logarithm. None where work of others piles up without end."""
     try:
@@ -79,7 +80,7 @@ def _forecast(search: Search, simulations: Simulations, platform: Fitted, point:
         if error.code != OVERLOADED:
             raise
         return []
-    rows = []
+    rows: list[FitRow] = []
     for quantity in point.quantities():
         if quantity not in forecast:
             continue  # so rare that a run lacks it
@@ -100,7 +101,7 @@ def _forecast(search: Search, simulations: Simulations, platform: Fitted, point:
 
 
 def _backtest(
-    search: Search, smaller: list[Point], entries: list[Point], rows: list[dict[str, Any]], answer: dict[str, Any]
+    search: Search, smaller: list[Point], entries: list[Point], rows: list[FitRow], answer: dict[str, Any]
 ) -> blend.Backtest | None:
     """Errors of simple rules at the held-out points, fitted to the same smaller ones; those with the switches of
     the largest."""

@@ -18,6 +18,7 @@ from iocast.errors import InputError
 from iocast.rules.residuals import kind_of
 from iocast.runs.run_directory import NS, Latencies, Point, Run
 from iocast.watching.utilisation import bounds
+from iocast.records.fitted import FittedSection, Observed
 
 LONGEST_NS = 86_400 * 10**9
 UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
@@ -270,7 +271,7 @@ def noise_basis(points: list[Point]) -> dict[str, str]:
     return {kind: basis for kind, (_, basis) in _noise(points).items()}
 
 
-def noise_basis_of(fitted: dict[str, Any]) -> dict[str, str]:
+def noise_basis_of(fitted: FittedSection) -> dict[str, str]:
     """The same of the section `fitted` of a platform file; files that don't state it have an assumption where the noise
     is one of the two assumed values."""
     stated = fitted.get("noise_basis") or {}
@@ -322,11 +323,11 @@ def _rate_within(run: Run) -> tuple[float, int] | None:
     return None
 
 
-def observed_demands(points: list[Point]) -> dict[str, Any]:
+def observed_demands(points: list[Point]) -> dict[str, Observed]:
     """What operations took of the resources that were observed beside the measurements, at the largest scale where they
     were: by resource `servers`, `demand` (seconds an operation), `utilisation` there, `ranks`, `nodes`, and whether the
     resource is one of the client nodes' (`per_node`)."""
-    found: dict[str, Any] = {}
+    found: dict[str, Observed] = {}
     for point in sorted(points, key=lambda p: p.ranks):
         if point.waiting_factor > 0:
             continue

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -18,8 +19,16 @@ from iocast.calibrate.recipe import PLAIN
 from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import Search, say
 from iocast.ground.files import sha256
-from iocast.platforms.documents import Document
 from iocast.runs.run_directory import QUANTITIES, Point, switches
+from iocast.records.fitted import (
+    HoldOut,
+    FitRow,
+    FittedSection,
+    FittedParameter,
+    FittedCampaign,
+    FittedPoint,
+    Latencies,
+)
 
 NEARLY_AS_WELL = 0.2
 """Weight of another structure from which on a note names it."""
@@ -32,14 +41,14 @@ MAX_SPREAD = 5.0
 class HeldOut(NamedTuple):
     """What a calibration of the smaller scales forecasts of the largest ones; empty where none could be held out."""
 
-    document: dict[str, Any]
+    document: HoldOut
     backtest: blend.Backtest | None = None
     """Of simple rules at the same points."""
 
 
 def fitted_section(
-    search: Search, fits: list[Fit], held_out: HeldOut, rows: list[dict[str, Any]], usual: float
-) -> Document:
+    search: Search, fits: list[Fit], held_out: HeldOut, rows: list[FitRow], usual: float
+) -> FittedSection:
     """Of a search with these fits, the best one first. rows: the best platform beside what was measured. usual: the
     misfit up to which measurements are explained."""
     best, forecast = fits[0], held_out.document
@@ -55,7 +64,7 @@ def fitted_section(
     discrepancy = discrepancies(forecast, search.noise, stranger, _aged(search.found), step, power)
     few = len({point.ranks for point in search.points}) < 3
     drawn = draws(search, fits)
-    fitted: Document = {
+    fitted: FittedSection = {
         "campaign": _campaign(search),
         "family": search.recipe.family,
         "structure": best.structure,
@@ -117,10 +126,10 @@ def fitted_section(
     return fitted
 
 
-def _parameters(fit: Fit) -> Document:
+def _parameters(fit: Fit) -> dict[str, FittedParameter]:
     """By path, with the range that holds 90 % of all that the measurements leave open."""
     spread: list[float] = np.sqrt(np.clip(np.diag(fit.covariance), 0, None)).tolist() if fit.parameters else []
-    found = {}
+    found: dict[str, FittedParameter] = {}
     for p, sd in zip(fit.parameters, spread, strict=True):
         value, factor = fit.values[p.name], math.exp(NORMAL_90 * min(sd, MAX_SPREAD))
         found[p.path] = {
@@ -133,7 +142,7 @@ def _parameters(fit: Fit) -> Document:
     return found
 
 
-def _campaign(search: Search) -> Document:
+def _campaign(search: Search) -> FittedCampaign:
     """What was measured."""
     points = search.points
     return {
@@ -147,21 +156,18 @@ def _campaign(search: Search) -> Document:
         "workload": max(points, key=lambda p: (p.ranks, -p.waiting_factor)).first.json["workload"],
         "phase": points[0].first.phase,
         "environment": points[0].first.record.environment or {},
-        "points": [
-            measured_point(point) | ({"switches": reported} if reported else {})
-            for point, reported in zip(points, switches(points), strict=True)
-        ],
+        "points": [measured_point(point, reported) for point, reported in zip(points, switches(points), strict=True)],
     }
 
 
-def measured_point(point: Point) -> Document:
-    """What baselines need of a point, and how many objects its workload kept."""
-    latency = {
+def measured_point(point: Point, reported: Mapping[str, str] | None = None) -> FittedPoint:
+    """What baselines need of a point, and how many objects its workload kept. reported: its switches."""
+    latency: Latencies = {
         op: {"count": point.first.count(op) / len(point.first.phases)}
         | {q: point.value(f"{op}.{q}") for q in ("mean", *QUANTITIES) if point.has(f"{op}.{q}")}
         for op in point.first.operations
     }
-    measured = {
+    measured: FittedPoint = {
         "name": point.name,
         "ranks": point.ranks,
         "nodes": point.first.placement[0],
@@ -171,10 +177,14 @@ def measured_point(point: Point) -> Document:
         "latency": latency,
     }
     objects = [known for run in point.runs if (known := run.record.peak_objects) is not None]
-    return measured | ({"peak_objects": max(objects)} if objects else {})
+    if reported:
+        measured["switches"] = dict(reported)
+    if objects:
+        measured["peak_objects"] = max(objects)
+    return measured
 
 
-def too_rare(points: list[Point], rows: list[dict[str, Any]]) -> list[str]:
+def too_rare(points: list[Point], rows: list[FitRow]) -> list[str]:
     """Of measured operations whose errors are not known, since a simulated run lacks them. rows: none where no run
     ended."""
     known = {(row["point"], row["quantity"]) for row in rows}
@@ -190,7 +200,7 @@ def too_rare(points: list[Point], rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _worst(rows: list[dict[str, Any]]) -> str:
+def _worst(rows: list[FitRow]) -> str:
     """In which quantity a platform is furthest from what was measured, but for maxima, which are random."""
     steady = [row for row in rows if not row["quantity"].endswith(".max")]
     if not steady:

@@ -34,6 +34,7 @@ from iocast.runs.operations import TooRare, pooled_quantity
 from iocast.platforms.documents import Document, dump, get_path, laid_over, merge, reference, set_path
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
+from iocast.records.fitted import FitRow
 
 RESIDUALS_A_FACT = 8
 """Number of residuals that count as one, because those of a point are far from independent."""
@@ -472,11 +473,11 @@ class Search:
         ]
         return simulations.run_those_that_settle(jobs)
 
-    def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[dict[str, Any]]:
+    def rows(self, simulations: Simulations, document: Document, points: list[Point]) -> list[FitRow]:
         """What a platform says of these points, beside what was measured, without operations that a run of it lacks;
         nothing when work of others piles up in it without end."""
         found = self.simulated(simulations, document, points)
-        rows: list[dict[str, Any]] = []
+        rows: list[FitRow] = []
         for point, simulated in zip(points, found, strict=True):
             if simulated is None:
                 return []

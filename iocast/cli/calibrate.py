@@ -81,11 +81,11 @@ def calibrate(
         from iocast.wording.calibration import findings_text
 
         found = [
-            one.document() | {"phase": name}
+            {**one.document(), "phase": name}
             for name in chosen_phases(sources, phase or [])
             for one in findings([point for point in measured_points(sources, name) if point.role == "fit"])
         ]
-        print(json.dumps(found) if json_ else findings_text(found))
+        print(json.dumps(found) if json_ else findings_text(str(one["text"]) for one in found))
         return
     from iocast.api.calibrate import calibrate as fit_runs
 

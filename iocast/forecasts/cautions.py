@@ -12,6 +12,7 @@ from iocast.platforms.fitted import Fitted, one_of_several
 from iocast.runs.measured import is_called, measured
 from iocast.runs.question import Question
 from iocast.wording.text import quantity, rate_kind, roughly
+from iocast.records.fitted import FittedSection
 
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
@@ -185,7 +186,7 @@ FAR_OFF = 0.25
 (docs/reading-a-forecast.md)."""
 
 
-def far_off_where_checked(fitted: Mapping[str, Any], rule: dict[str, Any] | None) -> list[str]:
+def far_off_where_checked(fitted: FittedSection, rule: dict[str, Any] | None) -> list[str]:
     errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
     if not errors or abs(errors[0]) <= FAR_OFF:
         return []

@@ -18,6 +18,8 @@ from iocast.forecasts.request import Found, Request, resolved
 from iocast.runs.operations import Shares
 from iocast.runs.phases import unit_entry
 from iocast.runs.question import Setting
+from iocast.records.fitted import FittedCampaign
+from iocast.records.forecast import Ends
 
 RATES_SHOW_NO_BOTTLENECK = limits_of.unknown("rates alone do not show it.")
 
@@ -47,17 +49,17 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
         model = one_system.Grown(middle.rate, middle.utilisation, RATES_SHOW_NO_BOTTLENECK)
     value = found.value + float(np.median(changes))
     low, high = _shifted_interval(found, changes, level)
-    quantities: dict[str, Any] = {
-        "rate": {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}
-        | unit_entry(campaign.get("unit"))
-    }
+    rate: Ends = {"value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value)}
+    if unit := unit_entry(campaign.get("unit")):
+        rate["unit"] = unit["unit"]
+    quantities = {"rate": rate}
     inside = nodes * ranks_per_node / (1 + factor)
     quantities |= stretched.latencies(campaign["points"], inside, found, changes, level)
     unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
     if unmeasured:
         for quantity in quantities.values():
-            quantity |= {"low": None, "high": None}
-    workload = campaign["workload"] | {"parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
+            quantity["low"] = quantity["high"] = None
+    workload = {**campaign["workload"], "parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
     shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {}), "distributions": {}, "model": model}
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
@@ -78,7 +80,7 @@ def _shifted_interval(found: growth.Forecast, changes: list[float], level: float
 
 
 def _beyond_the_machine(
-    campaign: dict[str, Any], nodes: int, ranks_per_node: int, working_set: str | None
+    campaign: FittedCampaign, nodes: int, ranks_per_node: int, working_set: str | None
 ) -> tuple[list[str], list[str]]:
     """Of a single machine: sentences on what the question has and no measurement had, more ranks than cores or a
     working set beyond the memory, for which no interval is known; and on what can't be judged because cores or memory
@@ -100,7 +102,7 @@ def _beyond_the_machine(
             "is known."
         )
     memory = machine.get("memory_bytes")
-    sets = [(p["working_set"], p["ranks"]) for p in points if p.get("working_set")]
+    sets = [(size, p["ranks"]) for p in points if (size := p.get("working_set"))]
     target = (
         _bytes_of(working_set)
         if working_set

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 from iocast.rules import blend
 from iocast.runs import limits_of
 from iocast.runs.limits_of import Limit
-from iocast.platforms.documents import Document
 from iocast.records.forecast import CourseRow, Ends, Timeline
 from iocast.records.simulated import BusyLink, SimulatedPhase
 from iocast.wording.text import quantity
+from iocast.records.platform import ResolvedPlatform
 
 if TYPE_CHECKING:  # its libraries take a second to load
     from iocast.analytic import Solution
@@ -197,7 +197,7 @@ class Simulated:
     rate: float
     mean_rate: float
     phase: SimulatedPhase
-    system: Document
+    system: ResolvedPlatform
     nodes: int
     ranks: float
     balance: Ends

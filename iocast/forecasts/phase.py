@@ -19,6 +19,7 @@ from iocast.runs.operations import Shares
 from iocast.runs.question import Question
 from iocast.records.forecast import ENDS, BestRule, Distribution, Ends, OperationForecast, Range, scaled
 from iocast.rules.residuals import Residuals, kind_of
+from iocast.records.fitted import FitRow, FittedSection
 
 
 def by_operation(shares: Shares, rate: Ends) -> dict[str, OperationForecast]:
@@ -41,7 +42,7 @@ def phase_seconds(shares: Shares, rate: Ends) -> Ends | None:
     return cast(Ends, {"value": value, "low": high, "high": low})  # at a rate of 0 no value
 
 
-Rows = list[dict[str, Any]]
+Rows = list[FitRow]
 """What is missed at measured points, as `fitted.fit` has it (docs/answers.md)."""
 
 
@@ -89,7 +90,7 @@ def shifted_distribution(distribution: Distribution, quantities: Mapping[str, En
 
 
 def with_intervals(
-    fitted: dict[str, Any],
+    fitted: FittedSection,
     samples: dict[str, Any],
     missed: dict[str, float],
     ranks: int,

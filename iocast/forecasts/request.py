@@ -20,13 +20,14 @@ from iocast.runs.operations import phase_operations
 from iocast.runs.phases import check_phase, first_phase, main_phases, phase_sentences
 from iocast.platforms.documents import Document, dump
 from iocast.platforms.platform_names import idle_edit
+from iocast.records.platform import ResolvedPlatform
 
 
 def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
     """@raises InputError for an edit of a part that none of a workload's operations uses"""
     used = dict.fromkeys(operations)
     for path, value in platform.edits:
-        if why := idle_edit(path, resolved(platform.best(), platform.file), used):
+        if why := idle_edit(path, dict(resolved(platform.best(), platform.file)), used):
             raise InputError(f"--edit {path}={value}: {why}")
 
 
@@ -116,12 +117,12 @@ def ranks_per_node_of(platform: Fitted) -> int:
 
 
 @lru_cache(maxsize=64)
-def _resolved(text: str, about: str) -> Any:
+def _resolved(text: str, about: str) -> ResolvedPlatform:
     with Simulations(about=about) as simulations:
         return binaries.resolve_platform(simulations.write(yaml.safe_load(text)))
 
 
-def resolved(document: Document, about: str | Path = "") -> Any:
+def resolved(document: Document, about: str | Path = "") -> ResolvedPlatform:
     """The platform as the analytic solver takes it; whoever asks for several placements asks for the same ones again.
     `about`: its name in errors."""
     return _resolved(dump(document), str(about))

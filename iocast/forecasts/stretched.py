@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from iocast.rules import growth
+from iocast.records.fitted import FittedPoint
+from iocast.records.forecast import Ends
 
 STRETCHED = ("q50", "q75", "q95", "q99")
 OFF = {"q50": 0.2, "q75": 0.2, "q95": 0.2, "q99": 0.3}
@@ -25,8 +26,8 @@ LEAST = 0.5
 
 
 def latencies(
-    points: Sequence[dict[str, Any]], concurrency: float, found: growth.Forecast, changes: Sequence[float], level: float
-) -> dict[str, dict[str, float]]:
+    points: Sequence[FittedPoint], concurrency: float, found: growth.Forecast, changes: Sequence[float], level: float
+) -> dict[str, Ends]:
     """By quantity ("create.q50") value, low and high in seconds; nothing where no point has latencies.
 
     @param points of a fitted campaign, with `ranks`, `waiting_factor`, `rate` and `latency`
@@ -43,7 +44,7 @@ def latencies(
     noise = ndtri((np.arange(50) + 0.5) / 50)
     doublings = max(abs(away) / math.log(2), LEAST)
     off = {which: spread * math.sqrt(doublings) for which, spread in _spreads(known).items()}
-    result = {}
+    result: dict[str, Ends] = {}
     for op, own in base["latency"].items():
         for which in STRETCHED:
             if not own.get(which):
@@ -57,11 +58,11 @@ def latencies(
     return result
 
 
-def _inside(point: dict[str, Any]) -> float:
+def _inside(point: FittedPoint) -> float:
     return float(point["ranks"] / (1 + point["waiting_factor"]))
 
 
-def _spreads(known: Sequence[dict[str, Any]]) -> dict[str, float]:
+def _spreads(known: Sequence[FittedPoint]) -> dict[str, float]:
     """By kind of quantile, the standard deviation of the logarithm over a doubling: what is believed, and by how much
     each scale's latencies miss those of the next one at its measured rate."""
     squares = {which: [OFF[which] ** 2] * WORTH for which in STRETCHED}

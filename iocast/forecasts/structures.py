@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iocast.records.fitted import FittedSection
+
 TIE = 0.75
 """Share of the draws from which on one option of a choice is the answer."""
 
 
 def middle_of(
-    fitted: dict[str, Any],
+    fitted: FittedSection,
     undecided: bool,
     value: dict[str, float],
     ensemble: dict[str, list[float]],
@@ -41,7 +43,7 @@ def middle_of(
     }
 
 
-def _tied(ensemble: dict[str, list[float]], structures: Sequence[Mapping[str, str]], fitted: dict[str, Any]) -> bool:
+def _tied(ensemble: dict[str, list[float]], structures: Sequence[Mapping[str, str]], fitted: FittedSection) -> bool:
     """Whether of a choice whose options say different throughputs none has most of the draws (TIE)."""
     parting = {one["choice"] for one in parting_choices({"ensemble": ensemble, "structures": structures}, fitted)}
     return bool(parting & tied_choices(structures))
@@ -56,7 +58,7 @@ def tied_choices(structures: Sequence[Mapping[str, str]]) -> set[str]:
     }
 
 
-def parting_choices(samples: dict[str, Any], fitted: dict[str, Any]) -> list[dict[str, Any]]:
+def parting_choices(samples: dict[str, Any], fitted: FittedSection) -> list[dict[str, Any]]:
     """Choices of structure whose options fit about equally well and say different throughputs here: by more than a
     tenth, than two measurements of one thing differ by, and than chance among the draws explains (Welch's t above
     2)."""

@@ -19,6 +19,7 @@ from iocast.ground import progress
 from iocast.errors import InputError, RunError
 from iocast.ground.processes import start
 from iocast.records.simulated import CountedWorkload, ResolvedWorkload, SimulatedRun
+from iocast.records.platform import ResolvedPlatform
 
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -171,9 +172,10 @@ def _print_workload(workload: str, settings: Mapping[str, Any], nodes: int, rank
     return arguments
 
 
-def resolve_platform(platform: str | Path) -> Any:
+def resolve_platform(platform: str | Path) -> ResolvedPlatform:
     """The platform as the simulator understands it: docs/platforms.md, 'The resolved platform'."""
-    return run_json([find("iocast-sim"), "--platform", str(platform), "--print-platform"])
+    printed = run_json([find("iocast-sim"), "--platform", str(platform), "--print-platform"])
+    return cast(ResolvedPlatform, printed)
 
 
 class _Simulator:

@@ -44,6 +44,10 @@ _ODD_JSON = re.compile(r"\d{%d}|\de[+]?\d{3}|NaN|Infinity" % MAX_DIGITS, re.IGNO
 _NO_NUMBER = re.compile(r"(?<=[\s:\[,])-?(NaN|Infinity)(?=[\s,\]}])")
 
 
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""What a document of JSON or YAML holds, for what walks through any of them."""
+
+
 def is_whole(text: str) -> bool:
     """Whether a text is a whole number that int() reads and that fits into 64 bits: 1 to 18 digits, none of them a "²"
     or a digit of another script."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import yaml
@@ -28,6 +27,7 @@ from iocast.platforms.documents import Document, laid_over, reference
 from iocast.planning.proposed import ALONE, WORTH_IT, Place, Proposed
 from iocast.runs.settings import units_of
 from iocast.jobs.workers import Workers
+from iocast.records.fitted import FittedSection
 
 Array = NDArray[np.float64]
 BELIEFS = 64
@@ -266,7 +266,7 @@ class Planner:
 
     ensemble: Ensemble
     target: Place
-    fitted: dict[str, Any]  # empty before anything was measured
+    fitted: FittedSection  # empty before anything was measured
     length: float = 1.0
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, data_directory, read_yaml
 from iocast.ground.strict import is_whole
 from iocast.ground.strict_yaml import allowed_sentence
+from iocast.records.platform import Step
 
 RESOLVED = (
     "clients",
@@ -301,10 +302,10 @@ def dump(document: Document) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=108, allow_unicode=True)
 
 
-def steps_of(content: Any) -> Iterator[dict[str, Any]]:
+def steps_of(content: object) -> Iterator[Step]:
     """Every map in a document."""
     if isinstance(content, dict | list):
         for value in content.values() if isinstance(content, dict) else content:
             yield from steps_of(value)
         if isinstance(content, dict):
-            yield content
+            yield cast(Step, content)

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Literal, cast
 
 from iocast.wording.text import quantity, table
+from iocast.records.platform import ResolvedPlatform, TopologyDocument, StationDocument, Step, LawDocument
+from iocast.ground.strict import Json
 
 WIDTH = 100
 """Columns of prose."""
-MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
+MEMBERS: dict[str, tuple[str, dict[str, float]]] = {
     "limits": ("limit", {}),
     "locks": ("lock", {}),
     "stalls": ("stall", {}),
@@ -24,11 +26,12 @@ MEMBERS: dict[str, tuple[str, dict[str, Any]]] = {
 """Sections: the word for a member, and the values that are left out in its description."""
 SIZES = ("capacity", "staged", "unit", "page", "ahead", "extent", "grow", "stripe_size", "never_limited")
 TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency", "hop_latency")
+CURVE: tuple[Literal["contention", "coherency", "crowding"], ...] = ("contention", "coherency", "crowding")
 LATENCIES = ("latency", "hop_latency")
 STEPS = ("stage_in", "drain", "refill", "fetch")
 
 
-def platform_text(platform: dict[str, Any]) -> str:
+def platform_text(platform: ResolvedPlatform) -> str:
     """@param platform what iocast-sim --describe NAME --json says of one"""
     lines = [platform["name"]]
     for key in ("description", "source"):
@@ -37,7 +40,8 @@ def platform_text(platform: dict[str, Any]) -> str:
     lines += ["", "Stations", _indented(_stations(platform["stations"]))]
     lines += [""]
     for section, (called, unstated) in MEMBERS.items():
-        for name, member in (platform.get(section) or {}).items():
+        members = cast(dict[str, dict[str, Json]], platform.get(section) or {})
+        for name, member in members.items():
             entries = [
                 _described(key, value)
                 for key, value in member.items()
@@ -45,11 +49,11 @@ def platform_text(platform: dict[str, Any]) -> str:
             ]
             lines += [f"{called} {name}: {', '.join(entries)}"]
             for key in STEPS:
-                if member.get(key):
-                    lines += [f"  {key}", *_route(member[key], 4)]
+                if steps := member.get(key):
+                    lines += [f"  {key}", *_route(cast(list[Step], steps), 4)]
     network = {
         key: value
-        for key, value in platform["network"].items()
+        for key, value in cast(dict[str, Json], platform["network"]).items()
         if value and (key != "never_limited" or platform["network"].get("latency"))
     }
     if "topology" in platform:
@@ -69,7 +73,7 @@ def platform_text(platform: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _links(topology: dict[str, Any], network: dict[str, Any]) -> str:
+def _links(topology: TopologyDocument, network: Mapping[str, Json]) -> str:
     """The levels of a network's switches, and what two halves of its client nodes can send to each other."""
     ends = {key: network[key] for key in (*LATENCIES, "node_bandwidth", "server_bandwidth") if key in network}
     lines = [f"network: {topology['topology']} of {topology['nodes']} client nodes, {_all_described(ends)}"]
@@ -94,11 +98,11 @@ def _links(topology: dict[str, Any], network: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _all_described(entries: dict[str, Any]) -> str:
+def _all_described(entries: Mapping[str, Json]) -> str:
     return ", ".join(_described(key, value) for key, value in entries.items())
 
 
-def _stations(stations: dict[str, Any]) -> str:
+def _stations(stations: dict[str, StationDocument]) -> str:
     header = ["station", "instances", "servers", "order", "and"]
     return table(
         header,
@@ -106,20 +110,21 @@ def _stations(stations: dict[str, Any]) -> str:
     )
 
 
-def _instances(station: dict[str, Any]) -> str:
+def _instances(station: StationDocument) -> str:
     if station["per"] == "node":
         return "one a node"
     return "1" if station["count"] == 1 else f"{station['count']}, by {station['spread']}"
 
 
-def _order(station: dict[str, Any]) -> str:
+def _order(station: StationDocument) -> str:
     return {"fcfs": "first come", "ps": "all at a time", "timeslice": f"slices of {quantity('', station['quantum'])}"}[
         station["discipline"]
     ]
 
 
-def _more(station: dict[str, Any]) -> str:
-    entries = [f"{key} {station[key]:g}" for key in ("contention", "coherency", "crowding") if station.get(key)]
+def _more(station: StationDocument) -> str:
+    curve = {key: station.get(key) for key in CURVE}
+    entries = [f"{key} {value:g}" for key, value in curve.items() if value]
     entries += [f"speed {station['speed']:g}"] if station["speed"] != 1 else []
     entries += [f"speeds {' '.join(f'{speed:g}' for speed in station['speeds'])}"] if station.get("speeds") else []
     if station.get("priority"):
@@ -142,19 +147,18 @@ def _more(station: dict[str, Any]) -> str:
     return ", ".join(entries) or "-"
 
 
-def _route(steps: list[dict[str, Any]], indent: int) -> list[str]:
+def _route(steps: list[Step], indent: int) -> list[str]:
     lines = []
     for step in steps:
         lines.append(" " * indent + _step(step))
-        for inner in ("steps", "recall"):
-            lines += _route(step.get(inner, []), indent + 2)
-        for branch in ("hit", "miss"):
-            if step.get(branch):
-                lines += [f"{' ' * (indent + 2)}{branch}:", *_route(step[branch], indent + 4)]
+        lines += _route([*step.get("steps", []), *step.get("recall", [])], indent + 2)
+        for branch, below in (("hit", step.get("hit")), ("miss", step.get("miss"))):
+            if below:
+                lines += [f"{' ' * (indent + 2)}{branch}:", *_route(below, indent + 4)]
     return lines
 
 
-OTHER_STEPS: dict[str, Callable[[dict[str, Any]], str]] = {
+OTHER_STEPS: dict[str, Callable[[Step], str]] = {
     "limit": lambda step: f"with a slot of {step['limit']}:",
     "delay": lambda step: f"delay  {_law(step['delay'])}",
     "transfer": lambda step: (
@@ -171,7 +175,7 @@ OTHER_STEPS: dict[str, Callable[[dict[str, Any]], str]] = {
 """Words for all steps but visits, by the key that tells them."""
 
 
-def _step(step: dict[str, Any]) -> str:
+def _step(step: Step) -> str:
     for kind, say in OTHER_STEPS.items():
         if kind in step:
             return say(step)
@@ -187,7 +191,7 @@ def _step(step: dict[str, Any]) -> str:
     return text + (", and if that was called back:" if step.get("recall") else "")
 
 
-def _parts(step: dict[str, Any]) -> str:
+def _parts(step: Step) -> str:
     stripes = step.get("stripes", 1)
     return (
         ""
@@ -198,18 +202,21 @@ def _parts(step: dict[str, Any]) -> str:
     )
 
 
-def _law(law: dict[str, Any]) -> str:
+def _law(law: LawDocument) -> str:
     return quantity("", law["mean"]) + (f" {law['name']}" if law.get("name") else "")
 
 
-def _described(key: str, value: Any) -> str:
+def _described(key: str, value: Json) -> str:
     name = key.replace("_", " ")
     if key == "servers":
-        return ", ".join(_all_described({f"{of} bandwidth": one["bandwidth"]}) for of, one in value.items())
+        servers = cast(dict[str, dict[str, float]], value)
+        return ", ".join(_all_described({f"{of} bandwidth": one["bandwidth"]}) for of, one in servers.items())
     if isinstance(value, dict):
-        return f"{name} {_law(value)}"
+        return f"{name} {_law(cast(LawDocument, value))}"
     if isinstance(value, list):
         return f"{name} {', '.join(map(str, value))}"
+    if not isinstance(value, int | float):
+        return f"{name} {value}"
     if key in SIZES:
         return f"{name} {size(value)}"
     if key.endswith("bandwidth"):

@@ -24,6 +24,7 @@ from iocast.platforms.documents import (
     with_whole_paths,
 )
 from iocast.rules.residuals import kind_of
+from iocast.records.fitted import FittedSection
 
 
 WORDS = {"schema_version", "extends", "name", "description", "source", "serves", "calibration"}
@@ -35,7 +36,7 @@ class Fitted:
     """A platform file with what a calibration found, and perhaps edits upon it."""
 
     file: Path
-    fitted: dict[str, Any]  # empty for a platform that was never calibrated
+    fitted: FittedSection  # empty for a platform that was never calibrated
     documents: list[Document]  # from the fitted file (or the family's name) up to the requested file
     edits: list[tuple[str, Any]]
     whole_file: Fitted | None = None
@@ -74,11 +75,9 @@ class Fitted:
             if own is None
             else {"schema_version": 1, "extends": self.documents[0]["extends"], **own["platform"]}
         )
-        fitted = (
-            {key: value for key, value in self.fitted.items() if key != "further_phases"}
-            if own is None
-            else own["fitted"]
-        )
+        fitted = self.fitted.copy() if own is None else own["fitted"]
+        if own is None:
+            fitted.pop("further_phases", None)
         return Fitted(self.file, fitted, [base, *self.documents[1:]], self.edits, self)
 
     def require_nodes(self, nodes: int) -> None:
@@ -100,8 +99,8 @@ class Fitted:
     @property
     def undecided(self) -> bool:
         """Whether several structures fit about equally well, none of them better than all others together."""
-        alternatives = self.fitted.get("alternatives") or [{"weight": 1.0}]
-        return float(alternatives[0]["weight"]) < 0.5
+        alternatives = self.fitted.get("alternatives") or []
+        return any(one["weight"] < 0.5 for one in alternatives[:1])
 
     def as_measured(self) -> Fitted:
         """The same calibration without any edit."""
@@ -201,7 +200,7 @@ FEWEST_DEGREES = 1
 """Of Student's t, for a discrepancy that rests on one value."""
 
 
-def discrepancy_at(fitted: dict[str, Any], kind: str, ranks: int, largest: int = 0) -> tuple[float, float]:
+def discrepancy_at(fitted: FittedSection, kind: str, ranks: int, largest: int = 0) -> tuple[float, float]:
     """The model's own error of a kind of quantity ("rate", "q50", ...) at a scale, as standard deviation of the
     logarithm: what the held-out scale showed, and perhaps what is known of the family, grown with the distance beyond
     the fitted scales, or beyond `largest` if that is more. And its degrees of freedom: Student's t.

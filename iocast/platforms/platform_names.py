@@ -18,6 +18,8 @@ from iocast.platforms.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import PLATFORMS, RESOLVED, Document, get_path, make_room, set_path, steps_of
+from iocast.ground.strict import Json
+from iocast.records.platform import ResolvedPlatform
 
 SYNONYMS = {
     **dict.fromkeys(("threads", "thread", "cores", "core", "cpus", "processes", "workers"), "servers"),
@@ -32,7 +34,7 @@ UNKNOWN_KEY = "unknown-key"
 """Code of iocast-sim's error about a key that a part can't have."""
 
 
-def paths(node: Any, prefix: str = "") -> Iterator[str]:
+def paths(node: dict[str, Json] | list[Json], prefix: str = "") -> Iterator[str]:
     """Every dotted path of a document, down to single values and laws. The entries of a list that are maps have their
     numbers, from 0."""
     for key, value in node.items() if isinstance(node, dict) else enumerate(node):
@@ -145,13 +147,13 @@ def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str |
     return f"no operation of this workload ({names_used}) uses '{path}', so that no value there changes the answer."
 
 
-def speed_sentences(resolved: Document, operations: Iterable[str]) -> list[str]:
+def speed_sentences(resolved: ResolvedPlatform, operations: Iterable[str]) -> list[str]:
     """A sentence for each station whose `speed` scales demands, where a step of these operations there has a bandwidth
     as well, which it doesn't scale."""
     found: dict[str, list[str]] = {}
     for operation in operations:
         for step in steps_of(resolved["operations"].get(operation, [])):
-            station = resolved["stations"].get(step.get("station"), {})
+            station = resolved["stations"].get(step.get("station", ""), {})
             if float(step.get("bandwidth", 0)) > 0 and float(station.get("speed", 1)) != 1:
                 found.setdefault(step["station"], []).append(operation)
     return [
@@ -161,7 +163,7 @@ def speed_sentences(resolved: Document, operations: Iterable[str]) -> list[str]:
     ]
 
 
-def texts_in(content: Any) -> Iterator[str]:
+def texts_in(content: Json) -> Iterator[str]:
     """Every text in a document that isn't a key."""
     if isinstance(content, dict | list):
         for key, value in content.items() if isinstance(content, dict) else enumerate(content):

@@ -144,7 +144,9 @@ def comparisons(sources: Sources) -> list[Comparison]:
             found += _held_out(held, phase, level, questions)
     if not found and sources.study is not None:
         found += _held_out(
-            sources.study["platform"].get("holdout") or {}, sources.study["platform"].get("phase") or "benchmark", 0.9
+            dict(sources.study["platform"].get("holdout") or {}),
+            sources.study["platform"].get("phase") or "benchmark",
+            0.9,
         )
     if not any(c.role == "check" for c in found):
         found += _matched(sources)

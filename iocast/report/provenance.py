@@ -11,6 +11,7 @@ from typing import Any
 
 from iocast.report import evidence
 from iocast.report.sources import Sources
+from iocast.records.study import StudyDocument
 
 LONGEST_LIST = 12  # entries of a list that are written out
 
@@ -67,7 +68,7 @@ def collect(sources: Sources, command: str = "") -> Provenance:
     return Provenance([(h, e) for h, e in parts if e], commands, list(dict.fromkeys(runs)), sources.files)
 
 
-def _study(study: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _study(study: StudyDocument) -> list[tuple[str, list[tuple[str, str]]]]:
     """What the study assumes, each with the source that it names."""
     requested = study["study"]
     parts = [

@@ -25,12 +25,13 @@ from iocast.ground.files import require_whole
 from iocast.importers.series import series_notes
 from iocast.runs.phases import first_phase
 from iocast.runs.question import Question
-from iocast.records.forecast import ForecastDocument
+from iocast.records.forecast import ForecastDocument, WorkloadDocument
 from iocast.records.knee import KneeDocument
 from iocast.records.run import read_run, with_every_part
 from iocast.records.validation import ValidationDocument
 from iocast.runs.run_directory import read_log, runs_below, runs_in
 from iocast.runs.settings import whole_workload
+from iocast.records.study import StudyDocument
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -123,7 +124,8 @@ class Run:
 
     def question(self, phase: str) -> Question:
         """What was measured; of another tool's result with the settings that it doesn't state."""
-        workload = {"pattern": self.workload, "parameters": {}} | (self.document.get("workload") or {})
+        stated = self.document.get("workload") or {}
+        workload: WorkloadDocument = {"name": "", "pattern": self.workload, "parameters": {}, **stated}
         whole = whole_workload(workload) if self.document.get("source") == "imported" else workload
         return Question.of(whole, self.document["placement"], phase)
 
@@ -182,7 +184,7 @@ class Sources:
     fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
     fitted_files: list[Path] = field(default_factory=list)
     feedings: list[dict[str, Any]] = field(default_factory=list)  # of accelerators, each with its `name`
-    study: dict[str, Any] | None = None
+    study: StudyDocument | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
     series: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)  # directories of imported runs
     missing: list[str] = field(default_factory=list)  # sentences: phases that were not forecast, and why
@@ -315,7 +317,7 @@ def _read(path: Path, sources: Sources) -> None:
                 f"{path} is a second study, and a report tells of one; iocast compare sets designs of two beside each "
                 "other."
             )
-        sources.study = document
+        sources.study = cast(StudyDocument, document)
     elif kind in FEEDINGS.values():
         name = path.parent.name if path.name in FEEDINGS else path.stem
         sources.feedings.append(document | {"name": name})

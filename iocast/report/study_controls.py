@@ -11,6 +11,7 @@ from typing import Any
 from iocast.records.quantities import SHARES_OF_TIME, unit_of
 from iocast.study.amounts import is_confident
 from iocast.study.risk import PLAUSIBLE
+from iocast.records.study import LevelDocument, StudyDocument
 
 AT_ONCE = 4
 """Number of sliders that are shown at once; the others are folded."""
@@ -30,7 +31,7 @@ class Slider:
     value: float
 
 
-def sliders(study: dict[str, Any]) -> list[Slider]:
+def sliders(study: StudyDocument) -> list[Slider]:
     """Of a study's answer: limits and prices in turn, so that both are among the first ones."""
     levels = [Slider("level", one["level"], one["level"], _unit(one), one["limit"])
               for one in study["levels"] if one["limit"] > 0]  # fmt: skip
@@ -43,7 +44,7 @@ def sliders(study: dict[str, Any]) -> list[Slider]:
     return [*levels[:half], *prices[:half], confidence, *levels[half:], *prices[half:]]
 
 
-def _unit(level: dict[str, Any]) -> str:
+def _unit(level: LevelDocument) -> str:
     return "share of time" if level["quantity"] in SHARES_OF_TIME and level["limit"] < 1 else unit_of(level["quantity"])
 
 
@@ -52,7 +53,7 @@ def _price(part: Any) -> float:
     return float(price) if isinstance(price, int | float) else 0.0
 
 
-def desk(study: dict[str, Any]) -> dict[str, Any] | None:
+def desk(study: StudyDocument) -> dict[str, Any] | None:
     """What the page decides from; None for an answer without samples, of an earlier version or of no simulated
     design. `unsimulated`: designs that nothing but the budget rules out, which other prices may bring within it."""
     if not any(design.get("possible_margins") for design in study["designs"]):

@@ -11,15 +11,14 @@ from iocast.report.cards import Card, Story
 from iocast.report.sources import Sources
 from iocast.study import amounts
 from iocast.study import words
+from iocast.records.study import StudyDocument
 
 
-def tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Story:
+def tell_study(sources: Sources, study: StudyDocument, measured: Story) -> Story:
     """A study's decision comes before everything; what was measured and forecast stands behind it as its record."""
     decision = study["decision"]
     cards = []
-    shown = decision or next(
-        (d for d in study["designs"] if d["id"] == (study["nearest_miss"] or {}).get("design")), None
-    )
+    shown = amounts.reference(study)
     if shown is not None:
         what = "cost of the decision" if decision else "cost of the nearest miss"
         probability = study["confidence"] if decision else shown["probability"]
@@ -45,9 +44,7 @@ def tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Stor
                 text,
             )
         )
-        design = amounts.reference(study)
-        assert design is not None  # the designs have the decision, and the nearest miss
-        ends = design["breaks_at"]
+        ends = shown["breaks_at"]
         if ends:
             value = (
                 units.count(words.break_count(study, ends["ranks"]))
@@ -92,7 +89,7 @@ def tell_study(sources: Sources, study: dict[str, Any], measured: Story) -> Stor
     )
 
 
-def _study_grids(study: dict[str, Any]) -> list[Grid]:
+def _study_grids(study: StudyDocument) -> list[Grid]:
     """Each level of the decision (or the nearest miss) where it is tightest; then the decision beside its rivals."""
     shown = amounts.reference(study)
     if shown is None:
@@ -133,7 +130,7 @@ def _study_grids(study: dict[str, Any]) -> list[Grid]:
     return found
 
 
-def _study_summary(study: dict[str, Any]) -> dict[str, Any]:
+def _study_summary(study: StudyDocument) -> dict[str, Any]:
     return {
         key: study[key]
         for key in (

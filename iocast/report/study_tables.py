@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 
 from iocast.report.sources import Sources
 from iocast.report.table import Column, Table
 from iocast.study.amounts import is_confident
 from iocast.study import words
 from iocast.study.evaluate import Elsewhere
+from iocast.records.study import NearestMiss, Relaxation, StudyDocument, Why
 
 
 def all_tables(sources: Sources) -> list[Table]:
@@ -27,11 +27,11 @@ def all_tables(sources: Sources) -> list[Table]:
     ]
 
 
-def _money(study: dict[str, Any], title: str) -> str:
+def _money(study: StudyDocument, title: str) -> str:
     return f"{title}, {study['currency']}" if study["currency"] else title
 
 
-def _designs(study: dict[str, Any]) -> Table:
+def _designs(study: StudyDocument) -> Table:
     decision = (study["decision"] or {}).get("id")
     rows = []
     for d in study["designs"]:
@@ -79,12 +79,12 @@ def _designs(study: dict[str, Any]) -> Table:
     return Table("designs", "The designs", note, columns, rows, leads=True)
 
 
-def _chance(study: dict[str, Any], probability: float | None) -> float | None:
+def _chance(study: StudyDocument, probability: float | None) -> float | None:
     """None where the study's chances are not known."""
     return probability if is_confident(study) else None
 
 
-def why(answer: dict[str, Any] | None) -> str | None:
+def why(answer: Why | None) -> str | None:
     """Where the time goes, in a few words."""
     if not answer:
         return None
@@ -92,17 +92,18 @@ def why(answer: dict[str, Any] | None) -> str | None:
         return "nothing is left that serves"
     if answer["part"] == "limit":
         return words.limited(answer).partition(". ")[0].rstrip(".")
+    share = f"{100 * (answer['share'] or 0.0):.0f} %"
     if answer["part"] == "utilisation":
-        return f"{answer['station']} is in use {100 * answer['share']:.0f} %"
+        return f"{answer['station']} is in use {share}"
     if answer["station"] == Elsewhere.CLIENTS.value:
-        return f"{Elsewhere.CLIENTS.value}, {100 * answer['share']:.0f} % of the time"
+        return f"{Elsewhere.CLIENTS.value}, {share} of the time"
     part = {"wait": "waiting", "service": "service", "lock_wait": "lock", "stall": "stall", "lost": "failure"}[
         answer["part"]
     ]
-    return f"{part} at {answer['station']}, {100 * answer['share']:.0f} % of the time"
+    return f"{part} at {answer['station']}, {share} of the time"
 
 
-def _levels(study: dict[str, Any]) -> Table:
+def _levels(study: StudyDocument) -> Table:
     rows = [
         {
             **level,
@@ -131,11 +132,11 @@ def _levels(study: dict[str, Any]) -> Table:
     )
 
 
-def _conditions(study: dict[str, Any]) -> Table:
+def _conditions(study: StudyDocument) -> Table:
     chosen = (study["decision"] or {}).get("id") or (study["nearest_miss"] or {}).get("design")
     design = next((d for d in study["designs"] if d["id"] == chosen), None)
     levels = design["levels"] if design else []
-    rows = [row | {"probability": _chance(study, row["probability"])} for row in levels]
+    rows = [{**row, "probability": _chance(study, row["probability"])} for row in levels]
     columns = [
         Column("level", "level"),
         Column("workload", "workload"),
@@ -156,15 +157,14 @@ def _conditions(study: dict[str, Any]) -> Table:
     )
 
 
-def _relaxations(study: dict[str, Any]) -> Table:
-    found = [*study["relaxations"]]
-    if study["nearest_miss"]:
-        found.append({**study["nearest_miss"], "saves": None})
+def _relaxations(study: StudyDocument) -> Table:
+    miss = study["nearest_miss"]
+    found: list[Relaxation | NearestMiss] = [*study["relaxations"], *([miss] if miss else [])]
     rows = [
         {
             "design": one["design"],
             "name": one["name"],
-            "saves": one["saves"],
+            "saves": one.get("saves"),
             "probability": _chance(study, one["probability"]),
             **needed,
         }
@@ -186,7 +186,7 @@ def _relaxations(study: dict[str, Any]) -> Table:
     return Table("relaxations", "What cheaper designs would need", note, columns, rows)
 
 
-def _measurements(study: dict[str, Any]) -> Table:
+def _measurements(study: StudyDocument) -> Table:
     rows = [{**m, "tells": ", ".join(m["tells"])} for m in study["measurements"]]
     columns = [
         Column("name", "measurement"),
@@ -209,7 +209,7 @@ def _measurements(study: dict[str, Any]) -> Table:
     return Table("measurements", "What to measure before signing", note, columns, rows)
 
 
-def _uncertain(study: dict[str, Any]) -> Table:
+def _uncertain(study: StudyDocument) -> Table:
     rows = [{**u, "effect": u["effect"] - 1} for u in study["sensitivity"]["uncertain"]]
     columns = [
         Column("name", "uncertain"),
@@ -226,7 +226,7 @@ def _uncertain(study: dict[str, Any]) -> Table:
     return Table("uncertain", "What is uncertain", note, columns, rows, folded=True)
 
 
-def _axes(study: dict[str, Any]) -> Table:
+def _axes(study: StudyDocument) -> Table:
     rows = [
         {"axis": a["axis"], **v, "share": a["shares"]["worst margin"]}
         for a in study["sensitivity"]["axes"]

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from iocast.rules import baselines, blend
 from iocast.runs.measured import measured
@@ -17,6 +16,7 @@ from iocast.runs.question import Question
 from iocast.records.forecast import ENDS, Ends, scaled
 from iocast.runs.run_directory import QUANTITIES
 from iocast.wording.text import quantity, roughly
+from iocast.records.fitted import BlendOfGroup, FittedSection
 
 Quantities = dict[str, Ends]
 """By name {value, low, high}; without an interval the ends are None."""
@@ -26,7 +26,7 @@ Quantities = dict[str, Ends]
 class Rules:
     """What is known of one target scale beside the calibrated platform: weights of simple rules, and the ceiling."""
 
-    weights: Mapping[str, Any]
+    weights: Mapping[str, BlendOfGroup]
     points: list[tuple[baselines.Point, int]]
     requested: blend.Question
     noise: Mapping[str, float]
@@ -34,7 +34,7 @@ class Rules:
     own_storage: bool = True
 
     @classmethod
-    def of(cls, fitted: dict[str, Any], question: Question) -> Rules | None:
+    def of(cls, fitted: FittedSection, question: Question) -> Rules | None:
         """Of the section `fitted` of a platform file; None where neither rules nor a ceiling are known."""
         points = [(one.point, one.nodes) for one in measured(fitted, question)]
         requested = target(question)
@@ -130,6 +130,6 @@ def target(question: Question) -> blend.Question:
     return blend.Question(place.ranks, place.nodes or 0, question.waiting_factor, question.think_time)
 
 
-def line_of(fitted: dict[str, Any], question: Question) -> list[baselines.Point]:
+def line_of(fitted: FittedSection, question: Question) -> list[baselines.Point]:
     """The measurements that simple rules extend to a question: of its workload and settings, on its line."""
     return blend.on_line([(one.point, one.nodes) for one in measured(fitted, question)], target(question))

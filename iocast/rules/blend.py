@@ -20,6 +20,8 @@ from iocast.rules import baselines, growth
 from iocast.rules.noise import DEVIATIONS, of_mean
 from iocast.runs.question import Placement
 from iocast.rules.residuals import kind_of
+from iocast.records.fitted import BlendOfGroup, FitRow
+from iocast.records.forecast import Ends
 
 CALIBRATED, POPULATION, QUEUE, LAST, HALF = (
     "calibrated platform",
@@ -135,7 +137,7 @@ class Backtest:
         cls,
         fitted: Sequence[tuple[Point, int]],
         held_out: Sequence[tuple[str, Question]],
-        rows: Sequence[Mapping[str, Any]],
+        rows: Sequence[FitRow],
         noise: Mapping[str, float],
         together: Mapping[str, float] | None = None,
         own_storage: bool = True,
@@ -238,7 +240,7 @@ class Backtest:
         total = sum(math.exp(log - most) for log in logs.values())
         return {name: math.exp(log - most) / total for name, log in logs.items()}
 
-    def document(self, stranger: bool, few: bool = False) -> dict[str, Any]:
+    def document(self, stranger: bool, few: bool = False) -> dict[str, BlendOfGroup]:
         """As `fitted.blend` of a platform file: by group `weights`, root mean square `errors` of each candidate, which
         rule is `favoured`, and why it is a blend (`because`)."""
         return {
@@ -254,11 +256,11 @@ class Backtest:
         }
 
 
-def sentence(blend: Mapping[str, Any]) -> str | None:
+def sentence(blend: Mapping[str, BlendOfGroup]) -> str | None:
     """The weights and why they are so, as a forecast says them; None where nothing is blended."""
     parts: dict[tuple[str, bool], list[str]] = {}
     for group, what in ((RATE, "throughput"), (LATENCY, "latencies")):
-        own = blend.get(group, {})
+        own: BlendOfGroup = blend.get(group, {})
         weights = own.get("weights", {})
         if len(weights) > 1:
             reported = ", ".join(
@@ -289,8 +291,8 @@ class Blended:
 
 
 def blended(
-    blend: Mapping[str, Any],
-    quantities: Mapping[str, Mapping[str, Any]],
+    blend: Mapping[str, BlendOfGroup],
+    quantities: Mapping[str, Ends],
     rules: Mapping[str, Values],
     request: Question,
     largest: float,
@@ -325,7 +327,7 @@ def blended(
         total = sum(weights.values())
         logs = {c: math.log(printed[c][name]) + shift.get(c, 0.0) for c in weights}
         value = sum(w / total * logs[c] for c, w in weights.items())
-        if one["low"] is None:
+        if one["low"] is None or one["high"] is None:
             return Blended(math.exp(value), None, None)
         z = float(ndtri((1 + level) / 2))
         reach = max(1.0, mean_response(request, rate) * rate / largest)
@@ -333,7 +335,7 @@ def blended(
         for c, w in weights.items():
             below = above = spread(group, c, reach, kind_of(name))
             if c == CALIBRATED:
-                below, above = (max(abs(math.log(one["value"] / one[end])) / z, 1e-6) for end in ("low", "high"))
+                below, above = (max(abs(math.log(one["value"] / end)) / z, 1e-6) for end in (one["low"], one["high"]))
             laws.append((w / total, logs[c], below, above))
         low, high = (_quantile(laws, p) for p in ((1 - level) / 2, (1 + level) / 2))
         return Blended(math.exp(value), math.exp(min(low, value)), math.exp(max(high, value)))

@@ -9,15 +9,16 @@ hand on published systems; how forecasts with them fared, there and on others, s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
+
+from iocast.records.fitted import FittedCampaign
 
 Array = NDArray[np.float64]
 
@@ -83,7 +84,7 @@ class Measured(Placement):
     variance: float = 0.0
 
 
-def measured_in(campaign: Mapping[str, Any]) -> list[Measured]:
+def measured_in(campaign: FittedCampaign) -> list[Measured]:
     """The points of a fitted platform's `campaign`."""
     return [
         Measured(

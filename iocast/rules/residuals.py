@@ -15,6 +15,7 @@ import numpy as np
 
 from iocast.runs.measured import measured
 from iocast.runs.question import Question
+from iocast.records.fitted import FitRow, FittedSection
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,7 @@ class Residuals:
     """By quantity, one for each question."""
 
     @classmethod
-    def of(
-        cls, rows: Iterable[dict[str, Any]], questions: Mapping[str, Question], noise: dict[str, float]
-    ) -> Residuals:
+    def of(cls, rows: Iterable[FitRow], questions: Mapping[str, Question], noise: dict[str, float]) -> Residuals:
         """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a
         measured mean of `runs` runs (1).
 
@@ -64,7 +63,7 @@ class Residuals:
 
     @classmethod
     def of_fitted(
-        cls, fitted: dict[str, Any], about: Question | None = None, rows: Iterable[dict[str, Any]] | None = None
+        cls, fitted: FittedSection, about: Question | None = None, rows: Iterable[FitRow] | None = None
     ) -> Residuals:
         """Of the section `fitted` of a platform file (docs/answers.md), at the points that speak of a question, or at
         all; none of a platform that was never calibrated. `rows`: those of another solver than the simulator."""

@@ -8,16 +8,17 @@ import math
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import moment
-from iocast.records.forecast import PhaseDocument
+from iocast.records.forecast import RANGE, End, PhaseDocument
 from iocast.records.run import Counted, Phase, Run
 from iocast.runs.total import total
+from iocast.records.fitted import FittedPoint, FittedSection
 
-ENDS = ("low", "value", "high")
+ENDS: tuple[End, ...] = ("low", "value", "high")
 BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
 """What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by
 more."""
@@ -184,7 +185,7 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
 
     @raises InputError that names the two numbers that contradict each other"""
     fitted = platform["fitted"]
-    own = [(platform, fitted, "")]
+    own: list[tuple[dict[str, Any], FittedSection, str]] = [(platform, fitted, "")]
     for phase, one in (fitted.get("further_phases") or {}).items():
         own.append((one.get("platform") or {}, one["fitted"], f"further_phases.{phase}."))
     for document, known, where in own:
@@ -222,9 +223,9 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
                 )
 
 
-def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[float]]]:
+def _fitted_rows_that_rise(fitted: FittedSection) -> Iterator[tuple[str, list[float]]]:
     # Of rates alone the value is the likeliest network's, the ends are quantiles of all: it may lie outside.
-    ends = ("low", "high") if fitted.get("method") == "rates" else ENDS
+    ends: tuple[End, ...] = RANGE if fitted.get("method") == "rates" else ENDS
     for path, one in (fitted.get("parameters") or {}).items():
         known = [one[end] for end in ends if one.get(end) is not None]
         yield f"{', '.join(ends)} of parameters.{path}", known
@@ -240,25 +241,34 @@ def _fitted_rows_that_rise(fitted: dict[str, Any]) -> Iterator[tuple[str, list[f
             yield f"the size of correlations.{name}.{other} and 1", [abs(value), 1.0]
 
 
-def _fitted_numbers(fitted: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+_OF_NUMBERS: tuple[Literal["noise", "noise_together", "discrepancy", "discrepancy_degrees"], ...]
+_OF_NUMBERS = ("noise", "noise_together", "discrepancy", "discrepancy_degrees")
+_OF_A_POINT: tuple[Literal["ranks", "nodes", "waiting_factor", "rate", "repeats", "peak_objects"], ...]
+_OF_A_POINT = ("ranks", "nodes", "waiting_factor", "rate", "repeats", "peak_objects")
+
+
+def _fitted_numbers(fitted: FittedSection) -> Iterator[tuple[str, object]]:
     """What a forecast counts with: its name, and what must be a number."""
-    for section in ("noise", "noise_together", "discrepancy", "discrepancy_degrees", "discrepancy_growth"):
+    for section in _OF_NUMBERS:
         for name, value in (fitted.get(section) or {}).items():
             yield f"{section}.{name}", value
+    for name, number in (fitted.get("discrepancy_growth") or {}).items():
+        yield f"discrepancy_growth.{name}", number
     for kind, one in (fitted.get("blend") or {}).items():
         for rule, value in (one.get("errors") or {}).items():
             yield f"blend.{kind}.errors.{rule}", value
     campaign = fitted.get("campaign") or {}
-    for name in ("ranks", "waiting_factors"):
-        for value in campaign.get(name) or []:
-            yield f"campaign.{name}", value
+    for ranks in campaign.get("ranks") or []:
+        yield "campaign.ranks", ranks
+    for factor in campaign.get("waiting_factors") or []:
+        yield "campaign.waiting_factors", factor
     for point in campaign.get("points") or []:
-        for name in ("ranks", "nodes", "waiting_factor", "rate", "repeats", "peak_objects"):
+        for name in _OF_A_POINT:
             if point.get(name) is not None:  # what an imported run does not state
                 yield f"{name} of campaign.points {point.get('name', '')}", point[name]
 
 
-def _fitted_words(fitted: dict[str, Any]) -> Iterator[tuple[str, Any, set[str]]]:
+def _fitted_words(fitted: FittedSection) -> Iterator[tuple[str, object, set[str]]]:
     """A word's name, the word, and those that it may be."""
     for kind, basis in (fitted.get("noise_basis") or {}).items():
         yield f"noise_basis.{kind}", basis, {BETWEEN_RUNS, WITHIN_RUNS, ASSUMED}
@@ -270,7 +280,7 @@ def _fitted_words(fitted: dict[str, Any]) -> Iterator[tuple[str, Any, set[str]]]
             yield f"draw_structures.{number}.{choice}", option, known
 
 
-def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[tuple[str, float, str, float]]:
+def _fitted_pairs(platform: dict[str, Any], fitted: FittedSection) -> Iterator[tuple[str, float, str, float]]:
     """A number's name and value, and the name and value that it must equal."""
     parameters = fitted.get("parameters") or {}
     for path, one in parameters.items():
@@ -291,14 +301,13 @@ def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[
             if one.get("name") in (best.get("parameters") or {}):
                 name = f"alternatives.0.parameters.{one['name']}"
                 yield name, best["parameters"][one["name"]], f"parameters.{path}.value", one["value"]
-    for kind, one in (fitted.get("blend") or {}).items():
-        yield f"the sum of blend.{kind}.weights", sum(one["weights"].values()), "the whole", 1.0
+    for kind, mixed in (fitted.get("blend") or {}).items():
+        yield f"the sum of blend.{kind}.weights", sum(mixed["weights"].values()), "the whole", 1.0
     points = {point["name"]: point for point in (fitted.get("campaign") or {}).get("points") or []}
     for part, rows in (("fit", fitted.get("fit")), ("holdout", (fitted.get("holdout") or {}).get("rows"))):
         for row in rows or []:
             of, _, kind = row["quantity"].rpartition(".")
-            point = points.get(row["point"], {})
-            measured = point.get("rate") if kind == "rate" else (point.get("latency") or {}).get(of, {}).get(kind)
+            measured = _measured(points.get(row["point"]), of, kind)
             if measured is not None and row.get("measured") is not None:
                 name = f"{row['quantity']} at {row['point']}, measured, in {part}"
                 yield name, row["measured"], "campaign.points'", measured
@@ -310,6 +319,12 @@ def _fitted_pairs(platform: dict[str, Any], fitted: dict[str, Any]) -> Iterator[
                     "forecast / measured - 1",
                     error,
                 )
+
+
+def _measured(point: FittedPoint | None, operation: str, kind: str) -> float | None:
+    if point is None or kind == "rate":
+        return point and point.get("rate")
+    return (point.get("latency") or {}).get(operation, {}).get(kind)
 
 
 def _intervals(node: Any, way: str) -> Iterator[tuple[str, dict[str, Any]]]:

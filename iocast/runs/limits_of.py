@@ -4,7 +4,7 @@ the ranks themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from iocast.runs.operations import MOVES_DATA
 from iocast.platforms.documents import steps_of
 from iocast.records.simulated import SimulatedPhase
 from iocast.wording.text import quantity
+from iocast.records.platform import BELOW, Direction, ResolvedPlatform, Step
 
 LEAD = "What limits the rate: "
 """Begin of each answer to that question."""
@@ -98,7 +99,7 @@ def sentences(stations: Mapping[str, Mapping[str, float]], otherwise: Limit, *, 
 def text(
     phase: SimulatedPhase,
     stations: Mapping[str, Mapping[str, float]],
-    system: Mapping[str, Any],
+    system: ResolvedPlatform,
     nodes: int,
     ranks: float,
 ) -> Limit:
@@ -128,7 +129,7 @@ def share_if_pausing(responding: float, whole: float) -> str:
     return f"{100 * responding / whole:.2g} %" if 0 < responding < PAUSING * whole else ""
 
 
-def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: Mapping[str, Any]) -> Limit:
+def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: ResolvedPlatform) -> Limit:
     """The largest part of a mean operation's time."""
     spent = {(name, part): one[part] for name, one in stations.items() for part in _PARTS if one.get(part)}
     outside = mean - sum(spent.values())
@@ -178,7 +179,7 @@ def solved_text(waiting: float, limits: Sequence[str]) -> Limit:
     return limit(Kind.WAITS, f"waits {behind}at stations, {100 * waiting:.0f} % of an operation's time.")
 
 
-def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> Limit | None:
+def of_links(phase: SimulatedPhase, system: ResolvedPlatform, nodes: int) -> Limit | None:
     """Links that the phase's transfers fill; None where they fill none."""
     remembered = False
     for moved, links, crossing in _links(phase, system, nodes):
@@ -201,7 +202,7 @@ def of_links(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> Li
     return None
 
 
-def capacity_text(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) -> str:
+def capacity_text(phase: SimulatedPhase, system: ResolvedPlatform, nodes: int) -> str:
     """What each class of links can carry of the phase's transfers, or that nothing is known to limit them; empty where
     no data move."""
     found: dict[str, None] = {}
@@ -214,7 +215,7 @@ def capacity_text(phase: SimulatedPhase, system: Mapping[str, Any], nodes: int) 
     moving = [name for name, row in phase.get("by_operation", {}).items() if name in MOVES_DATA and row.get("bytes")]
     if not moving:
         return ""
-    if any(True for name in moving for _ in _transfers(system["operations"].get(name, []), system)):
+    if any(True for name in moving for _ in _transfers(_route(system, name), system)):
         return "What links carry is not known: the platform states no bandwidth of those that these data cross."
     return "Data cross no link on this platform: no route of these operations has a transfer."
 
@@ -227,39 +228,37 @@ class Crossing(Enum):
     UNLESS_CACHED = "those that no cache answers"
 
 
-_BEHIND_CACHES = ("hit", "miss", "evict", "fetch")
-
-
 def _transfers(
-    route: Any, system: Mapping[str, Any], crossing: Crossing = Crossing.ALL
-) -> Iterator[tuple[dict[str, Any], Crossing]]:
-    """The transfers of an operation's route, and those with which the buffers that it fills drain."""
-    if isinstance(route, list):
-        for step in route:
-            yield from _transfers(step, system, crossing)
-    if not isinstance(route, dict):
-        return
-    if "transfer" in route or "disk" in route:
-        yield route, crossing
-    if "buffer" in route:
-        for drained in steps_of(system.get("buffers", {}).get(route["buffer"], {}).get("drain", [])):
-            if "transfer" in drained or "disk" in drained:
-                yield drained, Crossing.PERHAPS_LATER
-    for key, value in route.items():
-        yield from _transfers(value, system, Crossing.UNLESS_CACHED if key in _BEHIND_CACHES else crossing)
+    steps: Iterable[Step], system: ResolvedPlatform, crossing: Crossing = Crossing.ALL
+) -> Iterator[tuple[Step, Crossing]]:
+    """The transfers of these steps, and those with which the buffers that they fill drain."""
+    for step in steps:
+        if "transfer" in step or "disk" in step:
+            yield step, crossing
+        if "buffer" in step:
+            for drained in steps_of(system.get("buffers", {}).get(step["buffer"], {}).get("drain", [])):
+                if "transfer" in drained or "disk" in drained:
+                    yield drained, Crossing.PERHAPS_LATER
+        for key in BELOW:
+            behind = Crossing.UNLESS_CACHED if key in ("hit", "miss", "evict") else crossing
+            yield from _transfers(step.get(key, []), system, behind)
+
+
+def _route(system: ResolvedPlatform, operation: str) -> list[Step]:
+    return [step for part in system["operations"].get(operation, []) for step in part["steps"]]
 
 
 def _links(
-    phase: SimulatedPhase, system: Mapping[str, Any], nodes: int
+    phase: SimulatedPhase, system: ResolvedPlatform, nodes: int
 ) -> Iterator[tuple[float, list[tuple[str, float, int]], Crossing]]:
     """For each direction to each station: bytes a second that the phase's transfers move; the links on their way, each
     with its name, the bandwidth of one, and their number; and whether the bytes cross them."""
     network = system.get("network", {})
-    ends: dict[tuple[bool, str, str], float] = {}
-    crossings: dict[tuple[bool, str, str], Crossing] = {}
+    ends: dict[tuple[bool, Direction, str], float] = {}
+    crossings: dict[tuple[bool, Direction, str], Crossing] = {}
     for name, row in phase.get("by_operation", {}).items():
         if name in MOVES_DATA and row.get("bytes"):
-            for step, crossing in _transfers(system["operations"].get(name, []), system):
+            for step, crossing in _transfers(_route(system, name), system):
                 key = ("transfer" in step, step.get("transfer") or step["disk"], step["station"])
                 ends[key] = ends.get(key, 0.0) + row["bytes"] / phase["seconds"]
                 if crossings.get(key, Crossing.ALL) is Crossing.ALL:
@@ -282,7 +281,7 @@ def _links(
             yield moved, limited, crossings[sent, way, station]
 
 
-def stations_of(phase: SimulatedPhase, system: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def stations_of(phase: SimulatedPhase, system: ResolvedPlatform) -> dict[str, dict[str, float]]:
     """Where an operation's time goes, station by station, in seconds an operation of the benchmark. Stripes are served
     side by side: of them it is the mean. Drains are left out, since no operation waits for them."""
     operations = phase["operations"]
@@ -292,7 +291,7 @@ def stations_of(phase: SimulatedPhase, system: Mapping[str, Any]) -> dict[str, d
         for op, visit in station["operations"].items():
             if op in ("others", "drain"):
                 continue
-            steps = [step for step in steps_of(system["operations"].get(op, [])) if step.get("station") == name]
+            steps = [step for step in steps_of(_route(system, op)) if step.get("station") == name]
             visits = visit["visits"]
             if any(step.get("stripes", 1) != 1 for step in steps):
                 visits = min(visits, len(steps) * phase["latency"][op]["count"])

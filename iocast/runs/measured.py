@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 from iocast.rules.baselines import Point
 from iocast.runs.question import Question
 from iocast.runs.settings import settings_of, whole_workload
+from iocast.records.fitted import FittedCampaign, FittedPoint, FittedSection
+from iocast.records.forecast import WorkloadDocument
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Measured:
     """A measured point of a fitted platform; `entry` is its row of the section `fitted.campaign.points`."""
 
     question: Question
-    entry: Mapping[str, Any]
+    entry: FittedPoint
 
     @property
     def name(self) -> str:
@@ -41,42 +42,47 @@ class Measured:
         return self.question.placement.nodes or 0
 
 
-def measured(fitted: Mapping[str, Any], question: Question | None = None) -> list[Measured]:
+_NONE: WorkloadDocument = {"name": "", "pattern": "", "parameters": {}}
+_LOAD: tuple[Literal["waiting_factor", "think_time"], ...] = ("waiting_factor", "think_time")
+
+
+def measured(fitted: FittedSection, question: Question | None = None) -> list[Measured]:
     """The points of the section `fitted` of a platform file, or those that speak of a question: of its workload with
     its settings, wherever they ran."""
-    campaign = fitted.get("campaign") or {}
-    workload = campaign.get("workload") or {}
-    known = whole_workload(workload) if workload.get("pattern") else {"pattern": "", "parameters": {}} | workload
+    campaign: FittedCampaign = fitted.get("campaign") or {}
+    workload = campaign.get("workload") or _NONE
+    stated = bool(workload.get("pattern"))
+    known: WorkloadDocument = whole_workload(workload) if stated else {**_NONE, **workload}
     found = []
     for entry in campaign.get("points", []):
-        own = {name: entry[name] for name in ("waiting_factor", "think_time") if name in entry}
+        own = {name: entry[name] for name in _LOAD if name in entry}
         nodes, each = entry.get("nodes") or None, None
         if nodes:
             each = entry["ranks"] / nodes if entry["ranks"] % nodes else entry["ranks"] // nodes
         place = {"ranks": entry["ranks"], "nodes": nodes, "ranks_per_node": each}
         own_question = Question.of(
-            known | {"parameters": known["parameters"] | entry.get("switches", {}) | own},
+            {**known, "parameters": {**known["parameters"], **entry.get("switches", {}), **own}},
             place,
             str(campaign.get("phase", "benchmark")),
-            settings_known=bool(workload.get("pattern")) and fitted.get("method") != "rates",
+            settings_known=stated and fitted.get("method") != "rates",
         )
         found.append(Measured(own_question, entry))
     return [one for one in found if question is None or one.question.is_of_workload(question)]
 
 
-def about(fitted: Mapping[str, Any], question: Question) -> dict[str, Any]:
+def about(fitted: FittedSection, question: Question) -> FittedSection:
     """The section with those held-out rows alone that speak of a question."""
     like = {one.name for one in measured(fitted, question)}
     held_out = fitted.get("holdout") or {}
     return {**fitted, "holdout": {**held_out, "rows": [r for r in held_out.get("rows", []) if r["point"] in like]}}
 
 
-def speaks_of(fitted: Mapping[str, Any], question: Question) -> bool:
+def speaks_of(fitted: FittedSection, question: Question) -> bool:
     """Whether a platform was fitted to the workload and settings of a question."""
     return bool(measured(fitted, question))
 
 
-def other_settings(fitted: Mapping[str, Any], question: Question) -> str:
+def other_settings(fitted: FittedSection, question: Question) -> str:
     """That the workload was measured, but with none of these settings; "" where they were, and of other workloads."""
     like = [one.question for one in measured(fitted) if one.question.kind == question.kind]
     differences = min((question.differences_of_workload(one) for one in like), key=len, default=[])
@@ -88,7 +94,7 @@ def other_settings(fitted: Mapping[str, Any], question: Question) -> str:
     )
 
 
-def measured_workload(fitted: Mapping[str, Any], workload: str | None) -> tuple[str, dict[str, str]] | None:
+def measured_workload(fitted: FittedSection, workload: str | None) -> tuple[str, dict[str, str]] | None:
     """Pattern and settings that forecasts and studies of the workload of this name begin with: those of the
     measurements without their repeats, loads and phases. None where the platform was not fitted to it."""
     if not is_called(fitted, workload):
@@ -100,8 +106,8 @@ def measured_workload(fitted: Mapping[str, Any], workload: str | None) -> tuple[
     }
 
 
-def is_called(fitted: Mapping[str, Any], workload: str | None) -> bool:
+def is_called(fitted: FittedSection, workload: str | None) -> bool:
     """Whether a platform was fitted to the workload of this name or pattern, or it is not named. Settings that are not
     given are then those of the measurements; it says nothing of others."""
-    own = (fitted.get("campaign") or {}).get("workload") or {}
-    return bool(own) and workload in (None, own.get("name"), own.get("pattern"))
+    own = fitted.get("campaign", {}).get("workload")
+    return bool(own and workload in (None, own.get("name"), own.get("pattern")))

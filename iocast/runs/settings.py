@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import cast
 
 from iocast.ground import binaries
 from iocast.errors import InputError, RunError
 from iocast.runs.question import BASE_UNITS, LENGTHS
+from iocast.records.forecast import WorkloadDocument
 
 
 @lru_cache(maxsize=None)
@@ -27,7 +27,7 @@ def units_of(pattern: str) -> dict[str, str]:
     return {p["name"]: p["unit"] for p in parameters_of(pattern)}
 
 
-def settings_of(workload: Mapping[str, Any]) -> dict[str, str]:
+def settings_of(workload: WorkloadDocument) -> dict[str, str]:
     """The parameters of a run.json's `workload` that its pattern has, with their units, as settings."""
     units = units_of(workload["pattern"])
     return {
@@ -37,19 +37,19 @@ def settings_of(workload: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def whole_workload(workload: Mapping[str, Any]) -> dict[str, Any]:
+def whole_workload(workload: WorkloadDocument) -> WorkloadDocument:
     """The `workload` of a run.json with all its parameters. Results of other tools, and of earlier versions, seldom
     state every one; the rest are the pattern's defaults here, as they are where such results are fitted."""
-    return json.loads(_whole(json.dumps(workload, sort_keys=True)))  # type: ignore[no-any-return]
+    return cast(WorkloadDocument, json.loads(_whole(json.dumps(workload, sort_keys=True))))
 
 
 @lru_cache(maxsize=256)
 def _whole(text: str) -> str:
-    workload = json.loads(text)
+    workload: WorkloadDocument = json.loads(text)
     try:
         # A length that is stated may contradict the default of another one, which changes nothing else.
         stated = {name: value for name, value in settings_of(workload).items() if name not in LENGTHS}
         resolved = binaries.resolve_workload(workload["pattern"], stated, 1, 1)["workload"]
     except (InputError, RunError):  # no workload of iocast's, or one of a file: as stated
         return text
-    return json.dumps(workload | {"parameters": resolved["parameters"] | workload["parameters"]})
+    return json.dumps({**workload, "parameters": resolved["parameters"] | workload["parameters"]})

@@ -8,7 +8,6 @@ import csv
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from iocast.errors import InputError
 from iocast.ground.files import write_json, write_text
@@ -16,6 +15,7 @@ from iocast.study.spec import read_study
 from iocast.study.store import Store
 from iocast.wording.text import cell
 from iocast.jobs.workers import Workers
+from iocast.records.study import Breaks, Failing, StudyDocument
 
 ANSWER, SAMPLES, MEMORY, TABLE = "study.json", "samples.json", "evaluations.sqlite", "designs.csv"
 
@@ -30,7 +30,7 @@ def run_study(
     tell: Callable[[str], None] = lambda _: None,
     *,
     beyond: bool = False,
-) -> dict[str, Any]:
+) -> StudyDocument:
     """Answers a study and writes the answer into the directory `out`; what is there from an earlier or interrupted run
     is used again. `report` hears the progress, `tell` what earlier runs' results say before more is computed. `beyond`:
     also at scales far beyond the published numbers of a platform.
@@ -57,7 +57,7 @@ def run_study(
     return reported
 
 
-def _as_csv(answer: dict[str, Any]) -> str:
+def _as_csv(answer: StudyDocument) -> str:
     """The designs, one a line."""
     axes = list(answer["designs"][0]["values"]) if answer["designs"] else []
     columns = [
@@ -78,7 +78,9 @@ def _as_csv(answer: dict[str, Any]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*columns, "breaks_at_ranks", "first_failing", *axes])
     for d in answer["designs"]:
-        ends, failing = d["breaks_at"] or {}, d["first_failing"] or {}
-        values = [*(d[c] for c in columns), ends.get("ranks"), failing.get("level"), *d["values"].values()]
+        ends: Breaks = d["breaks_at"] or {}
+        failing: Failing = d["first_failing"] or {}
+        known: dict[str, object] = {**d}
+        values = [*map(known.__getitem__, columns), ends.get("ranks"), failing.get("level"), *d["values"].values()]
         writer.writerow([cell(value) for value in values])
     return out.getvalue()

@@ -9,6 +9,7 @@ from typing import Any
 from iocast.wording import text
 from iocast.records.quantities import SHARES_OF_TIME, odds, unit_of
 from iocast.study.risk import PLAUSIBLE
+from iocast.records.study import StudyDocument, DesignDocument, LevelRow, Uncertain
 
 Json = dict[str, Any]
 NO_WAIT = 1e-3
@@ -51,24 +52,26 @@ def chance(probability: float, required: float | None = None) -> str:
     return f"{shown} %"
 
 
-def is_confident(answer: Json) -> bool:
+def is_confident(answer: StudyDocument) -> bool:
     """Whether the answer's chances are known: not where its platform has numbers that nothing measured."""
     return not answer["platform"].get("unmeasured")
 
 
-def kept_with(answer: Json, probability: float) -> str:
+def kept_with(answer: StudyDocument, probability: float | None) -> str:
     """The chance that levels are kept, where it is known."""
-    return chance(probability, answer["confidence_asked"]) if is_confident(answer) else "unknown chance"
+    if probability is None or not is_confident(answer):
+        return "unknown chance"
+    return chance(probability, answer["confidence_asked"])
 
 
 def quoted(name: str) -> str:
     return f"\u201c{name}\u201d"
 
 
-def tightest(rows: list[Json]) -> list[Json]:
+def tightest(rows: list[LevelRow]) -> list[LevelRow]:
     """Of a design's rows, one for each place where a level must hold, the one with the least margin for each level, in
     their order."""
-    found: dict[str, Json] = {}
+    found: dict[str, LevelRow] = {}
     for row in rows:
         known = found.get(row["level"])
         if known is None or (row["margin"] or 0.0) < (known["margin"] or 0.0):
@@ -76,7 +79,7 @@ def tightest(rows: list[Json]) -> list[Json]:
     return list(found.values())
 
 
-def margin(row: Json) -> str:
+def margin(row: LevelRow) -> str:
     """How far a value is on the good side of its limit, or on the other: "14 % above", "2 % short"."""
     value, limit = row["value"], row["limit"]
     if value is None:
@@ -100,12 +103,13 @@ def waiting(value: float, limit: float, of_work: bool) -> str:
     return f"{times:.2g} times {'less' if waits <= allowed else 'more'} waiting than allowed"
 
 
-def is_kept(row: Json) -> bool:
+def is_kept(row: LevelRow) -> bool:
     """By the best estimate."""
-    return bool(row["value"] <= row["limit"] if row["upper"] else row["value"] >= row["limit"])
+    value = row["value"]
+    return value is not None and (value <= row["limit"] if row["upper"] else value >= row["limit"])
 
 
-def is_kept_now(answer: Json, uncertain: Json) -> bool:
+def is_kept_now(answer: StudyDocument, uncertain: Uncertain) -> bool:
     """Whether the design that the answer is about keeps the level of an uncertain input by its best estimate."""
     rows = (reference(answer) or {"levels": []})["levels"]
     own = [row for row in rows if all(row[k] == uncertain[k] for k in ("level", "workload", "scale"))]
@@ -117,12 +121,12 @@ def percent_off(value: float, limit: float) -> str:
     return f"{100 * off:.0f} %" if off >= 0.0095 else f"{100 * off:.1f} %"
 
 
-def limit_of(row: Json) -> str:
+def limit_of(row: LevelRow) -> str:
     """The limit as a condition: "at least 60 k/s"."""
     return f"{'at most' if row['upper'] else 'at least'} {amount(row['quantity'], row['limit'])}"
 
 
-def place(row: Json, answer: Json) -> str:
+def place(row: LevelRow, answer: StudyDocument) -> str:
     """Where a level must hold: "at 1,024 clients", and of which workload where there are several."""
     ranks = next(s["ranks"] for s in answer["scales"] if s["name"] == row["scale"])
     where = f"at {ranks:,} client{'s' if ranks != 1 else ''}"
@@ -131,20 +135,24 @@ def place(row: Json, answer: Json) -> str:
     return where + (f", with {row['under']}" if row["under"] else "")
 
 
-def nearness(design: Json) -> tuple[float, list[float], float]:
+def nearness(design: DesignDocument) -> tuple[float, list[float], float]:
     """How near a design comes to keeping all levels, for max(): its probability, then its margins from the worst on,
     then its cost. Probabilities below PLAUSIBLE differ by chance alone and count as one."""
-    probability = design["probability"] if design["probability"] >= PLAUSIBLE else 0.0
-    return probability, sorted(row["margin"] or 0.0 for row in design["levels"]), -design["cost"]
+    probability = design["probability"] or 0.0
+    return (
+        probability if probability >= PLAUSIBLE else 0.0,
+        sorted(row["margin"] or 0.0 for row in design["levels"]),
+        -design["cost"],
+    )
 
 
-def reference(answer: Json) -> Json | None:
+def reference(answer: StudyDocument) -> DesignDocument | None:
     """The design that the answer is about: the decision, or else the nearest miss."""
     chosen = (answer["decision"] or {}).get("id") or (answer["nearest_miss"] or {}).get("design")
     return next((d for d in answer["designs"] if d["id"] == chosen), None)
 
 
-def is_priced(answer: Json) -> bool:
+def is_priced(answer: StudyDocument) -> bool:
     """Whether any design costs anything."""
     return any(d["cost"] for d in answer["designs"])
 

@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+from typing import cast
 
 from iocast.errors import InputError, RunError
 from iocast.ground.files import SCHEMA_VERSION
@@ -18,21 +19,42 @@ from iocast.study.amounts import nearness, tightest
 from iocast.study.breaking import breaking_scales, knee
 from iocast.study.carried import UTILISATION
 from iocast.study.cautions import warnings
-from iocast.study.curves import Json, curves, interval, other_confidences, seconds_spent, stations
+from iocast.study.curves import curves, interval, other_confidences, seconds_spent, stations
 from iocast.study.questions import Point
-from iocast.study.evaluate import Elsewhere, programs, versions
+from iocast.study.evaluate import Elsewhere, Result, programs, versions
 from iocast.study.levels import Level
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL, document_of
 from iocast.study.words import conclusions, sentence
+from iocast.records.study import (
+    Breaks,
+    Costing,
+    DesignDocument,
+    Failing,
+    FamilyOfStudy,
+    LevelDocument,
+    LevelOfFamily,
+    LevelRow,
+    NearestMiss,
+    Needed,
+    PlatformOfStudy,
+    Relaxation,
+    StatedError,
+    StudyDocument,
+    Why,
+    WorkloadOfStudy,
+)
+from iocast.records.fitted import HoldOut
 
+COSTING = ("id", "name", "values", "parts", "cost", "price", "watts", "rack_units", "rate", "tail")
+"""What is repeated of the design that is chosen."""
 SHOWN = 12
 """Number of designs whose curves and stations are reported."""
 POSSIBLE, POSSIBLE_IN_ALL = 400, 60_000
 """Number of samples of the margins that are reported of a design, and of numbers in all of them."""
 
 
-def answer(search: Search, command: list[str]) -> Json:
+def answer(search: Search, command: list[str]) -> StudyDocument:
     """The whole answer. What it says in words, it says of the numbers beside them."""
     study, desk = search.study, search.desk
     best = search.decision()
@@ -46,16 +68,18 @@ def answer(search: Search, command: list[str]) -> Json:
         for c in sorted(search.candidates.values(), key=lambda c: (c.design.cost, c.design.number))
     ]
     by_id = {d["id"]: d for d in designs}
-    result: Json = {"schema_version": SCHEMA_VERSION, "kind": "study", "title": study.title, "question": study.question}
+    result: StudyDocument = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "study",
+        "title": study.title,
+        "question": study.question,
+    }
     result["platform"] = {"name": _platform_name(study.platform), **_platform(search)}
     result["confidence_asked"] = study.confidence
     result["decision"] = (
         None
         if best is None
-        else {
-            k: by_id[best.design.id][k]
-            for k in ("id", "name", "values", "parts", "cost", "price", "watts", "rack_units", "rate", "tail")
-        }
+        else cast(Costing, {key: value for key, value in by_id[best.design.id].items() if key in COSTING})
     )
     result["confidence"] = None if best is None else best.probability
     result["stability"] = search.stability
@@ -132,7 +156,7 @@ def _platform_name(reference: str) -> str:
     return reference.rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
 
 
-def _stated_error(search: Search) -> Json | None:
+def _stated_error(search: Search) -> StatedError | None:
     """The model's error as the study states it, where some platform has none of its own: 90 % factors by kind of
     quantity, and their source."""
     study = search.study
@@ -145,23 +169,23 @@ def _stated_error(search: Search) -> Json | None:
     }
 
 
-def _family(search: Search, design: Json) -> Json | None:
+def _family(search: Search, design: DesignDocument) -> FamilyOfStudy | None:
     """Measured systems of the catalogue beside the levels of a design on a platform that was never calibrated: their
     values of each level where the design keeps it tightest; null where there are none."""
     family, systems = search.desk.platforms[search.study.platform].measured_systems
     rows = [row for row in tightest(design["levels"]) if not row["under"]]
-    values: list[Json] = []
+    values: list[LevelOfFamily] = []
     refused: list[str] = []
     for row in rows if systems else []:
         point = Point(NORMAL, row["workload"], row["scale"])
-        found = {}
+        found: dict[str, float | None] = {}
         for one in systems:
             try:
                 result = search.desk.measured(one.name, point.workload, search.study.scales[point.scale])
                 found[one.name] = search.read(result, point, row["quantity"])
             except (InputError, RunError) as error:
                 refused.append(f"{one.name} has no answer to this question: {error}")
-        values.append({key: row[key] for key in ("level", "workload", "scale")} | {"values": found})
+        values.append({"level": row["level"], "workload": row["workload"], "scale": row["scale"], "values": found})
     if not values:
         return None
     return {
@@ -172,10 +196,10 @@ def _family(search: Search, design: Json) -> Json | None:
     }
 
 
-def _platform(search: Search) -> Json:
+def _platform(search: Search) -> PlatformOfStudy:
     platform = search.desk.platforms[search.study.platform]
     fitted = platform.fitted
-    known: Json = {
+    known: PlatformOfStudy = {
         "calibrated": bool(fitted),
         "unmeasured": search.desk.unmeasured(platform),
         "set_by_hand_to": platform.set_by_hand_to,
@@ -192,11 +216,11 @@ def _platform(search: Search) -> Json:
     return known
 
 
-def _held_out(search: Search) -> Json:
+def _held_out(search: Search) -> HoldOut:
     """What the platform's calibration held out, of the study's workloads: the rows that speak of one of them."""
     fitted = search.desk.platforms[search.study.platform].fitted
     for name in search.study.workloads:
-        found: Json = about(fitted, search.desk.question(name, search.study.largest))["holdout"]
+        found = about(fitted, search.desk.question(name, search.study.largest))["holdout"]
         if found["rows"]:
             return found
     return {}
@@ -207,7 +231,7 @@ def _extrapolation(search: Search) -> float | None:
     return search.study.largest.ranks / max(fitted["campaign"]["ranks"]) if fitted else None
 
 
-def _workload(search: Search, name: str) -> Json:
+def _workload(search: Search, name: str) -> WorkloadOfStudy:
     workload, profile = search.study.workloads[name], search.desk.profiles[name]
     return {
         "name": name,
@@ -230,10 +254,10 @@ def _shown(search: Search, best: Candidate | None, front: list[Candidate]) -> li
     return list(found)[:SHOWN]
 
 
-def _design(search: Search, c: Candidate, breaks: dict[int, Json | None], in_front: bool) -> Json:
+def _design(search: Search, c: Candidate, breaks: dict[int, Breaks | None], in_front: bool) -> DesignDocument:
     design, study = c.design, search.study
     values = {axis.name: value.name for axis, value in zip(study.axes, design.values, strict=True)}
-    document: Json = {
+    document: DesignDocument = {
         "id": design.id,
         "name": design.name,
         "values": values,
@@ -244,18 +268,9 @@ def _design(search: Search, c: Candidate, breaks: dict[int, Json | None], in_fro
     document |= {"watts": design.watts, "rack_units": design.rack_units, "beyond_limits": list(design.beyond)}
     document["basis"] = "simulated" if c.simulated else "beyond limits" if design.beyond else "screened"
     if design.beyond:
-        return document | {
-            "meets": None,
-            "probability": None,
-            "levels": [],
-            "possible_margins": [],
-            "front": False,
-            "rate": None,
-            "tail": None,
-            "first_failing": None,
-            "breaks_at": None,
-            "replications": 0,
-        }
+        document |= {"meets": None, "probability": None, "levels": [], "possible_margins": [], "front": False}
+        document |= {"rate": None, "tail": None, "first_failing": None, "breaks_at": None, "replications": 0}
+        return document
     objectives = search.objectives(c)
     document |= {"rate": objectives and objectives[1], "tail": objectives and objectives[2], "front": in_front}
     document |= {
@@ -286,9 +301,9 @@ def _possible_margins(search: Search, c: Candidate) -> list[list[int]]:
     return [[int(one) for one in row] for row in logs]
 
 
-def _condition(search: Search, c: Candidate, index: int) -> Json:
+def _condition(search: Search, c: Candidate, index: int) -> LevelRow:
     level, point = search.conditions[index]
-    document: Json = {
+    document: LevelRow = {
         "level": level.name,
         "quantity": level.quantity,
         "limit": level.limit,
@@ -298,32 +313,29 @@ def _condition(search: Search, c: Candidate, index: int) -> Json:
     }
     document["under"] = point.scenario or None
     document["probability"] = float(c.level_probabilities[index]) if c.level_probabilities is not None else None
-    document |= interval(search, c, point, level.quantity)
+    document = {**document, **interval(search, c, point, level.quantity)}
     document["margin"] = None if document["value"] is None else math.exp(level.margin(document["value"]))
     return document
 
 
-def _first_failing(search: Search, c: Candidate, rows: list[Json]) -> Json | None:
+def _first_failing(search: Search, c: Candidate, rows: list[LevelRow]) -> Failing | None:
     """The level that fails at the smallest scale, there the least likely one; and the station that is why. Where only
     all levels together are too much, the least likely one."""
     order = list(search.study.scales)
-    known = [r for r in rows if r["probability"] is not None]
-    failing = [r for r in known if r["probability"] < search.study.confidence]
+    known = [(chance, r) for r in rows if (chance := r["probability"]) is not None]
+    failing = [one for one in known if one[0] < search.study.confidence]
     if not failing and c.probability < search.study.confidence:
-        failing = sorted(known, key=lambda r: r["probability"])[:1]
+        failing = sorted(known, key=lambda one: one[0])[:1]
     if not failing:
         return None
-    first = min(failing, key=lambda r: (order.index(r["scale"]), r["probability"]))
-    document = {
-        k: first[k]
-        for k in ("level", "quantity", "workload", "scale", "under", "value", "limit", "upper", "probability")
-    }
+    _, first = min(failing, key=lambda one: (order.index(one[1]["scale"]), one[0]))
+    document = cast(Failing, {key: value for key, value in first.items() if key not in ("low", "high", "margin")})
     document["ranks"] = search.study.scales[first["scale"]].ranks
-    level, point = search.conditions[rows.index(first)]
-    return document | {"why": _why(search, c, level, point)}
+    document["why"] = _why(search, c, *search.conditions[rows.index(first)])
+    return document
 
 
-def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | None:
+def _why(search: Search, c: Candidate, level: Level, point: Point) -> Why | None:
     """For a response time the station where its operation spends most; for a rate, a length or what accelerators do
     what limits the rate."""
     result = c.best.get(point) or c.screened.get(point)
@@ -354,7 +366,7 @@ def _why(search: Search, c: Candidate, level: Level, point: Point) -> Json | Non
     return {"station": station, "part": part, "share": seconds / total if total else 0.0}
 
 
-def _limit(result: Json) -> Json:
+def _limit(result: Result) -> Why:
     """What limits the rate of a result, as a forecast finds it."""
     otherwise = Limit.read(result["otherwise"])
     found = sentences(result["stations"], otherwise, known=otherwise.kind is not None)
@@ -369,10 +381,10 @@ def _limit(result: Json) -> Json:
     }
 
 
-def _levels(search: Search) -> list[Json]:
+def _levels(search: Search) -> list[LevelDocument]:
     """Each level with the share of designs that it rules out, and that it alone rules out."""
     allowed = search.allowed
-    rows = []
+    rows: list[LevelDocument] = []
     fails: dict[str, NDArray[np.float64]] = {}
     for level in search.desk.levels:
         places = [i for i, (other, _) in enumerate(search.conditions) if other is level]
@@ -404,7 +416,7 @@ def _levels(search: Search) -> list[Json]:
     return rows
 
 
-def _nearest_miss(search: Search, c: Candidate, by_id: dict[str, Json]) -> Json:
+def _nearest_miss(search: Search, c: Candidate, by_id: dict[str, DesignDocument]) -> NearestMiss:
     """The design that comes nearest, and by how much its levels would have to give."""
     return {
         "design": c.design.id,
@@ -416,14 +428,14 @@ def _nearest_miss(search: Search, c: Candidate, by_id: dict[str, Json]) -> Json:
     }
 
 
-def _needed(search: Search, c: Candidate) -> list[Json]:
+def _needed(search: Search, c: Candidate) -> list[Needed]:
     """New limits with which a design would keep every level with the required confidence: each level alone gives its
     share."""
     samples = risk.predictive(search.judged_table(c), search.model_error(c))
     kept = (samples >= 0).mean(axis=0)
     failing = [i for i in range(samples.shape[1]) if kept[i] < search.study.confidence] or [int(np.argmin(kept))]
     level_confidence = 1 - (1 - search.study.confidence) / len(failing)
-    needed: dict[str, Json] = {}
+    needed: dict[str, Needed] = {}
     for i in failing:
         level, point = search.conditions[i]
         short = -float(np.quantile(samples[:, i], 1 - level_confidence))
@@ -444,12 +456,12 @@ def _needed(search: Search, c: Candidate) -> list[Json]:
     return list(needed.values())
 
 
-def _relaxations(search: Search, best: Candidate | None, by_id: dict[str, Json]) -> list[Json]:
+def _relaxations(search: Search, best: Candidate | None, by_id: dict[str, DesignDocument]) -> list[Relaxation]:
     """Of the cheaper designs the nearest, and the limits with which they would do."""
     if best is None:
         return []
     cheaper = [c for c in search.tried if c.design.cost < best.design.cost]
-    entries = []
+    entries: list[Relaxation] = []
     for c in sorted(cheaper, key=lambda c: nearness(by_id[c.design.id]), reverse=True)[:3]:
         needed = _needed(search, c)
         if needed and not any(n["down"] for n in needed):

@@ -12,6 +12,7 @@ from iocast.study.questions import Ask, Point
 from iocast.study.levels import Level
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL, Scale
+from iocast.records.study import Breaks, KneePoint
 
 BEYOND = 16
 """Times the largest scale, up to which is looked."""
@@ -69,7 +70,7 @@ def _between(first: Scale, last: Scale) -> list[Scale]:
     return [*found, last]
 
 
-def breaking_scales(search: Search) -> dict[int, dict[str, Any] | None]:
+def breaking_scales(search: Search) -> dict[int, Breaks | None]:
     """By design that was simulated: {ranks, already, level, workload, beyond, nodes, ranks_per_node, unsolved}: `ranks`
     at which the first level is missed, None when none is up to `beyond` ranks; `already` when that is where the level
     was looked at first, so that it may be missed at fewer, too. By the analytic solver, set right at the simulated
@@ -84,7 +85,7 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any] | None]:
     unsolved = [one for one in judged if one not in wanted]
     simulated = [search.study.scales[s].ranks for level, w in unsolved for of, s in level.places if of == w]
     beyond = min([scales[-1].ranks, *([max(simulated)] if simulated else [])])
-    grows: dict[str, int | None] = {"nodes": last.nodes, "ranks_per_node": last.ranks_per_node}
+    grows: Breaks = {"nodes": last.nodes, "ranks_per_node": last.ranks_per_node}
     grows["ranks_per_node" if grows_in_ranks(search) else "nodes"] = None
     asks = {}
     for c in search.tried:
@@ -94,7 +95,7 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any] | None]:
                     "analytic", c.design.number, Point(level.under, w, last.name), at=scale
                 )
     found = search.desk.gather(asks.values(), "looking for the scale at which designs break")
-    result: dict[int, dict[str, Any] | None] = {}
+    result: dict[int, Breaks | None] = {}
     for c in search.tried:
         breaks = []
         for level, w in wanted:
@@ -114,7 +115,7 @@ def breaking_scales(search: Search) -> dict[int, dict[str, Any] | None]:
             breaks.append((_crossing(_with_simulated(search, c, level, w, curve)), level, w))
         breaks += [(_crossing(_with_simulated(search, c, level, w, [])), level, w) for level, w in unsolved]
         known = [(*crossing, level, w) for crossing, level, w in breaks if crossing is not None]
-        answer: dict[str, Any] = {"ranks": None, "already": False, "level": None, "workload": None, "beyond": beyond}
+        answer: Breaks = {"ranks": None, "already": False, "level": None, "workload": None, "beyond": beyond}
         answer |= grows | {"unsolved": list(dict.fromkeys(level.name for level, _ in unsolved))}
         if known:
             first, already, level, w = min(known, key=lambda b: b[0])
@@ -142,10 +143,10 @@ def _with_simulated(
     return [(ranks, merged[ranks]) for ranks in sorted(merged) if ranks >= kept]
 
 
-def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
+def knee(search: Search, c: Candidate) -> list[KneePoint]:
     """Rate and mean response time of one design against the number of clients, solved and simulated, with asymptotic
     bounds and the number of clients at which they meet."""
-    rows = []
+    rows: list[KneePoint] = []
     for workload in search.study.workloads:
         if not search.desk.can_screen(workload):
             continue
@@ -183,7 +184,6 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
         for name in search.study.workloads[workload].scales:
             one = c.best.get(Point(NORMAL, workload, name), {})
             if "quantities" in one:
-                none = dict.fromkeys(("rate_low", "rate_high", "mean_low", "mean_high", "knee"))
                 rows.append(
                     {
                         "workload": workload,
@@ -193,7 +193,11 @@ def knee(search: Search, c: Candidate) -> list[dict[str, Any]]:
                         "ranks_per_node": search.study.scales[name].ranks_per_node,
                         "rate": one["quantities"]["rate"],
                         "mean": _mean(one),
-                        **none,
+                        "rate_low": None,
+                        "rate_high": None,
+                        "mean_low": None,
+                        "mean_high": None,
+                        "knee": None,
                     }
                 )
     return rows

@@ -9,9 +9,9 @@ from iocast.platforms import unmeasured
 from iocast.platforms.fitted import one_of_several
 from iocast.runs.measured import other_settings
 from iocast.runs.operations import UNSOLVED
-from iocast.study.amounts import Json
 from iocast.study.documents import number
 from iocast.study.words import systems_beside
+from iocast.records.study import StudyDocument
 
 if TYPE_CHECKING:
     from iocast.study.designs import Platform
@@ -26,7 +26,7 @@ SHOWN_CHANGE = 0.005
 """Relative change of the rate by simple rules, from which on it is named."""
 
 
-def warnings(search: Search, answer: Json) -> list[str]:
+def warnings(search: Search, answer: StudyDocument) -> list[str]:
     """Everything that must be known before the answer is believed."""
     study = search.study
     found: list[str] = []
@@ -114,7 +114,7 @@ def warnings(search: Search, answer: Json) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _measured_systems(answer: Json) -> list[str]:
+def _measured_systems(answer: StudyDocument) -> list[str]:
     """What the values of measured systems beside the levels are, and what they miss."""
     family = answer["family"]
     if not family:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import stdtrit
@@ -26,6 +26,7 @@ from iocast.study import ANSWER, SAMPLES
 from iocast.study.amounts import amount, chance, is_confident, money, quoted
 from iocast.wording.text import percent, table
 from iocast.jobs.workers import Workers
+from iocast.records.study import StudyDocument
 
 Json = dict[str, Any]
 
@@ -82,7 +83,8 @@ def _design(argument: str) -> Json:
             f"'{argument}' is no design; write DIRECTORY:DESIGN with a directory that iocast study wrote, or DIRECTORY "
             "for its decision."
         )
-    reported, samples = read_json(directory / ANSWER, "study"), read_json(directory / SAMPLES, "samples")
+    reported = cast(StudyDocument, read_json(directory / ANSWER, "study"))
+    samples = read_json(directory / SAMPLES, "samples")
     if directory == Path(argument):
         if reported["decision"] is None:
             raise InputError(
@@ -96,13 +98,14 @@ def _design(argument: str) -> Json:
             f"The study '{directory}' has no design '{design}'. "
             f"{allowed_sentence(design, [d['id'] for d in reported['designs'] if d['basis'] == 'simulated'])}"
         )
-    found: dict[str, Any] = known[design]
+    found = known[design]
     if found["id"] not in samples["designs"]:
         raise InputError(
             f"The design '{design}' of '{directory}' was only screened, never simulated; allow more with search: "
             f"{{simulate: ...}} in the study."
         )
-    return found | {
+    return {
+        **found,
         "argument": argument,
         "currency": reported["currency"],
         "asks": [level["level"] for level in reported["levels"]],

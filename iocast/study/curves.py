@@ -10,7 +10,7 @@ import numpy as np
 
 from iocast.rules import intervals
 from iocast.ground.files import SCHEMA_VERSION
-from iocast.records.forecast import Ends, scaled
+from iocast.records.forecast import ENDS, Ends, scaled
 from iocast.records.quantities import ACCELERATORS, SHARES_OF_TIME, odds, share_of
 from iocast.runs.run_directory import QUANTITIES
 from iocast.study.carried import fitted_name
@@ -19,22 +19,25 @@ from iocast.study.evaluate import Result
 from iocast.study.levels import ANY
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import NORMAL
+from iocast.records.study import Spread, OtherConfidence, CurvePoint, StationTime
 
 LEVEL = 0.9
 """Probability that intervals are meant to cover."""
 Json = dict[str, Any]
 
 
-def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Json:
+def interval(search: Search, c: Candidate, point: Point, quantity: str) -> Spread:
     """Best estimate and the interval meant to cover with probability LEVEL; None where nothing is known or served."""
     known = search.value(c, point, quantity)
     if known is None or known[0] <= 0:
         return {"value": None if known is None else known[0], "low": None, "high": None}
     document = _rising_ends(search, c, point, quantity, *known)
-    return _ruled(search, c, point, quantity, document) if search.desk.is_as_measured(c.design, point) else document
+    if search.desk.is_as_measured(c.design, point):
+        document = _ruled(search, c, point, quantity, document)
+    return {"value": document["value"], "low": document["low"], "high": document["high"]}
 
 
-def _ruled(search: Search, c: Candidate, point: Point, quantity: str, document: Json) -> Json:
+def _ruled(search: Search, c: Candidate, point: Point, quantity: str, document: Ends) -> Ends:
     """Of the measured system the ends that a forecast has: those of the blend, and below the ceiling. An edited one's
     are changed by the same factor as its value, as they are already."""
     scale, name = search.study.scales[point.scale], fitted_name(quantity)
@@ -45,9 +48,9 @@ def _ruled(search: Search, c: Candidate, point: Point, quantity: str, document: 
         return document
     known = {"rate": _rising_ends(search, c, point, "rate", *rate)}
     known |= {} if name == "rate" else {name: document}
-    before = {one: scaled(cast(Ends, ends), 1 / changes.get(one, 1.0)) for one, ends in known.items()}
+    before = {one: scaled(ends, 1 / changes.get(one, 1.0)) for one, ends in known.items()}
     after = rules.apply(before, LEVEL)[0][name]
-    found: Json = {"value": document["value"]}
+    found: Ends = {"value": document["value"], "low": None, "high": None}
     low, high = (ratio / after["value"] for ratio in (after["low"] or 0.0, after["high"] or 0.0))
     if quantity == "seconds":
         low, high = 1 / high, 1 / low
@@ -55,7 +58,7 @@ def _ruled(search: Search, c: Candidate, point: Point, quantity: str, document: 
     return found
 
 
-def _rising_ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Json:
+def _rising_ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Ends:
     document = _ends(search, c, point, quantity, value, sd)
     # Quantiles that were shifted apart from each other must not cross.
     subject, _, which = quantity.rpartition(".")
@@ -63,11 +66,11 @@ def _rising_ends(search: Search, c: Candidate, point: Point, quantity: str, valu
         other = search.value(c, point, f"{subject}.{lower}")
         if other is not None and other[0] > 0:
             ends = _ends(search, c, point, f"{subject}.{lower}", *other)
-            document = {key: max(document[key], ends[key]) for key in document}
+            document = cast(Ends, {key: max(document[key] or 0.0, ends[key] or 0.0) for key in ENDS})
     return document
 
 
-def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Json:
+def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: float, sd: float) -> Ends:
     """By the rule of forecasts; of a share of time its odds. `sd`: of the logarithm, as far as it comes from not having
     been simulated."""
     of_time = quantity in SHARES_OF_TIME
@@ -86,8 +89,8 @@ def _ends(search: Search, c: Candidate, point: Point, quantity: str, value: floa
     low, high = intervals.interval(
         middle, drawn, math.hypot(float(error.scale[0]), sd), float(error.degrees[0]), float(error.noise[0]), LEVEL
     )
-    ends = {"low": middle * low, "high": middle * high}
-    return {"value": value} | ({key: share_of(end) for key, end in ends.items()} if of_time else ends)
+    low, high = (share_of(end) if of_time else end for end in (middle * low, middle * high))
+    return {"value": value, "low": low, "high": high}
 
 
 def seconds_spent(result: Result, subject: str, tasks: dict[str, dict[str, float]]) -> dict[tuple[str, str], float]:
@@ -104,8 +107,8 @@ def seconds_spent(result: Result, subject: str, tasks: dict[str, dict[str, float
     return found
 
 
-def other_confidences(search: Search) -> list[Json]:
-    entries = []
+def other_confidences(search: Search) -> list[OtherConfidence]:
+    entries: list[OtherConfidence] = []
     for requested in (0.5, 0.8, 0.9, 0.95, 0.99):
         holds = sorted(
             (c for c in search.tried if c.probability >= requested),
@@ -122,9 +125,9 @@ def other_confidences(search: Search) -> list[Json]:
     return entries
 
 
-def curves(search: Search, c: Candidate) -> list[Json]:
+def curves(search: Search, c: Candidate) -> list[CurvePoint]:
     """Rate and the levels' quantities against scale, with intervals."""
-    rows = []
+    rows: list[CurvePoint] = []
     for workload in search.study.workloads.values():
         quantities = dict.fromkeys(
             [
@@ -154,9 +157,9 @@ def curves(search: Search, c: Candidate) -> list[Json]:
     return rows
 
 
-def stations(search: Search, c: Candidate) -> list[Json]:
+def stations(search: Search, c: Candidate) -> list[StationTime]:
     """Where an operation's time goes at the largest scale of every workload."""
-    rows = []
+    rows: list[StationTime] = []
     for workload in search.study.workloads.values():
         point = Point(NORMAL, workload.name, [s for s in search.study.scales if s in workload.scales][-1])
         result = c.best[point]

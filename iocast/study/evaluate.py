@@ -28,6 +28,7 @@ from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Accelerators
 from iocast.records.simulated import Latency, SimulatedPhase, StationDocument
 from iocast.ground.scratch import scratch_directory
+from iocast.records.platform import ResolvedPlatform
 
 Result = dict[str, Any]
 
@@ -225,10 +226,10 @@ def _analytic(request: dict[str, Any], file: Path) -> Result:
     return found | {"otherwise": otherwise.document()}
 
 
-_last_resolved: dict[str, Any] = {}
+_last_resolved: dict[str, ResolvedPlatform] = {}
 
 
-def _resolved(key: str, file: Path) -> Any:
+def _resolved(key: str, file: Path) -> ResolvedPlatform:
     """Scales and workloads of one platform follow each other, so that only the last one is kept."""
     if key not in _last_resolved:
         _last_resolved.clear()

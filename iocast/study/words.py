@@ -2,13 +2,13 @@
 """A study's answer in words that a board reads in a minute, each sentence made of the numbers beside it."""
 
 from __future__ import annotations
+from typing import Literal
 
 import math
 
 from iocast.platforms import unmeasured
 from iocast.runs.limits_of import LEAD
 from iocast.study.amounts import (
-    Json,
     amount,
     chance,
     is_confident,
@@ -26,6 +26,20 @@ from iocast.study.amounts import (
     tightest,
 )
 from iocast.study.evaluate import Elsewhere
+from iocast.records.study import (
+    Breaks,
+    Conclusion,
+    DesignDocument,
+    Failing,
+    LevelRow,
+    NearestMiss,
+    Needed,
+    OtherConfidence,
+    Relaxation,
+    Rival,
+    StudyDocument,
+    Why,
+)
 
 AS_NEAR = 1.1
 """Designs that miss their tightest level within this factor are equally near: no model is that good."""
@@ -44,7 +58,7 @@ _PARTS = {
 }
 
 
-def sentence(answer: Json) -> str:
+def sentence(answer: StudyDocument) -> str:
     """The decision, its cost and its confidence."""
     words = f"{100 * answer['confidence_asked']:g} %"
     looked = [d for d in answer["designs"] if d["basis"] != "beyond limits"]
@@ -59,6 +73,7 @@ def sentence(answer: Json) -> str:
             sure = ", how surely is not known"
         return f"Choose {quoted(d['name'])}{cost}: it keeps {levels}{sure}{if_it_holds(answer)}."
     miss = answer["nearest_miss"]
+    assert miss is not None  # where there is no decision
     kept = kept_with(answer, miss["probability"])
     return (
         f"None of the {len(looked)} designs within the limits keeps {levels} with {words} confidence; the nearest, "
@@ -66,7 +81,7 @@ def sentence(answer: Json) -> str:
     )
 
 
-def if_it_holds(answer: Json) -> str:
+def if_it_holds(answer: StudyDocument) -> str:
     """Whose numbers a study rests on, where iocast did not fit its platform."""
     platform, design = answer["platform"], reference(answer)
     values = design["values"] if design else {}
@@ -77,10 +92,8 @@ def if_it_holds(answer: Json) -> str:
         if value["platform"] and values.get(axis["name"]) == value["name"]
     ]
     if swapped:  # files of earlier versions don't know which of these were calibrated
-        platform = {
-            "name": swapped[-1]["platform"],
-            "calibrated": swapped[-1].get("calibrated", platform["calibrated"]),
-        }
+        calibrated = bool(swapped[-1].get("calibrated", platform["calibrated"]))
+        platform = {"name": str(swapped[-1]["platform"]), "calibrated": calibrated}
     if parts := unmeasured.parts_of(platform.get("unmeasured") or {}):
         return f", if the numbers of {quoted(platform['name'])} hold: nothing measured its {parts}"
     if platform["calibrated"] or platform.get("published"):
@@ -90,24 +103,24 @@ def if_it_holds(answer: Json) -> str:
     return f", if the numbers of {quoted(platform['name'])} hold: {why}"
 
 
-def measured_beside(answer: Json, row: Json) -> list[str]:
+def measured_beside(answer: StudyDocument, row: LevelRow) -> list[str]:
     """Values of the measured systems of the family (`answer["family"]`) beside a level's row; "-" where there are
     none."""
     family = answer.get("family")
     if not family:
         return []
-    where = ("level", "workload", "scale")
-    values: Json = next((one["values"] for one in family["levels"] if all(one[key] == row[key] for key in where)), {})
+    where: tuple[Literal["level", "workload", "scale"], ...] = ("level", "workload", "scale")
+    values = next((one["values"] for one in family["levels"] if all(one[key] == row[key] for key in where)), {})
     found = [values.get(system["name"]) for system in family["systems"]]
     return ["-" if value is None or row["under"] else amount(row["quantity"], value) for value in found]
 
 
-def systems_beside(answer: Json) -> list[str]:
+def systems_beside(answer: StudyDocument) -> list[str]:
     """Names of these systems."""
     return [system["name"] for system in (answer.get("family") or {"systems": []})["systems"]]
 
 
-def conclusions(answer: Json) -> list[Json]:
+def conclusions(answer: StudyDocument) -> list[Conclusion]:
     """What a board asks next, as {about, text}."""
     texts = {
         "What it is": _what(answer),
@@ -123,7 +136,7 @@ def conclusions(answer: Json) -> list[Json]:
     return [{"about": about, "text": words} for about, words in texts.items() if words]
 
 
-def question(answer: Json) -> str:
+def question(answer: StudyDocument) -> str:
     """The study's question in its author's words, and how many designs, levels and clients that is."""
     looked = sum(d["basis"] != "beyond limits" for d in answer["designs"])
     levels, ranks = len(answer["levels"]), answer["scales"][-1]["ranks"]
@@ -139,7 +152,7 @@ def question(answer: Json) -> str:
     return f"{own}{'' if ended else '?'} {counted}".lstrip()
 
 
-def rivals(answer: Json) -> list[Json]:
+def rivals(answer: StudyDocument) -> list[Rival]:
     """The runner-up, and where that isn't cheaper the cheaper design that comes nearest, each with `name`, `cost`,
     `difference` from the decision, `probability` and `why` it lost.
 
@@ -166,7 +179,7 @@ def rivals(answer: Json) -> list[Json]:
     ]
 
 
-def _why_lost(answer: Json, design: Json, chosen: Json) -> str:
+def _why_lost(answer: StudyDocument, design: DesignDocument, chosen: DesignDocument) -> str:
     if design["first_failing"] and not design["meets"]:
         return _misses(answer, design)
     if not design["meets"]:
@@ -178,7 +191,7 @@ def _why_lost(answer: Json, design: Json, chosen: Json) -> str:
     return "Keeps all levels, and costs the same."
 
 
-def _what(answer: Json) -> str:
+def _what(answer: StudyDocument) -> str:
     if not answer["decision"]:
         return ""
     d = answer["decision"]
@@ -204,7 +217,7 @@ def _what(answer: Json) -> str:
     return words
 
 
-def _swapped(answer: Json) -> dict[str, dict[str, str]]:
+def _swapped(answer: StudyDocument) -> dict[str, dict[str, str]]:
     """By axis and value the platform, where a value is a whole other system."""
     return {
         axis["name"]: {v["name"]: v["platform"] for v in axis["values"] if v["platform"]}
@@ -212,7 +225,7 @@ def _swapped(answer: Json) -> dict[str, dict[str, str]]:
     }
 
 
-def _nearest(answer: Json) -> str:
+def _nearest(answer: StudyDocument) -> str:
     """Without a decision: what the nearest miss misses, and the limits that it would keep."""
     miss, design = answer["nearest_miss"], reference(answer)
     if not miss or design is None:
@@ -222,10 +235,10 @@ def _nearest(answer: Json) -> str:
     return f"{start} {_misses(answer, design)} {_would_do(miss)}{_as_near(answer, design)}"
 
 
-def _as_near(answer: Json, nearest: Json) -> str:
+def _as_near(answer: StudyDocument, nearest: DesignDocument) -> str:
     """Designs that miss their tightest level by so little more than the nearest that no model tells them apart."""
 
-    def missed(design: Json) -> float:
+    def missed(design: DesignDocument) -> float:
         return min((row["margin"] or 0.0 for row in design["levels"]), default=0.0)
 
     alike = [
@@ -239,7 +252,7 @@ def _as_near(answer: Json, nearest: Json) -> str:
     return f" No model tells it from {', '.join(alike[:3])}{' and others' * (len(alike) > 3)}, {which} as near."
 
 
-def _cheaper(answer: Json) -> str:
+def _cheaper(answer: StudyDocument) -> str:
     """Of the cheaper designs the nearest: what it saves, what it misses, and the limits that it would keep."""
     if not answer["decision"] or not is_priced(answer):
         return ""
@@ -265,21 +278,20 @@ def _cheaper(answer: Json) -> str:
     return f"{words} {_misses(answer, design)}" + (f" {_would_do(relaxed)}" if relaxed and small else "")
 
 
-def _would_do(design: Json) -> str:
+def _would_do(design: NearestMiss | Relaxation) -> str:
     """The limits with which a design would keep all levels, of a nearest miss or a relaxation."""
     if not design["needed"] or any(n["down"] for n in design["needed"]):
         return "No change of the limits alone would do."
     return f"It would do with {' and '.join(_needs(n) for n in design['needed'])}."
 
 
-def _misses(answer: Json, design: Json) -> str:
+def _misses(answer: StudyDocument, design: DesignDocument) -> str:
     """The levels that a design keeps with too little probability, the least likely first, each where it is tightest and
     by how much; and why the first of them fails."""
-    known = sorted(
-        (row for row in tightest(design["levels"]) if row["probability"] is not None), key=lambda r: r["probability"]
-    )
-    short = [row for row in known if row["probability"] < answer["confidence_asked"]] or known[:1]
-    words = [_misses_one(answer, row) for row in short[:MAX_MISSED]]
+    chances = [(row["probability"], row) for row in tightest(design["levels"])]
+    known = sorted(((p, row) for p, row in chances if p is not None), key=lambda one: one[0])
+    short = [one for one in known if one[0] < answer["confidence_asked"]] or known[:1]
+    words = [_misses_one(answer, row) for _, row in short[:MAX_MISSED]]
     more = len(short) - len(words)
     listed = "; ".join(words) + (f"; and {more} more level{'s' * (more > 1)}" if more else "")
     failing = design["first_failing"]
@@ -289,7 +301,7 @@ def _misses(answer: Json, design: Json) -> str:
     return f"It {listed}. At {failing['ranks']:,} clients{under} {_because(failing)}"
 
 
-def _misses_one(answer: Json, row: Json) -> str:
+def _misses_one(answer: StudyDocument, row: LevelRow) -> str:
     level = row["level"].removesuffix(f" with {row['under']}")
     where, value, limit = place(row, answer), row["value"], row["limit"]
     if value is None:
@@ -303,14 +315,14 @@ def _misses_one(answer: Json, row: Json) -> str:
     return f"misses {level} by {size} {where} ({reported})"
 
 
-def _needs(needed: Json) -> str:
+def _needs(needed: Needed) -> str:
     return (
         f"{level_name(needed)} at {amount(needed['quantity'], needed['needed'])} instead of "
         f"{amount(needed['quantity'], needed['limit'])}"
     )
 
 
-def level_name(needed: Json) -> str:
+def level_name(needed: Needed) -> str:
     """The level without its limit: "p99(create)"."""
     name = str(needed["level"])
     for sign in ("<=", ">=", "<", ">"):
@@ -318,7 +330,7 @@ def level_name(needed: Json) -> str:
     return name
 
 
-def _because(failing: Json) -> str:
+def _because(failing: Failing) -> str:
     why = failing["why"]
     if why is None:
         return "the analytic solver does not say where the time goes."
@@ -326,19 +338,17 @@ def _because(failing: Json) -> str:
         return "nothing is left that could serve."
     if why["part"] == "limit":
         return limited(why)
+    share = 100 * (why["share"] or 0.0)
     if why["part"] == "utilisation":
-        return f"{why['station']} is in use {100 * why['share']:.0f} % of the time."
+        return f"{why['station']} is in use {share:.0f} % of the time."
     if why["station"] == Elsewhere.CLIENTS.value:
-        return (
-            f"{100 * why['share']:.0f} % of the time goes to waiting behind the clients' own limits, to the network "
-            "and to disks."
-        )
-    if failing["value"] is not None and why["share"]:
-        return f"{100 * why['share']:.0f} % of the time goes to {_PARTS[why['part']]} at {why['station']}."
+        return f"{share:.0f} % of the time goes to waiting behind the clients' own limits, to the network and to disks."
+    if failing["value"] is not None and share:
+        return f"{share:.0f} % of the time goes to {_PARTS[why['part']]} at {why['station']}."
     return f"the time goes to {why['station']}."
 
 
-def limited(why: Json) -> str:
+def limited(why: Why) -> str:
     """What limits the rate, for the middle of a sentence."""
     text: str = why["text"]
     if why.get("limited_by"):
@@ -346,21 +356,21 @@ def limited(why: Json) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _levels(answer: Json) -> str:
-    rows = sorted((r for r in answer["levels"] if r["rules_out"]), key=lambda r: -r["rules_out"])
+def _levels(answer: StudyDocument) -> str:
+    rows = sorted(((share, r) for r in answer["levels"] if (share := r["rules_out"])), key=lambda one: -one[0])
     if not rows:
         return "Every design within the limits keeps every level."
     words = [
-        f"{r['level']} rules out {100 * r['rules_out']:.0f} % of the designs"
-        + (f" ({100 * r['alone']:.0f} % by itself alone)" if r["alone"] else "")
-        for r in rows[:3]
+        f"{r['level']} rules out {100 * share:.0f} % of the designs"
+        + (f" ({100 * alone:.0f} % by itself alone)" if (alone := r["alone"]) else "")
+        for share, r in rows[:3]
     ]
     return "; ".join(words) + "."
 
 
-def _ends(answer: Json) -> str:
+def _ends(answer: StudyDocument) -> str:
     design = reference(answer)
-    end = design and design["breaks_at"]
+    end = design["breaks_at"] if design else None
     if not end:
         return ""
     unsolved = end.get("unsolved") or []
@@ -386,16 +396,16 @@ def _ends(answer: Json) -> str:
     )
 
 
-def placed(end: Json) -> str:
+def placed(end: Breaks) -> str:
     """How further clients come: on the nodes of the largest scale, or with nodes; "" in files of earlier versions."""
-    if end.get("nodes"):
-        return f" on {end['nodes']:,} node{'s' * (end['nodes'] > 1)}"
-    if end.get("ranks_per_node"):
-        return f", {end['ranks_per_node']:,} a node"
+    if nodes := end.get("nodes"):
+        return f" on {nodes:,} node{'s' * (nodes > 1)}"
+    if each := end.get("ranks_per_node"):
+        return f", {each:,} a node"
     return ""
 
 
-def break_count(answer: Json, ranks: int) -> int:
+def break_count(answer: StudyDocument, ranks: int) -> int:
     """The clients at which a design breaks, with as few digits as leave it on its side of every scale of the study, at
     least two."""
     scales = [scale["ranks"] for scale in answer["scales"]]
@@ -406,11 +416,11 @@ def break_count(answer: Json, ranks: int) -> int:
     return ranks
 
 
-def _changes(answer: Json) -> str:
+def _changes(answer: StudyDocument) -> str:
     return " ".join(changes(answer))
 
 
-def changes(answer: Json) -> list[str]:
+def changes(answer: StudyDocument) -> list[str]:
     """What would change the decision, a sentence each: a price, the required confidence, an uncertain input, a
     measurement."""
     words = []
@@ -438,9 +448,9 @@ def changes(answer: Json) -> list[str]:
             None,
         )
         if lower and is_confident(answer):
-            kept = next(d["probability"] for d in answer["designs"] if d["id"] == lower["design"])
+            kept, name = next((d["probability"], d["name"]) for d in answer["designs"] if d["id"] == lower["design"])
             words.append(
-                f"Where {chance(kept)} confidence is enough, {quoted(lower['name'])}{_for(answer, lower)} would do."
+                f"Where {chance(kept or 0.0)} confidence is enough, {quoted(name)}{_for(answer, lower)} would do."
             )
         higher = next(
             (
@@ -451,16 +461,14 @@ def changes(answer: Json) -> list[str]:
             None,
         )
         if higher and is_confident(answer):
-            instead = f"{quoted(higher['name'])}{_for(answer, higher)}" if higher["design"] else "none of the designs"
+            instead = f"{quoted(other)}{_for(answer, higher)}" if (other := higher["name"]) else "none of the designs"
             words.append(f"For {100 * higher['confidence']:.0f} % confidence the answer would be {instead}.")
     uncertain = answer["sensitivity"]["uncertain"]
-    turning = sorted((u for u in uncertain if u["turns_at"]), key=lambda u: abs(math.log(u["turns_at"])))
-    for u in turning[:MAX_TURNING]:
+    turning = sorted(((turn, u) for u in uncertain if (turn := u["turns_at"])), key=lambda one: abs(math.log(one[0])))
+    for times, u in turning[:MAX_TURNING]:
         side = "missed" if is_kept_now(answer, u) else "kept"
         known = f" (known to within a factor of {u['factor']:.2g})" if u.get("factor") else ""
-        words.append(
-            f"{quoted(u['name'])} at {u['turns_at']:.2g} times the assumed value{known}: {u['level']} is {side}."
-        )
+        words.append(f"{quoted(u['name'])} at {times:.2g} times the assumed value{known}: {u['level']} is {side}.")
     if uncertain and not turning:
         words.append("No uncertain input turns the decision by itself, even four standard deviations off.")
     best = max(answer["measurements"], key=lambda m: m["value"], default=None)
@@ -472,12 +480,12 @@ def changes(answer: Json) -> list[str]:
     return words
 
 
-def _for(answer: Json, design: Json) -> str:
+def _for(answer: StudyDocument, design: DesignDocument | NearestMiss | OtherConfidence) -> str:
     """ " for 5,000 EUR", where anything has a price."""
-    return f" for {money(design['cost'], answer['currency'])}" if is_priced(answer) else ""
+    return f" for {money(design['cost'] or 0.0, answer['currency'])}" if is_priced(answer) else ""
 
 
-def _matters(answer: Json) -> str:
+def _matters(answer: StudyDocument) -> str:
     words = []
     choices = [a for a in answer["sensitivity"]["axes"] if len(a["values"]) > 1]
     ranked = sorted(choices, key=lambda a: -a["shares"]["worst margin"])
@@ -508,18 +516,18 @@ def _matters(answer: Json) -> str:
     return " ".join(words)
 
 
-def _measure(answer: Json) -> str:
-    paying = [m for m in answer["measurements"] if m["price"] is not None]
+def _measure(answer: StudyDocument) -> str:
+    paying = [(price, m) for m in answer["measurements"] if (price := m["price"]) is not None]
     if paying:
-        best = paying[0]
-        if best["net"] > 0:
+        price, best = paying[0]
+        if (best["net"] or 0.0) > 0:
             return (
-                f"{quoted(best['name'])} is worth its price: it costs {money(best['price'], answer['currency'])} and "
+                f"{quoted(best['name'])} is worth its price: it costs {money(price, answer['currency'])} and "
                 f"saves {money(best['value'], answer['currency'])} on average, by choosing better with its result."
             )
         return (
             f"None of the measurements offered is worth its price: the best, {quoted(best['name'])}, costs "
-            f"{money(best['price'], answer['currency'])} and would save {money(best['value'], answer['currency'])} on "
+            f"{money(price, answer['currency'])} and would save {money(best['value'], answer['currency'])} on "
             "average."
         )
     if not answer["measurements"] or not (is_priced(answer) or answer["study"].get("falling_short")):
@@ -533,7 +541,7 @@ def _measure(answer: Json) -> str:
     return "Nothing uncertain here could change the choice enough to be worth measuring."
 
 
-def _found(answer: Json) -> str:
+def _found(answer: StudyDocument) -> str:
     s = answer["search"]
     words = f"Of {s['designs']:,} designs {s['within_limits']:,} within the limits were screened by the analytic solver"
     if s["explored"] != "full factorial":

@@ -20,6 +20,7 @@ from iocast.study import risk
 from iocast.study.questions import Ask
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import MODEL
+from iocast.records.study import AxisEffect, AxisSensitivity, Uncertain, Worth
 
 Array = NDArray[np.float64]
 
@@ -91,11 +92,11 @@ def contenders(search: Search) -> list[Candidate]:
     return [*cheaper, best, *dearer[: CONTENDERS - 1 - len(cheaper)]]
 
 
-def axes(search: Search) -> list[dict[str, Any]]:
+def axes(search: Search) -> list[AxisSensitivity]:
     """How much of the differences in rate, in tail and in the worst margin each axis explains by itself (first-order
     share of the variance over all designs looked at), and what each of its values does on average."""
     known = [(c, o) for c in search.allowed if (o := search.objectives(c)) is not None]
-    result: list[dict[str, Any]] = []
+    result: list[AxisSensitivity] = []
     if len(known) < 2:
         return result
     choices = np.array([search.desk.designs.choice(c.design.number) for c, _ in known])
@@ -107,7 +108,8 @@ def axes(search: Search) -> list[dict[str, Any]]:
     }
     for index, axis in enumerate(search.study.axes):
         here = choices[:, index]
-        shares, effects = {}, []
+        shares: dict[str, float] = {}
+        effects: list[AxisEffect] = []
         for name, values in outcomes.items():
             total = float(values.var())
             means = np.array(
@@ -118,17 +120,14 @@ def axes(search: Search) -> list[dict[str, Any]]:
             of = here == i
             if of.any():
                 cost = float(np.mean([c.design.cost for (c, _), chosen in zip(known, of, strict=True) if chosen]))
-                averages = {
-                    name: float(math.exp(values[of].mean()))
-                    for name, values in outcomes.items()
-                    if name != "worst margin"
-                }
-                effects.append({"value": value.name, "cost": cost, **averages, "worst_margin": float(worst[of].mean())})
+                rate, tail = (math.exp(float(outcomes[name][of].mean())) for name in ("rate", "tail"))
+                margin = float(worst[of].mean())
+                effects.append({"value": value.name, "cost": cost, "rate": rate, "tail": tail, "worst_margin": margin})
         result.append({"axis": axis.name, "shares": shares, "values": effects})
     return result
 
 
-def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[str, Any]]:
+def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[Uncertain]:
     """What the tightest condition of a design does when something uncertain is one standard deviation up, most
     important first; and the factor from which on that level is missed, all else being as thought."""
     margins = np.array(search.margins(candidate.best))
@@ -136,7 +135,7 @@ def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[dict[
     level, point = search.conditions[index]
     sds = search.desk.variants.uncertain(candidate.design)
     value = search.read(candidate.best[point], point, level.quantity) or level.limit
-    result = []
+    result: list[Uncertain] = []
     for name, slope in zip(known.names, known.table[:, index], strict=True):
         turns = None
         if abs(slope) > 1e-6 and abs(z := -margins[index] / slope) <= 4:
@@ -221,10 +220,10 @@ def _stays(left: float | None, deviation: float) -> float:
     return min(1.0, left / deviation) if deviation > 0 else 0.0
 
 
-def measurements(search: Search, value: Value) -> list[dict[str, Any]]:
+def measurements(search: Search, value: Value) -> list[Worth]:
     """The study's measurements with what they are worth and cost, and what it would be worth to know each uncertain
     thing exactly."""
-    result = []
+    result: list[Worth] = []
     for one in search.study.measurements:
         left = math.log(one.leaves) / NormalDist().inv_cdf(0.95)
         worth = value.of_knowing(dict.fromkeys(one.tells, left))

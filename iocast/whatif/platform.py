@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -13,6 +12,7 @@ from iocast.platforms.drawing import platform_text
 from iocast.whatif.module import HOW
 from iocast.whatif.page_file import check_page, write_page
 from iocast.whatif.panel import HERE, POLICY, Beside, panel, setting_of, version
+from iocast.records.platform import ResolvedPlatform
 
 WORKLOAD, NODES, RANKS_PER_NODE = "md-workbench", 10, 4
 """What is simulated before anything is changed."""
@@ -21,7 +21,7 @@ NEVER_MEASURED = (
 )
 
 
-def write_platform_page(described: dict[str, Any], name_or_file: str, out: Path) -> bool:
+def write_platform_page(described: ResolvedPlatform, name_or_file: str, out: Path) -> bool:
     """Write the page of a platform that iocast-sim described. Returns whether it simulates: False where the module was
     not built, and the page says how to get it."""
     check_page(out)
@@ -30,7 +30,7 @@ def write_platform_page(described: dict[str, Any], name_or_file: str, out: Path)
     return simulates
 
 
-def platform_page(described: dict[str, Any], name_or_file: str) -> tuple[str, bool]:
+def platform_page(described: ResolvedPlatform, name_or_file: str) -> tuple[str, bool]:
     """The page, and whether it simulates."""
     made = panel(setting_of(name_or_file, WORKLOAD, {}, NODES, RANKS_PER_NODE), Beside(notes=[NEVER_MEASURED]))
     environment = jinja2.Environment(

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from typing import Any, TYPE_CHECKING
+from collections.abc import Iterable
 
 from iocast.wording.text import kind_of_row, percent, quantity, table
+from iocast.records.fitted import FittedSection
 
 if TYPE_CHECKING:
     from iocast.planning.proposed import Place, Proposed
 
 
-def calibration_text(fitted: dict[str, Any]) -> str:
+def calibration_text(fitted: FittedSection) -> str:
     lines = (
         [f"Best structure: {', '.join(f'{k} {v}' for k, v in fitted['structure'].items())}"]
         if fitted["structure"]
@@ -41,16 +43,17 @@ def calibration_text(fitted: dict[str, Any]) -> str:
             f"to at most {holdout['fitted_up_to']}",
         ]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
-    shown = [one for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
+    shown = [one["text"] for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
     lines += ["", findings_text(shown), ""] if shown else []
     return "\n".join([*lines, *fitted["notes"]]).lstrip()
 
 
-def findings_text(found: list[dict[str, Any]]) -> str:
+def findings_text(found: Iterable[str]) -> str:
     """What measurements show by themselves, a finding a line."""
-    if not found:
+    lines = [f"- {text}" for text in found]
+    if not lines:
         return "The measurements show nothing that a forecast should know of."
-    return "\n".join(["The measurements show:", *(f"- {one['text']}" for one in found)])
+    return "\n".join(["The measurements show:", *lines])
 
 
 PURPOSES = {

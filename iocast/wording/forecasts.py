@@ -14,6 +14,7 @@ from iocast.wording.checked import Nearer, nearer_text
 from iocast.wording.forecast import bulk_text, rule_beside, total_text
 from iocast.runs.total import moves_bulk
 from iocast.forecast import Answer, PhaseForecast
+from iocast.records.fitted import HoldOut
 
 
 def forecasts_text(answer: Answer) -> str:
@@ -88,7 +89,7 @@ def _narrowing(phases: Sequence[PhaseForecast]) -> str:
     return ""
 
 
-def _held_out_cell(holdout: Mapping[str, Any], made: Mapping[str, Any]) -> str:
+def _held_out_cell(holdout: HoldOut, made: Mapping[str, Any]) -> str:
     """The error at the held-out scale; beside a forecast farther away, how far that was."""
     error = next(row["error"] for row in holdout["rows"] if row["quantity"] == "rate")
     fitted, ranks = holdout.get("fitted_up_to"), holdout.get("ranks")

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from iocast.wording import text
-from iocast.study.amounts import Json, amount, kept_with, limit_of, margin, money, place, reference, tightest
+from iocast.study.amounts import amount, kept_with, limit_of, margin, money, place, reference, tightest
 from iocast.study.words import measured_beside, systems_beside
+from iocast.records.study import StudyDocument
 
 
-def as_text(answer: Json, most: int = 12) -> str:
+def as_text(answer: StudyDocument, most: int = 12) -> str:
     """The answer for a terminal: the sentence, the likeliest and cheapest designs, then the rest in words."""
     looked = [d for d in answer["designs"] if d["basis"] != "beyond limits"]
     decision = answer["decision"]["id"] if answer["decision"] else None

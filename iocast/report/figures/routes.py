@@ -39,13 +39,9 @@ def _platforms(sources: Sources) -> list[tuple[str, dict[str, Any], set[str]]]:
     """Name, routes, and the operations that were done."""
     found = []
     study = sources.study
-    if study and study.get("routes"):
+    if study and (routes := study.get("routes")):
         found.append(
-            (
-                study["routes"]["design"],
-                study["routes"]["operations"],
-                {op for w in study["workloads"] for op in w["operations"]},
-            )
+            (routes["design"], routes["operations"], {op for w in study["workloads"] for op in w["operations"]})
         )
     for run in evidence.focus_runs(sources):
         platform = run.document.get("platform")

@@ -25,9 +25,9 @@ def data(sources: Sources) -> list[Row] | None:
     if study is None:
         return None
     decision = (study["decision"] or {}).get("id")
-    rows = []
+    rows: list[Row] = []
     for d in study["designs"]:
-        margins = [level["margin"] for level in d["levels"]]
+        margins = [level["margin"] or 0.0 for level in d["levels"]]
         if d["rate"] and d["tail"]:
             state = (
                 DECISION

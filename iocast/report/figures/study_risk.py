@@ -8,6 +8,7 @@ import altair as alt
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
 from iocast.study.amounts import is_confident
+from iocast.records.study import DesignDocument
 
 MOST = 16
 ALL = style.Mark("keeps all levels", style.BLUE, "circle", kind="point")
@@ -23,7 +24,7 @@ def data(sources: Sources) -> list[Row] | None:
     if study is None:
         return None
     simulated = [d for d in study["designs"] if d["basis"] == "simulated"]
-    chosen = sorted(simulated, key=lambda d: (d["id"] not in study["shown"], -d["probability"]))[:MOST]
+    chosen = sorted(simulated, key=lambda d: (d["id"] not in study["shown"], -(d["probability"] or 0.0)))[:MOST]
     chosen.sort(key=lambda d: d["cost"])
     rows: list[Row] = []
     for d in chosen:
@@ -40,7 +41,7 @@ def data(sources: Sources) -> list[Row] | None:
         )
         worst: dict[str, float] = {}
         for c in d["levels"]:
-            worst[c["level"]] = min(worst.get(c["level"], 1.0), c["probability"])
+            worst[c["level"]] = min(worst.get(c["level"], 1.0), c["probability"] or 0.0)
         if len(worst) > 1:
             rows += [
                 {
@@ -82,7 +83,7 @@ def data(sources: Sources) -> list[Row] | None:
     return rows if any(row["panel"] != "scale" for row in rows) else None
 
 
-def _short(d: Row) -> str:
+def _short(d: DesignDocument) -> str:
     """The design's name as far as a chart has room for it."""
     text = f"{d['id']} {d['name']}"
     return text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}"

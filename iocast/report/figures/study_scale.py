@@ -9,6 +9,7 @@ import altair as alt
 from iocast.records.quantities import unit_of
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
+from iocast.records.study import LevelDocument
 
 MAX_DESIGNS, MAX_PANELS = 5, 8
 LEVEL = style.Mark("the level", style.BLACK, dash=(1, 0), kind="line")
@@ -39,7 +40,7 @@ def data(sources: Sources) -> list[Row] | None:
         return None
     shown = study["shown"][:MAX_DESIGNS]
     rows: list[Row] = []
-    request: dict[tuple[str, str], list[Row]] = {}
+    request: dict[tuple[str, str], list[LevelDocument]] = {}
     for level in study["levels"]:
         if level["under"] is None:
             for workload in level["workloads"]:
