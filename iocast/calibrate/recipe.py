@@ -164,11 +164,11 @@ def _parameters(owner: Section) -> list[Parameter]:
         result.append(
             Parameter(
                 name=name,
-                path=str(one.value("path")),
+                path=one.text("path"),
                 low=low,
                 high=one.number("high", low=low),
                 start=one.number("start", low=low),
-                unit=str(one.value("unit", "")),
+                unit=one.text("unit", ""),
                 when=one.choice("when", ("", "thinking"), ""),
                 also=tuple(one.value("also", {}).items()),
                 within=tuple(one.value("within", {}).items()),
@@ -179,7 +179,7 @@ def _parameters(owner: Section) -> list[Parameter]:
 
 
 def _option(section: Section, name: str, platform: str) -> Option:
-    unlimited = str(section.value("unlimited", ""))
+    unlimited = section.text("unlimited", "")
     edit = section.value("edit", {})
     if unlimited:
         stations = list(family_document(platform).get("stations", {}))

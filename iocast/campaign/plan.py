@@ -117,7 +117,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
     yaml.value("source", "")
     plan = Plan(
         file,
-        workload=str(yaml.value("workload")),
+        workload=yaml.text("workload"),
         settings={**yaml.map("settings"), **(settings or {})},
         seconds=yaml.number("seconds", 2, low=0.01, high=86400),
         benchmark_repeats=int(yaml.number("benchmark_repeats", 3, low=1, high=1000)),
@@ -133,7 +133,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
     if "steps" in yaml:
         for step in yaml.sections("steps"):
             role = step.choice("role", ("fit", "check", "beside"), "") if "role" in step else ""
-            name = str(step.value("name"))
+            name = step.text("name")
             if not is_file_name(name):
                 step.fail("name", f"the step {name[:80]!r} names a directory, which has {ALLOWED}")
             plan.steps.append(Step(name, step.map("settings"), role))

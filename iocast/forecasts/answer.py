@@ -57,6 +57,7 @@ from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
 from iocast.records.quantities import Quantity
 from iocast.runs.total import total
 from iocast.jobs.workers import Workers
+from iocast.records.fitted import FittedSection
 
 PILED_UP = (
     "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure "
@@ -165,16 +166,15 @@ def predict(
             found = solved(simulations, platform, requested, *place)
     ranks = round(nodes * ranks_per_node)  # unlike nodes have a mean that is no whole number
     factor = float(requested.settings.get("waiting_factor", 0))
-    answer: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": "forecast",
-        "label": label or platform.file.stem,
-    }
+    numbers, basis = _numbers_of(platform, next(iter(found.values()))[0].get("errors"))
+    answer = cast(ForecastDocument, {"schema_version": SCHEMA_VERSION, "kind": "forecast"})
+    answer["label"] = label or platform.file.stem
     answer["platform"] = {
         "name": platform.file.stem,
         "file": str(platform.file),
         "content_hash": platform.content_hash(),
         "edits": {**_overlay_edits(platform), **{path: value for path, value in platform.edits}},
+        "numbers": numbers.value,
     }
     answer["made_at"] = utc_now()
     answer["workload"] = {
@@ -185,23 +185,24 @@ def predict(
     answer["placement"] = {"ranks": ranks, "nodes": nodes, "ranks_per_node": ranks_per_node}
     if requested.settings.get("placement") == "cyclic":
         answer["placement"]["order"] = "cyclic"
-    answer |= {"ranks_per_node_assumed": assumed_ranks, "solver": solver, "level": level, "waiting_factor": factor}
+    answer["ranks_per_node_assumed"], answer["solver"] = assumed_ranks, solver
+    answer["level"], answer["waiting_factor"] = level, factor
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
     answer["extrapolation"] = ranks / largest
     main = requested.main(found)
     closed = not arrivals.is_open(requested.settings)  # the baselines know nothing else
-    document = {}
+    phases: dict[str, PhaseDocument] = {}
     questions: dict[str, Question] = {}
     factors = dict.fromkeys(requested.phases, 1.0)
     for name, (samples, shown) in found.items():
-        question = Question.of(shown.pop("workload"), answer["placement"], name, settings_known=not as_measured)
+        question = Question.of(shown["workload"], answer["placement"], name, settings_known=not as_measured)
         questions[name] = question
         rows = samples.get("fit_rows")
         missed = missed_by(platform, question, samples["value"], rows)
         doubt = doubt_of(platform, question, samples["value"], rows)
-        shares = shown.pop("shares")
+        shares = shown["shares"]
         rests = unmeasured.unmeasured(platform, shares.share, question)
-        known = {} if rests or rows == [] else platform.fitted
+        known = FittedSection() if rests or rows == [] else platform.fitted
         quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
         if errors := samples.get("errors"):
             quantities = rules.rising(errors.around(samples["value"], level, serves.beyond(nodes, ranks)))
@@ -221,7 +222,7 @@ def predict(
         elif applied is not None:
             quantities, bounded = applied.apply(quantities, level)
             blend_sentence = applied.text
-        one: dict[str, Any] = {"phase": name, "blend": blend_sentence, "bounded": bounded}
+        one = cast(PhaseDocument, {"phase": name, "blend": blend_sentence, "bounded": bounded})
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not Quantity.of(key).is_part}
         one["parts"] = {key: printed for key, printed in quantities.items() if Quantity.of(key).is_part}
@@ -231,39 +232,43 @@ def predict(
             serves.refuse_alone(shares.share, resolved(platform.best(), platform.file)["serves"].get("alone", ()))
         for op, row in one["operations"].items():
             serves.refuse_unbounded(op, name, row["rate"]["value"], row.get("bytes_each", 0.0))
-        one["seconds"] = phase_seconds(shares, quantities["rate"]) if shown.pop("lasting", True) else None
+        one["seconds"] = phase_seconds(shares, quantities["rate"]) if shown.get("lasting", True) else None
         one["repeats"] = shares.repeats
         line = rules.line_of(platform.fitted, question) if closed else []
         one["baselines"] = simple_rules(line, question, list(samples["value"]))
         one["rule"] = best_rule(line)
-        model = shown.pop("model")
+        model = shown["model"]
         load = rules.target(question) if closed else None
         correction = Correction(model.rate, quantities["rate"]["value"], load, model.mean_rate)
         factors[name] = correction.factor
         shifted = {op: shifted_distribution(printed, quantities, op) for op, printed in shown["distributions"].items()}
-        document[name] = one | shown | model.at(correction) | {"distributions": shifted}
-    answer |= document.pop(main)
-    answer["further_phases"] = list(document.values())
-    samples = found[main][0]
+        one["distributions"] = shifted
+        if "growth" in shown:
+            one["growth"] = shown["growth"]
+        phases[name] = {**one, **model.at(correction)}
+    answer = {**answer, **phases.pop(main)}
+    answer["further_phases"] = list(phases.values())
+    samples, of_main = found[main]
     answer["total_operations"] = samples.get("total")
     answer["course"] = samples["course"](factors) if "course" in samples else []
+    every: list[PhaseDocument] = [answer, *answer["further_phases"]]
     beside = samples.get("beside")
     if beside is not None:
-        for one in (answer, *answer["further_phases"]):
+        for one in every:
             one["family"] = beside.document(one["phase"], one["quantities"])
-    answer["total"] = total(cast(list[PhaseDocument], [answer, *answer["further_phases"]]))
+    answer["total"] = total(every)
     answer["draws"] = samples.get("draws") or {"used": 0, "of": 0, "how": ""}
     answer["alternatives"] = [
         {"structure": a["structure"], "weight": a["weight"]}
         for a in platform.fitted.get("alternatives", [])
         if a["weight"] > 0.01
     ]
-    rests = {op: paths for one in (answer, *answer["further_phases"]) for op, paths in one["rests_on"].items()}
+    rests = {op: paths for one in every for op, paths in one["rests_on"].items()}
     answer["parting"] = [] if answer["rests_on"] else parting_choices(samples, platform.fitted)
     if answer["rests_on"]:
-        answer["draws"] |= {"used": 0}
-    unsettled = falls_behind(requested.settings, ranks, [answer, *answer["further_phases"]])
-    unsettled += answer.pop("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
+        answer["draws"] = {**answer["draws"], "used": 0}
+    unsettled = falls_behind(requested.settings, ranks, every)
+    unsettled += of_main.get("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
     unsettled += [unmeasured.sentence(rests)] if rests else []
     unsettled += [NO_ERROR_OF_SOLVER] if samples.get("fit_rows") == [] else []
     unsettled += [parted(one) for one in answer["parting"]]
@@ -271,12 +276,8 @@ def predict(
         best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
         answer["next"] = [one.document() for one in best]
         unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
-    unsettled += [
-        text
-        for key in ("blend", "bounded")
-        for text in dict.fromkeys(one.get(key) for one in (answer, *answer["further_phases"]))
-        if text
-    ]
+    unsettled += filter(None, dict.fromkeys(one["blend"] for one in every))
+    unsettled += filter(None, dict.fromkeys(one["bounded"] for one in every))
     answer["warnings"] = (
         unsettled
         + requested.warnings
@@ -288,16 +289,13 @@ def predict(
         answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
     answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
     answer["warnings"] += filter(None, [serves.far(nodes, ranks)])
-    answer["warnings"] += outside_bounds([answer, *answer["further_phases"]])
+    answer["warnings"] += outside_bounds(every)
     answer["warnings"] += more_objects(platform, samples.get("peak_objects"))
-    numbers, answer["basis"] = _numbers_of(platform, samples.get("errors"))
-    answer["platform"]["numbers"] = numbers.value
-    answer["basis"] += filter(None, [serves.template])
-    rows = [answer, *answer["further_phases"]]
-    answer["basis"] += dict.fromkeys(text for one in rows for text in one.get("left_out", []))
+    answer["basis"] = basis + list(filter(None, [serves.template]))
+    answer["basis"] += dict.fromkeys(text for one in every for text in one.get("left_out", []))
     if "order" in answer["placement"] and solver == "analytic":
         answer["basis"].append(WITHOUT_ORDER)
-    moved = dict.fromkeys(op for one in rows for op, row in one["operations"].items() if "bytes_each" in row)
+    moved = dict.fromkeys(op for one in every for op, row in one["operations"].items() if "bytes_each" in row)
     if moved:
         answer["basis"] += speed_sentences(resolved(platform.best(), platform.file), moved)
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
@@ -306,7 +304,7 @@ def predict(
             answer["warnings"] += measured_there(platform, answer, questions[main])
         answer["warnings"] += far_off_where_checked(about(platform.fitted, questions[main]), answer["rule"])
         answer["warnings"] += beyond_observed(platform, answer["quantities"]["rate"], nodes)
-    return cast(ForecastDocument, answer)
+    return answer
 
 
 def _numbers_of(platform: Fitted, errors: Errors | None) -> tuple[Numbers, list[str]]:

@@ -13,6 +13,7 @@ from iocast.runs.measured import is_called, measured
 from iocast.runs.question import Question
 from iocast.wording.text import quantity, rate_kind, roughly
 from iocast.records.fitted import FittedSection
+from iocast.records.forecast import BestRule, Ends, ForecastDocument, PhaseDocument
 
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
@@ -68,7 +69,7 @@ def resting_on_one(platform: Fitted, workload: str | None, phase: str | None) ->
     return [one_of_several(platform.phase, others)]
 
 
-def falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Mapping[str, Any]]) -> list[str]:
+def falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[PhaseDocument]) -> list[str]:
     """That an open loop intends more than is done, so that it waits ever longer; one sentence, or none."""
     due = arrivals.number(settings, "rate") * ranks
     behind = [
@@ -130,7 +131,7 @@ def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def measured_there(platform: Fitted, answer: dict[str, Any], question: Question) -> list[str]:
+def measured_there(platform: Fitted, answer: ForecastDocument, question: Question) -> list[str]:
     """Rates that were measured at the very question of a forecast, unless its system differs."""
     there = [one for one in measured(platform.fitted) if question.answers(one.question)]
     if platform.edited or not there:
@@ -145,7 +146,7 @@ def measured_there(platform: Fitted, answer: dict[str, Any], question: Question)
     return [f"This scale was measured: {answer['phase']} did {' and '.join(rates)} {where}; {advice}."]
 
 
-def beyond_observed(platform: Fitted, rate: Mapping[str, Any], nodes: int) -> list[str]:
+def beyond_observed(platform: Fitted, rate: Ends, nodes: int) -> list[str]:
     """Forecast rates that an observed resource can't serve if an operation goes on taking as much of it (utilisation
     law). A client node's resources come with each node; an edited platform may have others than were observed."""
     if platform.edits or len(platform.documents) > 1:
@@ -186,7 +187,7 @@ FAR_OFF = 0.25
 (docs/reading-a-forecast.md)."""
 
 
-def far_off_where_checked(fitted: FittedSection, rule: dict[str, Any] | None) -> list[str]:
+def far_off_where_checked(fitted: FittedSection, rule: BestRule | None) -> list[str]:
     errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
     if not errors or abs(errors[0]) <= FAR_OFF:
         return []

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -14,12 +13,12 @@ from iocast.runs import limits_of
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system, stretched
-from iocast.forecasts.request import Found, Request, resolved
+from iocast.forecasts.request import Found, Request, Samples, Shown, resolved
 from iocast.runs.operations import Shares
 from iocast.runs.phases import unit_entry
 from iocast.runs.question import Setting
 from iocast.records.fitted import FittedCampaign
-from iocast.records.forecast import Ends
+from iocast.records.forecast import Ends, WorkloadDocument
 
 RATES_SHOW_NO_BOTTLENECK = limits_of.unknown("rates alone do not show it.")
 
@@ -59,13 +58,16 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
     if unmeasured:
         for quantity in quantities.values():
             quantity["low"] = quantity["high"] = None
-    workload = {**campaign["workload"], "parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor}}
-    shown: dict[str, Any] = {"workload": workload, "shares": Shares(1.0, {}, {}), "distributions": {}, "model": model}
+    workload: WorkloadDocument = {
+        **campaign["workload"],
+        "parameters": campaign["workload"]["parameters"] | {"waiting_factor": factor},
+    }
+    shown: Shown = {"workload": workload, "shares": Shares(1.0, {}, {}), "distributions": {}, "model": model}
     shown["unmeasured"] = unmeasured + unknown
     shown["growth"] = {"falls": found.falls, "text": _growth_text(found, measured, nodes * ranks_per_node)}
     values = {name: quantity["value"] for name, quantity in quantities.items()}
     ensemble = {name: [one] for name, one in values.items()}
-    samples = {"value": values, "ensemble": ensemble, "quantities": quantities}
+    samples: Samples = {"value": values, "ensemble": ensemble, "quantities": quantities}
     return {platform.phase: (samples, shown)}
 
 

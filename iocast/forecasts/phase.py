@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,6 +20,7 @@ from iocast.runs.question import Question
 from iocast.records.forecast import ENDS, BestRule, Distribution, Ends, OperationForecast, Range, scaled
 from iocast.rules.residuals import Residuals, kind_of
 from iocast.records.fitted import FitRow, FittedSection
+from iocast.forecasts.request import Samples
 
 
 def by_operation(shares: Shares, rate: Ends) -> dict[str, OperationForecast]:
@@ -91,7 +92,7 @@ def shifted_distribution(distribution: Distribution, quantities: Mapping[str, En
 
 def with_intervals(
     fitted: FittedSection,
-    samples: dict[str, Any],
+    samples: Samples,
     missed: dict[str, float],
     ranks: int,
     level: float,

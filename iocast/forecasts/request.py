@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import yaml
 
@@ -16,11 +16,16 @@ from iocast.calibrate.search import Simulations, only
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
 from iocast.runs.measured import measured_workload
-from iocast.runs.operations import phase_operations
+from iocast.runs.operations import Shares, phase_operations
 from iocast.runs.phases import check_phase, first_phase, main_phases, phase_sentences
 from iocast.platforms.documents import Document, dump
 from iocast.platforms.platform_names import idle_edit
 from iocast.records.platform import ResolvedPlatform
+from iocast.records.fitted import FitRow
+from iocast.records.forecast import Ends, CourseRow, DrawsDocument, Distribution, Growth, WorkloadDocument
+from iocast.platforms.family import Beside
+from iocast.published.errors import Errors
+from iocast.forecasts.one_system import Model
 
 
 def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
@@ -44,7 +49,7 @@ class Request:
     unshared: bool = False
     """Whether some operations visit nothing that client nodes share, so that their rates grow with the nodes."""
 
-    def main(self, found: Mapping[str, tuple[dict[str, Any], dict[str, Any]]]) -> str:
+    def main(self, found: Mapping[str, tuple[Samples, Shown]]) -> str:
         """The phase that stands for the workload. `found` holds those with operations."""
         return first_phase({name: shown["shares"].operations for name, (_, shown) in found.items()})
 
@@ -128,7 +133,38 @@ def resolved(document: Document, about: str | Path = "") -> ResolvedPlatform:
     return _resolved(dump(document), str(about))
 
 
-Found = dict[str, tuple[dict[str, Any], dict[str, Any]]]
+class Samples(TypedDict, total=False):
+    """What a solver has of a phase: by quantity its value and those of the draws. `quantities`: intervals, where they
+    come from no draws; `fit_rows`: what the analytic solver misses, None where the simulator answers; `settles`: whether
+    the best structure has room for the work of others; `course`: rows at these factors of the phases' rates."""
+
+    value: dict[str, float]
+    ensemble: dict[str, list[float]]
+    quantities: dict[str, Ends]
+    fit_rows: list[FitRow] | None
+    settles: bool
+    structures: Sequence[Mapping[str, str]]
+    peak_objects: float
+    total: float | None
+    course: Callable[[Mapping[str, float]], list[CourseRow]]
+    draws: DrawsDocument
+    beside: Beside | None
+    errors: Errors | None
+
+
+class Shown(TypedDict, total=False):
+    """What a forecast shows of a phase beside its quantities. `lasting`: whether its length is known."""
+
+    workload: WorkloadDocument
+    shares: Shares
+    distributions: dict[str, Distribution]
+    model: Model
+    lasting: bool
+    unmeasured: list[str]
+    growth: Growth
+
+
+Found = dict[str, tuple[Samples, Shown]]
 """By phase: log quantities of the best platform and of the draws (`value`, `ensemble`, ...), and what else is shown of
 it."""
 

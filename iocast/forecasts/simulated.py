@@ -19,7 +19,7 @@ from iocast.errors import InputError, RunError
 from iocast.platforms.family import Beside
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system
-from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved
+from iocast.forecasts.request import Found, Request, Samples, Shown, leave_out, refuse_idle_edits, resolved
 from iocast.forecasts.solved import Solver
 from iocast.forecasts.structures import middle_of
 from iocast.runs.operations import Shares
@@ -106,13 +106,17 @@ def simulated(
             settled_structures,
             settles,
         )
-        shown = {"workload": first["workload"], "shares": Shares.of(repeats), "distributions": distributions[phase]}
+        shown: Shown = {
+            "workload": first["workload"],
+            "shares": Shares.of(repeats),
+            "distributions": distributions[phase],
+        }
         balances = [p["balance"] for run in (reported.runs or centre) for p in run["phases"] if p["name"] == phase]
         shown["model"] = one_system.Simulated(
             known[0][phase, "rate"], values[phase, "rate"], repeats[-1], resolved(document, platform.file), nodes,
             nodes * ranks_per_node, _balance(balances),
         )  # fmt: skip
-        samples = {
+        samples: Samples = {
             "value": value,
             "ensemble": ensemble,
             "settles": settles,

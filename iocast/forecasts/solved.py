@@ -14,12 +14,13 @@ from iocast.platforms.family import Beside
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system
 from iocast.forecasts.phase import Rows
-from iocast.forecasts.request import Found, Request, leave_out, refuse_idle_edits, resolved, workload_of
+from iocast.forecasts.request import Found, Request, Shown, leave_out, refuse_idle_edits, resolved, workload_of
 from iocast.forecasts.structures import middle_of
 from iocast.runs.measured import Measured, measured
 from iocast.runs.operations import MOVES_DATA, Shares, UNSOLVED, is_solved, iteration, profile
 from iocast.platforms.documents import Document
 from iocast.runs.run_directory import QUANTITIES
+from iocast.records.forecast import DrawsDocument
 
 
 class Solver:
@@ -112,7 +113,7 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
     for phase in solver.phases:
         solutions = [best[phase], *(solver.solve(phase, document) for document in platform.draws())]
         value, *reported = [solver.quantities(phase, one) for one in solutions]
-        shown = {
+        shown: Shown = {
             "workload": solver.workload,
             "shares": solver.shares(phase),
             "lasting": not solver.is_cut(phase, cut),
@@ -120,7 +121,7 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
             "model": one_system.Solved(solutions[0]),
         }
         ensemble = {n: [one[n] for one in reported] for n in value}
-        count = {"used": len(reported), "of": len(reported), "how": "solved"}
+        count: DrawsDocument = {"used": len(reported), "of": len(reported), "how": "solved"}
         found[phase] = (
             {
                 "value": middle_of(

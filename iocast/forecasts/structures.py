@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iocast.records.fitted import FittedSection
+from iocast.forecasts.request import Samples
+from iocast.records.forecast import Parting
 
 TIE = 0.75
 """Share of the draws from which on one option of a choice is the answer."""
@@ -58,11 +60,11 @@ def tied_choices(structures: Sequence[Mapping[str, str]]) -> set[str]:
     }
 
 
-def parting_choices(samples: dict[str, Any], fitted: FittedSection) -> list[dict[str, Any]]:
+def parting_choices(samples: Samples, fitted: FittedSection) -> list[Parting]:
     """Choices of structure whose options fit about equally well and say different throughputs here: by more than a
     tenth, than two measurements of one thing differ by, and than chance among the draws explains (Welch's t above
     2)."""
-    found = []
+    found: list[Parting] = []
     structures = samples.get("structures") or []
     logs = np.log(np.maximum(samples["ensemble"].get("rate", []), 1e-9))
     for choice in structures[0] if structures else ():
@@ -83,6 +85,6 @@ def parting_choices(samples: dict[str, Any], fitted: FittedSection) -> list[dict
     return found
 
 
-def parted(parting: dict[str, Any]) -> str:
+def parted(parting: Parting) -> str:
     printed = ", ".join(f"{option} {rate:.3g}/s" for option, rate in parting["rates"].items())
     return f"The measurements leave open which {parting['choice']} it is, and here that matters: {printed}."

@@ -7,12 +7,13 @@ import difflib
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 import yaml
 
 from iocast.ground import strict
 from iocast.errors import InputError
+from iocast.ground.strict import Json
 
 
 def allowed_sentence(given: str, allowed: Sequence[str]) -> str:
@@ -94,7 +95,7 @@ class Section:
     def keys(self) -> list[str]:
         return list(self._keys)
 
-    def value(self, key: str, default: Any = ...) -> Any:
+    def value(self, key: str, default: object = ...) -> Any:
         """Plain Python: numbers, texts, lists, maps."""
         if key not in self:
             if default is ...:
@@ -102,8 +103,23 @@ class Section:
             return default
         return strict.construct(self._keys[key][0], self.file)
 
-    def number(self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")) -> Any:
-        value = self.value(key, default)
+    def text(self, key: str, default: object = ...) -> str:
+        return str(self.value(key, default))
+
+    def texts(self, key: str, default: object = ...) -> list[str]:
+        """A text or a list of texts, as a list."""
+        value: object = self.value(key, default)
+        return [str(one) for one in (value if isinstance(value, list) else [value])]
+
+    @overload
+    def number(self, key: str, default: float = ..., low: float = ..., high: float = ...) -> float: ...
+    @overload
+    def number(self, key: str, default: None, low: float = ..., high: float = ...) -> float | None: ...
+
+    def number(
+        self, key: str, default: object = ..., low: float = float("-inf"), high: float = float("inf")
+    ) -> float | None:
+        value: float | None = self.value(key, default)
         if key in self._keys:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 self.fail(key, f"'{key}' must be a number, not '{value}'")
@@ -112,31 +128,31 @@ class Section:
         return value
 
     def numbers(
-        self, key: str, default: Any = ..., low: float = float("-inf"), high: float = float("inf")
-    ) -> list[Any]:
+        self, key: str, default: object = ..., low: float = float("-inf"), high: float = float("inf")
+    ) -> list[float]:
         """A number or a list of numbers, as a list."""
-        value = self.value(key, default)
+        value: float | list[float] = self.value(key, default)
         values = value if isinstance(value, list) else [value]
         for x in values:
             if isinstance(x, bool) or not isinstance(x, int | float) or not low <= x <= high or not math.isfinite(x):
                 self.fail(key, f"'{key}' holds '{x}', which is no number between {low:g} and {high:g}")
         return values
 
-    def choice(self, key: str, allowed: Sequence[str], default: Any = ...) -> str:
-        value = str(self.value(key, default))
+    def choice(self, key: str, allowed: Sequence[str], default: object = ...) -> str:
+        value = self.text(key, default)
         if value not in allowed:
             self.fail(key, f"'{key}' can't be '{value}'. {allowed_sentence(value, allowed)[:-1]}")
         return value
 
-    def flag(self, key: str, default: Any = ...) -> bool:
-        value = self.value(key, default)
+    def flag(self, key: str, default: object = ...) -> bool:
+        value: bool = self.value(key, default)
         if not isinstance(value, bool):
             self.fail(key, f"'{key}' must be true or false, not '{value}'")
         return value
 
     def map(self, key: str) -> dict[str, Any]:
         """A map of names and plain values; empty where the key is absent."""
-        value = self.value(key, {})
+        value: dict[str, Any] = self.value(key, {})
         if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
             self.fail(key, f"'{key}' must be a map of names and values")
         return value
@@ -160,14 +176,14 @@ class Section:
             for i, n in enumerate(node.value)
         ]
 
-    def entries(self, key: str) -> list[tuple[Any, int]]:
+    def entries(self, key: str) -> list[tuple[Section | Json, int]]:
         """A list whose members are maps (given as Sections) or plain values, each with its line."""
         if key not in self:
             self.fail_missing(key)
         node = self._keys[key][0]
         if not isinstance(node, yaml.SequenceNode):
             self.fail(key, f"'{key}' must be a list")
-        members: list[tuple[Any, int]] = []
+        members: list[tuple[Section | Json, int]] = []
         for i, member in enumerate(node.value):
             is_map = isinstance(member, yaml.MappingNode)
             content = (

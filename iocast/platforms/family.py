@@ -5,15 +5,15 @@ belongs to and the workload that it was set to measurements of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from iocast.calibrate.recipe import MEASURED_SYSTEM
 from iocast.errors import InputError, RunError
 from iocast.ground.files import read_yaml
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import PLATFORMS, Document
+from iocast.records.forecast import Ends, FamilyRange, FamilySystem, Range
 
 LABEL = "range, not an interval"
 """Of the ends that stand beside a forecast without measurements: they have no probability."""
@@ -79,10 +79,10 @@ class Beside:
                 refused.append(f"{one.name} has no answer to this question: {error}")
         return cls(family, systems, refused)
 
-    def document(self, phase: str, quantities: dict[str, Any]) -> dict[str, Any]:
+    def document(self, phase: str, quantities: Mapping[str, Ends]) -> FamilyRange:
         """As a forecast has it (docs/answers.md, `family`). A range is from the least favourable measured system, the
         lowest rate or the longest latency, to the platform's own value."""
-        entries: list[dict[str, Any]] = [
+        entries: list[FamilySystem] = [
             {
                 "name": one.name,
                 "description": one.description,
@@ -91,7 +91,7 @@ class Beside:
             }
             for one, values in self.systems
         ]
-        ranges = {}
+        ranges: dict[str, Range] = {}
         for name, printed in quantities.items():
             known = [one["quantities"][name] for one in entries if name in one["quantities"]]
             if known:

@@ -26,6 +26,7 @@ from scipy.special import stdtrit
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import PLATFORMS
 from iocast.published.facts import BOUNDS, BUDGET, FACTS, Fact
+from iocast.records.forecast import Ends
 
 COLUMNS = ("source", "platform", "run", "nodes", "ppn", "phase", "operation", "quantity", "value", "simulated")
 FOREIGN = 4
@@ -184,9 +185,9 @@ class Errors:
         near = spread([one.error for one in self.own(kind)], list(others.values()))
         return Spread(math.sqrt(near.deviation**2 + growth() * math.log(max(1.0, beyond))), near.degrees)
 
-    def around(self, values: Mapping[str, float], level: float, beyond: float) -> dict[str, dict[str, float]]:
+    def around(self, values: Mapping[str, float], level: float, beyond: float) -> dict[str, Ends]:
         """Value, low and high of each quantity of a forecast; `beyond` as in spread()."""
-        found = {}
+        found: dict[str, Ends] = {}
         for name, value in values.items():
             factor = self.spread(name, beyond).factor(level)
             found[name] = {"value": value, "low": value / factor, "high": value * factor}

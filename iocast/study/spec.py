@@ -180,9 +180,9 @@ def read_study(file: Path) -> Study:
     error = yaml.section("model_error") if "model_error" in yaml else None
     study = Study(
         file=file,
-        title=str(yaml.value("title", file.parent.name if file.name == "study.yaml" else file.stem)),
-        question=str(yaml.value("question", "")),
-        platform=_platform(yaml, "platform", str(yaml.value("platform"))),
+        title=yaml.text("title", file.parent.name if file.name == "study.yaml" else file.stem),
+        question=yaml.text("question", ""),
+        platform=_platform(yaml, "platform", yaml.text("platform")),
         confidence=yaml.number("confidence", 0.9, low=0.5, high=0.999),
         workloads=workloads,
         scales=scales,
@@ -191,7 +191,7 @@ def read_study(file: Path) -> Study:
         exclude=_exclude(yaml, axes),
         base=_counts(yaml, "base", parts),
         parts=parts,
-        currency=str(yaml.value("currency", "")),
+        currency=yaml.text("currency", ""),
         years=0.0 if running is None else running.number("years", low=0, high=100),
         price_per_kwh=0.0 if running is None else running.number("price_per_kwh", low=0),
         limits=Limits()
@@ -207,7 +207,7 @@ def read_study(file: Path) -> Study:
             for k in error.keys()
             if k != "source"
         },
-        model_error_source="" if error is None else str(error.value("source")),
+        model_error_source="" if error is None else error.text("source"),
         measurements=_measurements(yaml, uncertainty),
         falling_short=yaml.number("falling_short", None, low=0),
         most_operations=int(yaml.number("most_operations", 1_000_000, low=1000, high=1e9)),
@@ -276,8 +276,7 @@ def _whole(section: Section, key: str, high: float) -> int:
 
 def _names(section: Section, key: str, allowed: list[str], what: str) -> tuple[str, ...]:
     """A list of names, each of them known; empty when the key is not there."""
-    value = section.value(key, [])
-    names = [str(v) for v in (value if isinstance(value, list) else [value])]
+    names = section.texts(key, [])
     for name in names:
         if name not in allowed:
             section.fail(key, f"there is no {what} '{name}' here. {allowed_sentence(name, allowed)[:-1]}")
@@ -286,7 +285,7 @@ def _names(section: Section, key: str, allowed: list[str], what: str) -> tuple[s
 
 def _workloads(yaml: Section, scales: dict[str, Scale]) -> dict[str, Workload]:
     def read(one: Section, name: str) -> Workload:
-        reference = str(one.value("workload"))
+        reference = one.text("workload")
         if reference.endswith((".yaml", ".yml")):
             reference = str((one.file.parent / reference).resolve())
             if not Path(reference).is_file():
@@ -296,7 +295,7 @@ def _workloads(yaml: Section, scales: dict[str, Scale]) -> dict[str, Workload]:
             one.fail("settings", "'settings' must be a map of parameters and values")
         settings = {str(k): str(v).lower() if isinstance(v, bool) else str(v) for k, v in given.items()}
         chosen = _names(one, "scales", list(scales), "scale") or tuple(scales)
-        return Workload(name, reference, settings, one.number("weight", 1, low=0), str(one.value("phase", "")), chosen)
+        return Workload(name, reference, settings, one.number("weight", 1, low=0), one.text("phase", ""), chosen)
 
     found = _named(yaml, "workloads", read, "workload", need=True)
     if sum(w.weight for w in found.values()) <= 0:
@@ -314,7 +313,7 @@ def _tasks(yaml: Section) -> dict[str, dict[str, float]]:
 def _parts(yaml: Section) -> dict[str, Part]:
     def read(one: Section, name: str) -> Part:
         price, watts = float(one.number("price", low=0)), float(one.number("watts", 0, low=0))
-        return Part(name, price, watts, float(one.number("rack_units", 0, low=0)), str(one.value("source", "")))
+        return Part(name, price, watts, float(one.number("rack_units", 0, low=0)), one.text("source", ""))
 
     return _named(yaml, "parts", read, "part")
 
@@ -377,7 +376,7 @@ def _axes(yaml: Section, parts: dict[str, Part]) -> list[Axis]:
 def _numbers_axis(one: Section, name: str, parts: dict[str, Part]) -> Axis:
     """path: one place of the platform; values: what is written there; part: what is bought as often as the value
     says."""
-    path, part = str(one.value("path")), str(one.value("part", ""))
+    path, part = one.text("path"), one.text("part", "")
     if part and part not in parts:
         known = f"{allowed_sentence(part, list(parts))[:-1]}" if parts else "The study has no 'parts'"
         one.fail("part", f"the part '{part}' has no price. {known}; add it to 'parts'")
@@ -400,9 +399,9 @@ def _named_axis(one: Section, name: str, parts: dict[str, Part]) -> Axis:
     values = []
     for label in one.keys():
         value = one.section(label)
-        platform = _platform(value, "platform", str(value.value("platform"))) if "platform" in value else ""
+        platform = _platform(value, "platform", value.text("platform")) if "platform" in value else ""
         edits, counts = _edits(value), _counts(value, "parts", parts)
-        values.append(Value(label, edits, counts, platform, str(value.value("note", "")), one.line(label)))
+        values.append(Value(label, edits, counts, platform, value.text("note", ""), one.line(label)))
         value.finish()
     return _checked(one, name, values)
 
@@ -450,21 +449,20 @@ def _levels(
 ) -> list[Level]:
     levels = []
     for entry, line in yaml.entries("levels"):
-        is_map = isinstance(entry, Section)
         try:
-            level = parse_level(str(entry.value("level") if is_map else entry))
+            level = parse_level(entry.text("level") if isinstance(entry, Section) else str(entry))
         except InputError as error:
             yaml.fail_at(line, str(error).rstrip("."))
         about: tuple[str, ...] = ()
         at: tuple[str, ...] = ()
         under, why = NORMAL, ""
-        if is_map:
+        if isinstance(entry, Section):
             about, at = (
                 _names(entry, "workload", list(workloads), "workload"),
                 _names(entry, "at", list(scales), "scale"),
             )
             under = entry.choice("under", list(scenarios), "") if "under" in entry else NORMAL
-            why = str(entry.value("why", ""))
+            why = entry.text("why", "")
             entry.finish()
         if level.quantity == "seconds":
             about = _time_of(level, about, workloads, yaml, line)
@@ -510,10 +508,12 @@ def _time_of(
 
 def _uncertainty(yaml: Section) -> dict[str, Uncertain]:
     def read(one: Section, name: str) -> Uncertain:
-        paths = one.value("paths")
-        paths = tuple(str(p) for p in (paths if isinstance(paths, list) else [paths]))
         return Uncertain(
-            name, paths, one.number("factor", low=1, high=1000), str(one.value("source")), one.line("paths")
+            name,
+            tuple(one.texts("paths")),
+            one.number("factor", low=1, high=1000),
+            one.text("source"),
+            one.line("paths"),
         )
 
     return _named(yaml, "uncertainty", read, "uncertain number")
@@ -521,9 +521,9 @@ def _uncertainty(yaml: Section) -> dict[str, Uncertain]:
 
 def _measurements(yaml: Section, uncertainty: dict[str, Uncertain]) -> list[Measurement]:
     def read(one: Section, name: str) -> Measurement:
-        tells = one.value("tells")
-        tells = tuple(str(t) for t in (tells if isinstance(tells, list) else [tells]))
-        return Measurement(name, tells, one.number("price", low=0), one.number("leaves", 1, low=1, high=1000))
+        return Measurement(
+            name, tuple(one.texts("tells")), one.number("price", low=0), one.number("leaves", 1, low=1, high=1000)
+        )
 
     return list(_named(yaml, "measurements", read, "measurement").values())
 
