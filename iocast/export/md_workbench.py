@@ -12,12 +12,13 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from iocast.errors import InputError
 from iocast.export.table import histograms_by_phase
 from iocast.ground.files import read_json, write_text
 from iocast.runs.run_directory import require_run_directory
+from iocast.records.simulated import RunDocument, PhaseOfRun
 
 OPTIONS = {
     "offset": "offset",
@@ -33,7 +34,7 @@ QUANTILES = ("min", "q25", "q50", "q75", "q90", "q99", "max")
 
 def write_md_workbench(path: Path, out: Path) -> None:
     require_run_directory(path)
-    run = read_json(path / "run.json", "run")
+    run = cast(RunDocument, read_json(path / "run.json", "run"))
     if run["workload"]["pattern"] != "md-workbench":
         raise InputError(
             f"The run '{path}' is of the workload {run['workload']['name']}; md-workbench can say nothing of it."
@@ -41,7 +42,7 @@ def write_md_workbench(path: Path, out: Path) -> None:
     write_text(out, "\n".join(lines_of(path, run)) + "\n")
 
 
-def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
+def lines_of(path: Path, run: RunDocument) -> Iterator[str]:
     reported, ranks = run["workload"]["parameters"], run["placement"]["ranks"]
     total = (
         reported.get("datasets", 0)
@@ -73,7 +74,7 @@ def lines_of(path: Path, run: dict[str, Any]) -> Iterator[str]:
     yield f"Total runtime: {sum(p['seconds'] or 0 for p in run['phases']):.0f}s time: {when}"
 
 
-def _line(phase: dict[str, Any], answer: dict[str, Any], seconds: float, share: float) -> str:
+def _line(phase: PhaseOfRun, answer: dict[str, Any], seconds: float, share: float) -> str:
     def count(op: str) -> int:
         return round(float(phase["latency"].get(op, {}).get("count", 0)) * share)
 
@@ -99,7 +100,7 @@ def _line(phase: dict[str, Any], answer: dict[str, Any], seconds: float, share: 
     )
 
 
-def _quantiles(phase: dict[str, Any], histograms: dict[str, list[tuple[float, int]]]) -> str:
+def _quantiles(phase: PhaseOfRun, histograms: dict[str, list[tuple[float, int]]]) -> str:
     """ " op-max:...s read(min, 25, 50, 75, 90, 99 %, max) ..." as far as they are known."""
     known = {op: dict(summary) for op, summary in phase["latency"].items() if op in NAMES}
     for op, summary in known.items():

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from iocast.errors import InputError
 from iocast.ground.files import read_json
 from iocast.records.run import read_run
 from iocast.runs.run_directory import NS, read_log, require_run_directory
+from iocast.records.simulated import time_line, RunDocument, PhaseOfRun
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,9 @@ COLUMNS = tuple(field.name for field in fields(Row))
 def rows_of(path: Path) -> Iterator[Row]:
     """@raises InputError when it is no run directory"""
     require_run_directory(path)
-    run = read_json(path / "run.json", "run")
-    check_agreement(read_run(run), path)
+    content = read_json(path / "run.json", "run")
+    check_agreement(read_run(content), path)
+    run = cast(RunDocument, content)
     where = run["placement"]
     fixed = (str(run.get("label") or path.name), run["source"], run["workload"]["name"], where["ranks"], where["nodes"])
     histograms = histograms_by_phase(path, run)
@@ -54,10 +56,10 @@ def rows_of(path: Path) -> Iterator[Row]:
         def row(
             operation: str,
             quantity: str,
-            value: Any,
+            value: float,
             rank: int | None = None,
             at: float | None = None,
-            phase: Any = phase,
+            phase: PhaseOfRun = phase,
         ) -> Row:
             return Row(*fixed, phase["name"], phase["repeat"], operation, quantity, rank, at, float(value))
 
@@ -78,15 +80,14 @@ def rows_of(path: Path) -> Iterator[Row]:
             yield from (row(operation, "latency_count", count, at=seconds) for seconds, count in counts)
         for rank, seconds in enumerate(phase.get("rank_seconds") or []):
             yield row("", "rank_seconds", seconds, rank=rank)
-        timeline = phase.get("timeline") or {}
+        width, timeline = time_line(phase)
         for operation, series in timeline.items():
-            if isinstance(series, dict):
-                for key, values in series.items():
-                    yield from (
-                        row(operation, f"timeline_{key}", v, at=i * timeline["bin_seconds"])
-                        for i, v in enumerate(values)
-                        if series["count"][i] and v is not None
-                    )
+            for key, values in series.items():
+                yield from (
+                    row(operation, f"timeline_{key}", v, at=i * width)
+                    for i, v in enumerate(values)
+                    if series["count"][i] and v is not None
+                )
         for operation, count in (phase.get("errors_by_operation") or {}).items():
             yield row(operation, "errors", count)
         for station, used in (phase.get("stations") or {}).items():
@@ -98,11 +99,11 @@ def rows_of(path: Path) -> Iterator[Row]:
             yield row(slow["op"], "slow_seconds", slow["seconds"], rank=slow["rank"], at=slow["start"])
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def histograms_by_phase(path: Path, run: dict[str, Any]) -> dict[int, dict[str, list[tuple[float, int]]]]:
+def histograms_by_phase(path: Path, run: RunDocument) -> dict[int, dict[str, list[tuple[float, int]]]]:
     """By number of the phase and operation: seconds and counts. Intervals of the log follow the phases, so the n-th
     with a tag belongs to the n-th phase that has this operation's latencies."""
     if not (path / "latency.hlog").is_file():

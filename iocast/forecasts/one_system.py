@@ -15,7 +15,7 @@ from iocast.rules import blend
 from iocast.runs import limits_of
 from iocast.runs.limits_of import Limit
 from iocast.records.forecast import CourseRow, Ends, Timeline
-from iocast.records.simulated import BusyLink, SimulatedPhase
+from iocast.records.simulated import BusyLink, SimulatedPhase, time_line
 from iocast.wording.text import quantity
 from iocast.records.platform import ResolvedPlatform
 
@@ -261,9 +261,8 @@ def others_of(phase: SimulatedPhase) -> dict[str, float]:
 def timeline(phase: SimulatedPhase, factor: float) -> Timeline:
     """Throughput over the phase's time: operations a second that ended within each bin, where all goes `factor` times
     as fast."""
-    bins = phase["timeline"]
-    counts = [one["count"] for name, one in bins.items() if name != "bin_seconds"]
-    width = bins["bin_seconds"] / factor
+    each, series = time_line(phase)
+    counts, width = [one["count"] for one in series.values()], each / factor
     return {"bin_seconds": width, "rate": [sum(column) / width for column in zip_longest(*counts, fillvalue=0)]}
 
 

@@ -45,6 +45,7 @@ class FittedCampaign(TypedDict, total=False):
     waiting_factors: list[float]
     workload: WorkloadDocument
     phase: str
+    phases: list[str]
     environment: dict[str, Any]
     unit: str
     points: list[FittedPoint]
@@ -77,6 +78,7 @@ class FitRow(TypedDict):
     error: float
     runs: NotRequired[int]
     spread: NotRequired[float]
+    phase: NotRequired[str]
     unit: NotRequired[str]
 
 
@@ -84,9 +86,11 @@ class HoldOut(TypedDict, total=False):
     """Rows of the largest scales, forecast by a fit to the smaller ones; empty where none could be held out."""
 
     ranks: int
+    nodes: int
     scales: list[int]
     fitted_up_to: int
     structure: dict[str, str]
+    waiting_factor: float
     rows: list[FitRow]
 
 
@@ -139,6 +143,16 @@ class ByDefault(TypedDict):
     because: str
     family: str
     scores: dict[str, float]
+
+
+class FittedPlatform(TypedDict, total=False):
+    """A platform file as a whole."""
+
+    name: str
+    extends: str
+    description: str
+    source: str
+    fitted: FittedSection
 
 
 class FurtherPhase(TypedDict):

@@ -29,11 +29,15 @@ class BusyLink(TypedDict):
     busy: float
 
 
-class NetworkDocument(TypedDict):
+class NetworkDocument(TypedDict, total=False):
     busiest: list[BusyLink]
 
 
-class SimulatedPhase(TypedDict):
+TimelineDocument = dict[str, float | dict[str, list[float]]]
+"""`bin_seconds`, and by operation `count`, `mean` and `max` of each bin."""
+
+
+class SimulatedPhase(TypedDict, total=False):
     """One repeat of a phase."""
 
     name: str
@@ -48,9 +52,17 @@ class SimulatedPhase(TypedDict):
     responding_seconds: float
     latency: dict[str, Latency]
     stations: dict[str, StationDocument]
-    network: NotRequired[NetworkDocument]
-    timeline: NotRequired[dict[str, Any]]
-    accelerators: NotRequired[dict[str, Any]]
+    network: NetworkDocument
+    timeline: TimelineDocument
+    accelerators: dict[str, Any]
+
+
+def time_line(phase: SimulatedPhase) -> tuple[float, dict[str, dict[str, list[float]]]]:
+    """Seconds of a bin, and by operation `count`, `mean` and `max` of each bin; nothing where there is none."""
+    known = phase.get("timeline") or {}
+    width = known.get("bin_seconds")
+    series = {name: one for name, one in known.items() if isinstance(one, dict)}
+    return float(width) if isinstance(width, float | int) else 0.0, series
 
 
 class Finding(TypedDict):
@@ -117,3 +129,70 @@ class ResolvedWorkload(TypedDict):
 
 class CountedWorkload(ResolvedWorkload):
     counted: Counted
+
+
+class SlowDocument(TypedDict):
+    """One of the slowest operations; `start` since the start of the phase."""
+
+    op: str
+    rank: int | None
+    start: float
+    seconds: float
+
+
+class PhaseOfRun(SimulatedPhase, total=False):
+    """One repeat of a phase of any run.json, as its readers for pages and tables have it (iocast.records.run.Phase)."""
+
+    bytes: float | None
+    bytes_per_second: float | None
+    rate_unit: str | None
+    transfer_size: float | None
+    waiting_factor: float | None
+    read_only: bool
+    rank_seconds: list[float]
+    node_seconds: list[float]
+    slowest: list[SlowDocument]
+    node_balance: float | None
+    errors_by_operation: dict[str, float]
+
+
+class FileOfTool(TypedDict):
+    name: str
+    sha256: str
+
+
+class ImportedDocument(TypedDict, total=False):
+    format: str
+    files: list[FileOfTool]
+    missing: dict[str, str]
+    origin: dict[str, str]
+    notes: list[str]
+
+
+class RunDocument(TypedDict, total=False):
+    """Any run.json, read for pages and tables (iocast.records.run.Run)."""
+
+    status: str
+    source: str
+    label: str | None
+    workload: WorkloadDocument
+    placement: PlaceOfRun
+    phases: list[PhaseOfRun]
+    seed: int | None
+    started: str | None
+    command: list[str]
+    warnings: list[str]
+    environment: dict[str, Any] | None
+    imported: ImportedDocument
+    backend: dict[str, Any] | None
+    platform: dict[str, Any]
+    tool: dict[str, str]
+    brake: dict[str, float]
+    repeats: dict[str, Any]
+    peak_objects: float | None
+
+
+class PlaceOfRun(TypedDict):
+    ranks: int
+    nodes: int | None
+    ranks_per_node: float | None

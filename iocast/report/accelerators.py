@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -14,9 +12,10 @@ from iocast.report import units
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
 from iocast.training.tasks import limit_of
+from iocast.records.simulated import PhaseOfRun
 
 
-def of_phase(phase: Mapping[str, Any]) -> Accelerators | None:
+def of_phase(phase: PhaseOfRun) -> Accelerators | None:
     found = phase.get("accelerators")
     return msgspec.convert(found, Accelerators) if found else None
 
@@ -27,7 +26,7 @@ def limit_in(run: Run) -> float:
     return limit_of(str(parameters.get("workload") or run.workload))
 
 
-def what_limits(run: Run, phase: Mapping[str, Any]) -> str:
+def what_limits(run: Run, phase: PhaseOfRun) -> str:
     """What the accelerators wait for: computation where they are fed; in a simulation the busiest link or device."""
     of = of_phase(phase)
     used = of.quantity("au") if of else None
@@ -35,7 +34,7 @@ def what_limits(run: Run, phase: Mapping[str, Any]) -> str:
         return ""
     if used >= limit_in(run):
         return "computation: the accelerators are fed"
-    busiest = (phase.get("network") or {}).get("busiest") or []
+    busiest = phase.get("network", {}).get("busiest") or []
     known = f": {busiest[0]['name']} is busy for {units.share(busiest[0]['busy'])}" if busiest else ""
     return f"storage or hosts, which steps wait for{known}"
 

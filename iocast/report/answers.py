@@ -10,12 +10,13 @@ from typing import Any
 
 from iocast.knee import words as knee_words
 from iocast.runs.phases import BYTES, main_phases, rate_of
-from iocast.records.forecast import ForecastDocument
+from iocast.records.forecast import ForecastDocument, PhaseDocument
 from iocast.report import evidence, feeding, units
 from iocast.report.sources import Run, Sources
 from iocast.wording.text import NARROWED, roughly
 from iocast.wording.forecast import rule_beside
 from iocast.runs.total import are_bulk, bytes_per_second, moves_bulk, of_one_workload, range_of_seconds, total
+from iocast.records.simulated import PhaseOfRun
 
 MAX_ROWS = 20
 MAX_NAMED = 3
@@ -276,7 +277,7 @@ def _of_run(run: Run, names: list[str]) -> Grid:
     return Grid(f"Time and bandwidth by phase, {who}", header, every, _note(False, len(names)))
 
 
-def _is_of_bytes(phase: Mapping[str, Any]) -> bool:
+def _is_of_bytes(phase: PhaseOfRun | PhaseDocument) -> bool:
     """Whether `rate` counts bytes itself, since there are no operations that it could count."""
     return phase.get("rate_unit") == BYTES and phase.get("bytes_per_second") is None
 

@@ -21,6 +21,8 @@ from iocast.records.validation import ScoredPoint, ScoredRow, ValidationDocument
 from iocast.report.sources import Run, Sources, phase_of_point, phases_of_platform
 from iocast.wording.text import too_wide
 from iocast.wording.checked import Nearer
+from iocast.records.simulated import PhaseOfRun
+from iocast.records.fitted import FitRow, HoldOut
 
 AS_IT_IS = "as it is"
 HELD_OUT = "held out by the calibration"
@@ -144,9 +146,7 @@ def comparisons(sources: Sources) -> list[Comparison]:
             found += _held_out(held, phase, level, questions)
     if not found and sources.study is not None:
         found += _held_out(
-            dict(sources.study["platform"].get("holdout") or {}),
-            sources.study["platform"].get("phase") or "benchmark",
-            0.9,
+            sources.study["platform"].get("holdout") or {}, sources.study["platform"].get("phase") or "benchmark", 0.9
         )
     if not any(c.role == "check" for c in found):
         found += _matched(sources)
@@ -168,11 +168,11 @@ def checks(sources: Sources) -> list[Comparison]:
 
 
 def _held_out(
-    held: dict[str, Any], phase: str, level: float, questions: Mapping[str, Question] | None = None
+    held: HoldOut, phase: str, level: float, questions: Mapping[str, Question] | None = None
 ) -> list[Comparison]:
     """The held-out scale of a calibration, one comparison for each phase and waiting factor; rows name the latter as in
     "N=4 T=1"."""
-    by_setting: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    by_setting: dict[tuple[str, float], list[FitRow]] = {}
     for row in held.get("rows") or []:
         named = re.search(r"T=([\d.]+)", str(row.get("point", "")))
         factor = float(named.group(1)) if named else float(held.get("waiting_factor") or 0)
@@ -307,10 +307,10 @@ def in_operations(forecast: ForecastDocument) -> str:
     return share_if_pausing(rate * mean_response(forecast), ranks_of(forecast["placement"]))
 
 
-def in_operations_of_run(run: Run, phases: list[dict[str, Any]]) -> str:
+def in_operations_of_run(run: Run, phases: list[PhaseOfRun]) -> str:
     """The same of phases of a run."""
-    responding, seconds = (sum(float(p.get(key) or 0) for p in phases) for key in ("responding_seconds", "seconds"))
-    return share_if_pausing(responding, run.ranks * seconds)
+    responding = sum(p.get("responding_seconds") or 0.0 for p in phases)
+    return share_if_pausing(responding, run.ranks * sum(p.get("seconds") or 0.0 for p in phases))
 
 
 def mean_response(forecast: ForecastDocument) -> float:

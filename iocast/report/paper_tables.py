@@ -10,58 +10,90 @@ taken together: the rate over the sum of their times, the mean balance and third
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import TypedDict, cast
 
 from iocast.errors import InputError
 from iocast.report.sources import Run, Sources
 from iocast.wording.text import table
+from iocast.records.simulated import PhaseOfRun
 
-OPERATIONS = {"read": "read", "stat": "stat", "create": "create", "unlink": "delete"}
+OPERATIONS = ("read", "stat", "create", "unlink")
 
 
-def paper_tables(sources: Sources) -> dict[str, Any]:
-    """`{table1: [...], table2: [...]}`; what was not measured is None.
+Key = tuple[str, int | None, float | None, int | None, int | None, int | None]
+"""System, nodes, processes per node, datasets, iterations and objects: what runs of one line have in common."""
+
+
+class Line(TypedDict):
+    system: str
+    nodes: int | None
+    ppn: float | None
+    d: int | None
+    i: int | None
+    p: int | None
+
+
+class CreationRates(Line):
+    """Of Table 1; `benchmark` by waiting factor."""
+
+    precreate: float | None
+    benchmark: dict[str, float | None]
+
+
+class Latencies(Line):
+    """Of Table 2; third quartiles by operation, in the paper's words."""
+
+    rate: float | None
+    balance: float | None
+    op_max: float | None
+    q3_read: float | None
+    q3_stat: float | None
+    q3_create: float | None
+    q3_delete: float | None
+
+
+class PaperTables(TypedDict):
+    schema_version: int
+    kind: str
+    table1: list[CreationRates]
+    table2: list[Latencies]
+
+
+def paper_tables(sources: Sources) -> PaperTables:
+    """What was not measured is None.
 
     @raises InputError when no run is of the md-workbench pattern"""
-    phases: dict[tuple[Any, ...], dict[Any, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    precreated: dict[Key, list[PhaseOfRun]] = defaultdict(list)
+    benchmarks: dict[Key, dict[float, list[PhaseOfRun]]] = defaultdict(lambda: defaultdict(list))
     for run in sources.runs:
         if run.document["workload"].get("pattern") != "md-workbench":
             continue
         for phase in run.phases:
             reported = run.parameters
             factor = float(phase.get("waiting_factor") or reported.get("waiting_factor") or 0)
-            key = (
-                _system(run),
-                run.document["placement"].get("nodes"),
-                run.document["placement"].get("ranks_per_node"),
-                *(reported.get(k) for k in ("datasets", "iterations", "objects")),
-            )
+            where = run.document["placement"]
+            place = (_system(run), where.get("nodes"), where.get("ranks_per_node"))
+            key: Key = (*place, reported.get("datasets"), reported.get("iterations"), reported.get("objects"))
             if phase["name"] == "precreate":
-                phases[key]["precreate"].append(phase)
+                precreated[key].append(phase)
+                benchmarks[key]  # a line of its own, if nothing else was measured
             elif phase["name"] == "benchmark" and not (reported.get("read_only") or phase.get("read_only")):
-                phases[key][factor].append(phase)
-    if not phases:
+                benchmarks[key][factor].append(phase)
+    if not benchmarks:
         raise InputError(
             "None of the sources is a run of the md-workbench pattern; the paper's tables are about those."
         )
-    first, second = [], []
-    for key in sorted(phases, key=lambda k: tuple((v is None, str(v) if isinstance(v, str) else v or 0) for v in k)):
-        found = phases[key]
-        system, nodes, per_node, datasets, iterations, objects = key
-        factors = sorted(f for f in found if f != "precreate" and f > 0)
-        row = {
-            "system": system,
-            "nodes": nodes,
-            "ppn": per_node,
-            "d": datasets,
-            "i": iterations,
-            "p": objects,
-            "precreate": _creates(found.get("precreate", [])),
-        }
-        row["benchmark"] = {"0": _creates(found.get(0.0, []))} | {f"{f:g}": _virtual(found[f], f) for f in factors}
-        first.append(row)
+    first: list[CreationRates] = []
+    second: list[Latencies] = []
+    for key in sorted(
+        benchmarks, key=lambda k: tuple((v is None, str(v) if isinstance(v, str) else v or 0) for v in k)
+    ):
+        found = benchmarks[key]
+        rates = {"0": _creates(found.get(0.0, []))} | {f"{f:g}": _virtual(found[f], f) for f in sorted(found) if f > 0}
+        line = cast(Line, dict(zip(Line.__annotations__, key, strict=True)))
+        first.append({**line, "precreate": _creates(precreated.get(key, [])), "benchmark": rates})
         if 0.0 in found:
-            second.append(_second(key, found[0.0]))
+            second.append(_latencies(line, found[0.0]))
     return {"schema_version": 1, "kind": "paper-tables", "table1": first, "table2": second}
 
 
@@ -76,7 +108,7 @@ def _system(run: Run) -> str:
     )
 
 
-def _creates(phases: list[dict[str, Any]]) -> float | None:
+def _creates(phases: list[PhaseOfRun]) -> float | None:
     counted = [
         (p["latency"]["create"]["count"], p["seconds"])
         for p in phases
@@ -85,35 +117,34 @@ def _creates(phases: list[dict[str, Any]]) -> float | None:
     return sum(n for n, _ in counted) / sum(s for _, s in counted) if counted else None
 
 
-def _virtual(phases: list[dict[str, Any]], factor: float) -> float | None:
+def _virtual(phases: list[PhaseOfRun], factor: float) -> float | None:
     rate = _creates(phases)
     return None if rate is None else (factor + 1) * rate
 
 
-def _second(key: tuple[Any, ...], phases: list[dict[str, Any]]) -> dict[str, Any]:
-    system, nodes, per_node, datasets, iterations, objects = key
-    balances = [p["balance"] for p in phases if p["balance"] is not None]
-    row = {
-        "system": system,
-        "nodes": nodes,
-        "ppn": per_node,
-        "d": datasets,
-        "i": iterations,
-        "p": objects,
+def _latencies(line: Line, phases: list[PhaseOfRun]) -> Latencies:
+    known = [(op, summary) for p in phases for op, summary in p["latency"].items() if op in OPERATIONS]
+
+    def third_quartile(operation: str) -> float | None:
+        return _mean([one["q75"] for op, one in known if op == operation and one.get("q75") is not None])
+
+    return {
+        **line,
         "rate": _creates(phases),
+        "balance": _mean([p["balance"] for p in phases if p["balance"] is not None]),
+        "op_max": max((one["max"] for _, one in known if one.get("max") is not None), default=None),
+        "q3_read": third_quartile("read"),
+        "q3_stat": third_quartile("stat"),
+        "q3_create": third_quartile("create"),
+        "q3_delete": third_quartile("unlink"),
     }
-    row["balance"] = sum(balances) / len(balances) if balances else None
-    longest = [
-        v["max"] for p in phases for op, v in p["latency"].items() if op in OPERATIONS and v.get("max") is not None
-    ]
-    row["op_max"] = max(longest, default=None)
-    for op, name in OPERATIONS.items():
-        quartiles = [p["latency"][op]["q75"] for p in phases if p["latency"].get(op, {}).get("q75") is not None]
-        row[f"q3_{name}"] = sum(quartiles) / len(quartiles) if quartiles else None
-    return row
 
 
-def paper_tables_text(tables: dict[str, Any]) -> str:
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def paper_tables_text(tables: PaperTables) -> str:
     factors = sorted({f for row in tables["table1"] for f in row["benchmark"]}, key=float)
     many = len({row["i"] for row in tables["table1"]} | {row["p"] for row in tables["table1"]}) > 2
     header = [
@@ -144,37 +175,25 @@ def paper_tables_text(tables: dict[str, Any]) -> str:
         table(header, rows),
         "",
     ]
-    header = [
-        "System",
-        "Nodes",
-        "PPN",
-        "D",
-        "I",
-        "P",
-        "Rate creat/s",
-        "balance %",
-        "op_max in s",
-        "Q3 read",
-        "Q3 stat",
-        "Q3 create",
-        "Q3 delete",
-    ]
+    header = ["System", "Nodes", "PPN", "D", "I", "P", "Rate creat/s", "balance %", "op_max in s"]
+    header += ["Q3 read", "Q3 stat", "Q3 create", "Q3 delete"]
     rows = []
-    for row in tables["table2"]:
+    for line in tables["table2"]:
         cells = [
-            row["system"],
-            _count(row["nodes"]),
-            _count(row["ppn"]),
-            _count(row["d"]),
-            _size(row["i"]),
-            _size(row["p"]),
-            "-" if row["rate"] is None else f"{_rounded(row['rate']):.0f}",
+            line["system"],
+            _count(line["nodes"]),
+            _count(line["ppn"]),
+            _count(line["d"]),
+            _size(line["i"]),
+            _size(line["p"]),
+            "-" if line["rate"] is None else f"{_rounded(line['rate']):.0f}",
         ]
         cells += [
-            "-" if row["balance"] is None else f"{100 * row['balance']:.1f}",
-            "-" if row["op_max"] is None else f"{row['op_max']:.2f}",
+            "-" if line["balance"] is None else f"{100 * line['balance']:.1f}",
+            "-" if line["op_max"] is None else f"{line['op_max']:.2f}",
         ]
-        rows.append([*cells, *(_seconds(row[f"q3_{name}"]) for name in OPERATIONS.values())])
+        cells += map(_seconds, (line["q3_read"], line["q3_stat"], line["q3_create"], line["q3_delete"]))
+        rows.append(cells)
     lines += ["Table 2: benchmark phase with T = 0; latency in seconds of quartile 3", table(header, rows)]
     return "\n".join(lines)
 
@@ -188,11 +207,11 @@ def _rate(rate: float | None) -> str:
     return "-" if rate is None else f"{_rounded(rate):,.0f}"
 
 
-def _count(value: Any) -> str:
+def _count(value: float | None) -> str:
     return "-" if value is None else str(value)
 
 
-def _size(value: Any) -> str:
+def _size(value: int | None) -> str:
     return (
         "-"
         if value is None

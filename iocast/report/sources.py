@@ -32,6 +32,8 @@ from iocast.records.validation import ValidationDocument
 from iocast.runs.run_directory import read_log, runs_below, runs_in
 from iocast.runs.settings import whole_workload
 from iocast.records.study import StudyDocument
+from iocast.records.simulated import RunDocument, PhaseOfRun
+from iocast.records.fitted import FittedPlatform
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -69,7 +71,7 @@ class Run:
     that the report is about."""
 
     path: Path
-    document: dict[str, Any]
+    document: RunDocument
     role: str = ""
     point: str = ""
     about: tuple[str, ...] = ()
@@ -119,13 +121,13 @@ class Run:
         return float(self.parameters.get("waiting_factor") or 0)
 
     @property
-    def phases(self) -> list[dict[str, Any]]:
+    def phases(self) -> list[PhaseOfRun]:
         return list(self.document.get("phases") or [])
 
     def question(self, phase: str) -> Question:
         """What was measured; of another tool's result with the settings that it doesn't state."""
-        stated = self.document.get("workload") or {}
-        workload: WorkloadDocument = {"name": "", "pattern": self.workload, "parameters": {}, **stated}
+        workload: WorkloadDocument = {"name": "", "pattern": self.workload, "parameters": {}}
+        workload = {**workload, **self.document.get("workload", {})}
         whole = whole_workload(workload) if self.document.get("source") == "imported" else workload
         return Question.of(whole, self.document["placement"], phase)
 
@@ -134,12 +136,12 @@ class Run:
         """Names of phases, each once, in order."""
         return list(dict.fromkeys(p["name"] for p in self.phases))
 
-    def repeats(self, name: str | None = None) -> list[dict[str, Any]]:
+    def repeats(self, name: str | None = None) -> list[PhaseOfRun]:
         """All repeats of a phase; without a name of the first that the report is about."""
         wanted = name or next(iter(self.about), None)
         return [p for p in self.phases if p["name"] == wanted]
 
-    def phase(self, name: str | None = None) -> dict[str, Any] | None:
+    def phase(self, name: str | None = None) -> PhaseOfRun | None:
         """The last repeat of a phase, chosen as in `repeats`."""
         found = self.repeats(name)
         return found[-1] if found else None
@@ -181,7 +183,7 @@ class Sources:
     )  # of campaigns that are knee searches, each with the campaign's name
     forecasts: list[ForecastDocument] = field(default_factory=list)
     validations: list[ValidationDocument] = field(default_factory=list)
-    fitted: list[dict[str, Any]] = field(default_factory=list)  # whole platforms, each with "fitted"
+    fitted: list[FittedPlatform] = field(default_factory=list)  # whole platforms, each with "fitted"
     fitted_files: list[Path] = field(default_factory=list)
     feedings: list[dict[str, Any]] = field(default_factory=list)  # of accelerators, each with its `name`
     study: StudyDocument | None = None
@@ -210,7 +212,7 @@ class Sources:
         return list(dict.fromkeys([*self.named_phases, *(phase for run in self.runs for phase in run.about)]))
 
 
-def phases_of_platform(platform: dict[str, Any]) -> list[str]:
+def phases_of_platform(platform: FittedPlatform) -> list[str]:
     """Phases that a platform was fitted to."""
     campaign = platform["fitted"].get("campaign") or {}
     return [str(phase) for phase in campaign.get("phases") or [campaign.get("phase") or "benchmark"]]
@@ -331,8 +333,8 @@ def _read(path: Path, sources: Sources) -> None:
         sources.fitted_files.append(path)
         further = document["fitted"].get("further_phases") or {}
         sources.fitted += [
-            document,
-            *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values()),
+            cast(FittedPlatform, one)
+            for one in (document, *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values()))
         ]
     else:
         what = f"has the kind {strict.shown(kind)}" if kind else "has neither a kind nor a part fitted"
@@ -378,7 +380,7 @@ def _run(path: Path) -> Run:
     if not isinstance(placement, dict) or "ranks" not in placement:
         raise InputError(f"{file} does not say on how many ranks it ran (placement.ranks); the run can't be reported.")
     check_agreement(read_run(with_every_part(document)), path)
-    return Run(path, document)
+    return Run(path, cast(RunDocument, document))
 
 
 def _document(path: Path) -> dict[str, Any]:

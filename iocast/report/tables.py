@@ -15,6 +15,7 @@ from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
 from iocast.watching.utilisation import bounds, waits_in
+from iocast.records.simulated import PhaseOfRun
 
 
 def all_tables(sources: Sources) -> list[Table]:
@@ -248,7 +249,9 @@ def _runs(sources: Sources) -> Table:
     tails: set[str] = set()
     rows: list[dict[str, Any]] = []
     for run, phase in (
-        (r, p) for r in sources.runs for p in [one for name in _shown_phases(r) for one in r.repeats(name)] or [{}]
+        (r, p)
+        for r in sources.runs
+        for p in [one for name in _shown_phases(r) for one in r.repeats(name)] or [PhaseOfRun()]
     ):
         latency = {o: v for o, v in (phase.get("latency") or {}).items() if "." not in o}
         values = {f"{o}.{q}": v.get(q) for o, v in latency.items() for q in ("q50", "q99")}

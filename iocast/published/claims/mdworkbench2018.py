@@ -14,6 +14,7 @@ from typing import Any
 
 from iocast.published.experiment import Claim, Phase, phase, rate
 from iocast.published.facts import Fact, claims_of, read_facts, simulated
+from iocast.records.simulated import time_line
 
 SOURCE = (
     "J. Kunkel and G. Markomanolis: Understanding Metadata Latency with MDWorkbench. WOPSSS 2018; and md-workbench's "
@@ -87,8 +88,9 @@ def table1(platform: str, scale: str, quantity: str = "rate", phase: str = "benc
 def stall_length(found: Phase) -> float:
     """The median over periods of 5 s of the longest create that began in them."""
     longest: dict[int, float] = {}
-    for i, seconds in enumerate(found["timeline"]["create"]["max"]):
-        period = int(i * found["timeline"]["bin_seconds"] / 5)
+    width, series = time_line(found)
+    for i, seconds in enumerate(series["create"]["max"]):
+        period = int(i * width / 5)
         longest[period] = max(longest.get(period, 0), seconds or 0)
     return sorted(longest.values())[len(longest) // 2]
 

@@ -10,6 +10,7 @@ import altair as alt
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
+from iocast.records.simulated import PhaseOfRun
 
 MAX_RANKS = 1000  # drawn one by one; beyond, each node by its first, median and last rank
 EACH, RANGE = "one rank", "first, median and last rank of a node"
@@ -21,7 +22,7 @@ def data(sources: Sources) -> list[Row] | None:
 
 
 def _rows(run: Run, name: str) -> list[Row]:
-    phase = run.phase(name) or {}
+    phase = run.phase(name) or PhaseOfRun()
     ends = phase.get("rank_seconds") or []
     if len(ends) < 2:
         return []

@@ -8,6 +8,7 @@ import altair as alt
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
+from iocast.records.simulated import PhaseOfRun
 
 PARTS = [
     style.Mark("service", style.PALE, kind="bar"),
@@ -82,7 +83,7 @@ def _of_study(sources: Sources) -> list[Row]:
 
 def _of_run(run: Run, name: str, suffix: str) -> list[Row]:
     """Seconds an operation, by operation and station, of a phase of a simulated run."""
-    phase = run.phase(name) or {}
+    phase = run.phase(name) or PhaseOfRun()
     rows: list[Row] = []
     latency = phase.get("latency") or {}
     for operation in sorted(latency, key=evidence.operation_order):

@@ -14,6 +14,7 @@ from iocast.runs.phases import rate_of, unit_entry
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources, phases_of_platform
+from iocast.records.fitted import FittedPlatform
 
 
 FORECASTS = ("forecast", style.HELD_OUT.label)
@@ -114,7 +115,7 @@ def _part_lines(rows: list[Row]) -> None:
             row["line"] = f"{each:g} a node" if of_each[each] >= of_nodes[row["nodes"]] else f"on {row['nodes']}"
 
 
-def _model_at_fitted(platform: dict[str, Any], systems: set[str]) -> list[Row]:
+def _model_at_fitted(platform: FittedPlatform, systems: set[str]) -> list[Row]:
     """The model's rate at the placements that it was fitted to: its line begins at the smallest. systems: platforms
     that name series."""
     system = str(platform.get("name")) if platform.get("name") in systems else ""

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 
 import altair as alt
 
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Run, Sources
+from iocast.records.simulated import time_line
 
 MAX_BINS = 400  # for each operation of a run; more are joined
 
@@ -22,26 +22,21 @@ def data(sources: Sources) -> list[Row] | None:
 def _rows(run: Run) -> list[Row]:
     title, rows = evidence.run_title(run), []
     phases = [p for p in run.phases if p.get("timeline")]
-    bins = sum(len(v["max"]) for p in phases for v in list(_operations(p).values())[:1])
+    bins = sum(len(v["max"]) for p in phases for v in list(time_line(p)[1].values())[:1])
     join = -(-bins // MAX_BINS) or 1
     for phase in phases:
-        start, width = float(phase.get("start_seconds") or 0), float(phase["timeline"]["bin_seconds"])
-        for operation, series in _operations(phase).items():
+        start = float(phase.get("start_seconds") or 0)
+        width, operations = time_line(phase)
+        for operation, series in operations.items():
             for first in range(0, len(series["max"]), join):
                 slowest = max(series["max"][first : first + join])
                 if sum(series["count"][first : first + join]):
                     at = start + (first + join / 2) * width
                     rows.append(_row(title, phase["name"], operation, "slowest of each moment", at, slowest))
-        for operation in phase.get("slowest") or []:
-            ended = start + operation["start"] + operation["seconds"]
-            rows.append(
-                _row(title, phase["name"], operation["op"], "among the slowest of all", ended, operation["seconds"])
-            )
+        for slow in phase.get("slowest") or []:
+            ended = start + slow["start"] + slow["seconds"]
+            rows.append(_row(title, phase["name"], slow["op"], "among the slowest of all", ended, slow["seconds"]))
     return rows
-
-
-def _operations(phase: dict[str, Any]) -> dict[str, dict[str, list[float]]]:
-    return {name: value for name, value in phase["timeline"].items() if isinstance(value, dict)}
 
 
 def _row(run: str, phase: str, operation: str, kind: str, at: float, seconds: float) -> Row:
