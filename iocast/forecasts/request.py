@@ -135,8 +135,8 @@ def resolved(document: Document, about: str | Path = "") -> ResolvedPlatform:
 
 class Samples(TypedDict, total=False):
     """What a solver has of a phase: by quantity its value and those of the draws. `quantities`: intervals, where they
-    come from no draws; `fit_rows`: what the analytic solver misses, None where the simulator answers; `settles`: whether
-    the best structure has room for the work of others; `course`: rows at these factors of the phases' rates."""
+    come from no draws; `fit_rows`: what the analytic solver misses, None where the simulator answers; `settles`:
+    whether the best structure has room for the work of others; `course`: rows at these factors of the phases' rates."""
 
     value: dict[str, float]
     ensemble: dict[str, list[float]]

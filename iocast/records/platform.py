@@ -21,7 +21,7 @@ class LawDocument(TypedDict, total=False):
 
 
 class Step(TypedDict, total=False):
-    """A step of a route, told apart by the first of its keys that no other step has (docs/platforms.md, 'Routes')."""
+    """A step of a route (docs/platforms.md, 'Routes'). What kind it is, follows from which keys it has."""
 
     station: str
     demand: LawDocument
