@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -70,6 +70,7 @@ public:
   }
 
   size_t held() const { return slots_.size(); }
+  bool is_held(uint64_t key) { return slots_.find(key).used(); }
 
 private:
   static constexpr uint32_t alone   = UINT32_MAX;
@@ -96,64 +97,60 @@ private:
   FlatTable<Slot> slots_;
 };
 
-/// Who keeps locks that stay with a node after use: one node, or all those that had it shared since.
+/// Who keeps a lock that stays with a node after use: one node, or all those that had it shared since.
 class LockKeepers {
 public:
+  static constexpr double never = -std::numeric_limits<double>::infinity();
+
+  double there_at   = 0; ///< when it is there that was called back for reading; those who read as well wait for that
+  double used_at    = never; ///< last, where it may be hot
+  double held_until = never; ///< by a visit that went on without an event for its end
+
   /// The node takes the lock. True when others have to give it up first.
-  bool take(uint64_t key, uint32_t node, bool shared)
+  bool take(uint32_t node, bool shared)
   {
-    Keepers& keepers = keepers_[key];
-    const bool mine  = keepers.has(node);
-    const bool alone = keepers.count == 0 || (mine && keepers.count == 1);
-    if (shared && (alone || !keepers.exclusive)) {
+    const bool mine  = has(node);
+    const bool alone = count_ == 0 || (mine && count_ == 1);
+    if (shared && (alone || !exclusive_)) {
       if (!mine)
-        keepers.add(node);
+        add(node);
       return false;
     }
-    keepers.exclusive = !shared;
+    exclusive_ = !shared;
     if (!alone)
-      keepers.clear();
+      clear();
     if (!alone || !mine)
-      keepers.add(node);
+      add(node);
     return !alone;
   }
-  bool has(uint64_t key, uint32_t node) { return keepers_[key].has(node); }
-  /// When it is there that was called back for reading; those who read as well wait for that, not for a call of their
-  /// own.
-  double& there_at(uint64_t key) { return keepers_[key].there_at; }
+  bool has(uint32_t node) const { return count_ == 1 ? first_ == node : count_ > 1 && several_->contains(node); }
 
 private:
-  /// One node, as most locks have, or a set of several.
-  struct Keepers {
-    bool exclusive  = false;
-    uint32_t count  = 0;
-    uint32_t first  = 0; ///< when there is but one
-    double there_at = 0;
-    std::unique_ptr<std::unordered_set<uint32_t>> several;
-
-    bool has(uint32_t node) const { return count == 1 ? first == node : count > 1 && several->contains(node); }
-    void add(uint32_t node)
-    {
-      if (count == 0) {
-        first = node;
-      } else {
-        if (count == 1) {
-          if (!several)
-            several = std::make_unique<std::unordered_set<uint32_t>>();
-          several->insert(first);
-        }
-        several->insert(node);
+  void add(uint32_t node)
+  {
+    if (count_ == 0) {
+      first_ = node;
+    } else {
+      if (count_ == 1) {
+        if (!several_)
+          several_ = std::make_unique<std::unordered_set<uint32_t>>();
+        several_->insert(first_);
       }
-      ++count;
+      several_->insert(node);
     }
-    void clear()
-    {
-      count = 0;
-      if (several)
-        several->clear();
-    }
-  };
-  std::unordered_map<uint64_t, Keepers> keepers_;
+    ++count_;
+  }
+  void clear()
+  {
+    count_ = 0;
+    if (several_)
+      several_->clear();
+  }
+
+  bool exclusive_ = false;
+  uint32_t count_ = 0;
+  uint32_t first_ = 0;                                    ///< when there is but one
+  std::unique_ptr<std::unordered_set<uint32_t>> several_; ///< most locks have one
 };
 
 } // namespace iocast

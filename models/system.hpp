@@ -81,9 +81,10 @@ private:
     background,
     lingered,
     failure,
-    staged
+    staged,
+    lock_free
   };
-  static_assert(static_cast<uint32_t>(EventKind::staged) < Calendar::kinds);
+  static_assert(static_cast<uint32_t>(EventKind::lock_free) < Calendar::kinds);
 
   struct alignas(32) Client {
     Cursor cursor;
@@ -301,8 +302,12 @@ private:
   void make_locks();
   [[gnu::noinline]] void give_up_shared(JobId id);
   void serve_admitted(uint64_t key);
+  void find_locks_held_ahead();
+  double hold_lock_ahead(JobId id, const Step& step);
   double hand_over(JobId id, const Step& step);
-  bool is_hot(uint64_t key, double hot);
+  double hand_over(JobId id, const Step& step, LockKeepers& keepers);
+  double call_back(JobId id, const Step& step, uint32_t times);
+  bool is_hot(LockKeepers& keepers, double hot) const;
   double wait_for_lock(JobId id, double seconds);
   void give_up_locks(const std::vector<JobId>& lost);
   uint64_t lock_key(JobId id, int32_t lock) const;
@@ -432,11 +437,11 @@ private:
       queues_of_nodes_; ///< stations of nodes where requests may wait; empty where there are few clients
   std::vector<HugeVector<Limit>> limits_;
   LockTable locks_;
-  std::vector<bool> shared_locks_; ///< by lock: some take it shared
-  LockKeepers keepers_;
+  std::vector<bool> shared_locks_;                    ///< by lock: some take it shared
+  std::vector<bool> held_ahead_;                      ///< by lock: see find_locks_held_ahead()
+  std::unordered_map<uint64_t, LockKeepers> keepers_; ///< by lock
   std::vector<ExtentLocks> extents_;
-  std::vector<int32_t> extent_of_;               ///< by lock: its place there; negative: it is no range's
-  std::unordered_map<uint64_t, double> used_at_; ///< by lock that may be hot: its last use
+  std::vector<int32_t> extent_of_; ///< by lock: its place there; negative: it is no range's
   std::vector<StallClock> stalls_;
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> beside_steps_;               ///< of background load, one each; then of the draining of buffers

@@ -102,6 +102,9 @@ void System::handle(const Calendar::Event& event)
     case EventKind::staged:
       staged();
       break;
+    case EventKind::lock_free:
+      serve(event.who);
+      break;
   }
 }
 

@@ -4,6 +4,7 @@
 #include "models/system.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace iocast {
 
@@ -35,7 +36,16 @@ bool System::acquire_lock(JobId id, const Step& step)
   if (ExtentLocks* extents = extents_of(step))
     return take_extents(id, step, *extents);
   const uint64_t key = lock_key(id, step.lock);
-  return step.lock_shared ? locks_.acquire_shared(links_, key, id) : locks_.acquire(links_, key, id);
+  if (step.lock_shared)
+    return locks_.acquire_shared(links_, key, id);
+  if (!locks_.acquire(links_, key, id))
+    return false;
+  if (!held_ahead_[static_cast<size_t>(step.lock)])
+    return true;
+  const double end = keepers_[key].held_until;
+  if (end > now_)
+    await(end, EventKind::lock_free, id);
+  return end <= now_;
 }
 
 /// The job gives up a lock, which others may have shared.
@@ -54,40 +64,70 @@ void System::serve_admitted(uint64_t key)
     serve(next);
 }
 
-/// The lock comes from whoever keeps it.
+/// Locks of one holder that are only held at stations where nobody waits. Who finds one free goes on to the end of its
+/// visit without an event; who comes meanwhile waits for that moment.
+void System::find_locks_held_ahead()
+{
+  for (size_t lock = 0; lock < platform_.locks.size(); ++lock)
+    held_ahead_.push_back(platform_.locks[lock].hand_over && !shared_locks_[lock] && extent_of_[lock] < 0);
+  platform_.for_each_step([&](const Step& step, const BufferSpec*) {
+    if (step.kind == Step::Kind::visit && step.lock >= 0 && (!stations_[step.target].never_waits || step.stripes != 1))
+      held_ahead_[static_cast<size_t>(step.lock)] = false;
+  });
+}
+
+/// A visit with a lock that nothing can hold up: when it ends. Negative: it goes from event to event.
+double System::hold_lock_ahead(JobId id, const Step& step)
+{
+  if (!held_ahead_[static_cast<size_t>(step.lock)] || !is_client(id))
+    return -1;
+  const uint64_t key   = lock_key(id, step.lock);
+  LockKeepers& keepers = keepers_[key];
+  if (keepers.held_until > now_ || locks_.is_held(key))
+    return -1;
+  const double work   = work_of(id, step);
+  const double locked = work * step.lock_share;
+  jobs_[id].recalled  = false;
+  keepers.held_until  = now_ + (locked + hand_over(id, step, keepers));
+  return keepers.held_until + (work - locked);
+}
+
+/// The lock comes from whoever keeps it: seconds until it is there.
 double System::hand_over(JobId id, const Step& step)
 {
-  const uint64_t key   = lock_key(id, step.lock);
-  ExtentLocks* extents = extents_of(step);
-  if (const auto& spec = platform_.locks[static_cast<size_t>(step.lock)]; spec.hot > 0 && is_hot(key, spec.hot)) {
-    if (keepers_.has(key, jobs_[id].owner))
-      return 0;
-    return wait_for_lock(id, draw(id, *spec.message));
+  const uint64_t key = lock_key(id, step.lock);
+  if (ExtentLocks* extents = extents_of(step)) {
+    const uint32_t times = extents->objects[key].called_back(id);
+    return times > 0 ? wait_for_lock(id, call_back(id, step, times)) : 0;
   }
-  const uint32_t times =
-      extents ? extents->objects[key].called_back(id) : keepers_.take(key, jobs_[id].owner, step.lock_shared);
-  const bool together = step.lock_shared && !extents;
-  if (times == 0 && !together)
-    return 0;
-  double seconds = 0;
-  if (times > 0) {
-    seconds            = times * draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
-    jobs_[id].recalled = true;
-    if (together)
-      keepers_.there_at(key) = now_ + seconds;
-  } else {
-    seconds = std::max(0.0, keepers_.there_at(key) - now_);
+  return hand_over(id, step, keepers_[key]);
+}
+
+double System::hand_over(JobId id, const Step& step, LockKeepers& keepers)
+{
+  const uint32_t node = jobs_[id].owner;
+  if (const auto& spec = platform_.locks[static_cast<size_t>(step.lock)]; spec.hot > 0 && is_hot(keepers, spec.hot))
+    return keepers.has(node) ? 0 : wait_for_lock(id, draw(id, *spec.message));
+  if (keepers.take(node, step.lock_shared)) {
+    const double seconds = call_back(id, step, 1);
+    if (step.lock_shared)
+      keepers.there_at = now_ + seconds;
+    return wait_for_lock(id, seconds);
   }
-  return wait_for_lock(id, seconds);
+  return step.lock_shared ? wait_for_lock(id, std::max(0.0, keepers.there_at - now_)) : 0;
+}
+
+/// So many nodes give it up, one after the other.
+double System::call_back(JobId id, const Step& step, uint32_t times)
+{
+  jobs_[id].recalled = true;
+  return times * draw(id, *platform_.locks[static_cast<size_t>(step.lock)].hand_over);
 }
 
 /// Whether the lock was used within the last `hot` seconds; now it is used again.
-bool System::is_hot(uint64_t key, double hot)
+bool System::is_hot(LockKeepers& keepers, double hot) const
 {
-  const auto [use, first] = used_at_.try_emplace(key, now_);
-  const bool recently     = !first && now_ - use->second < hot;
-  use->second             = now_;
-  return recently;
+  return now_ - std::exchange(keepers.used_at, now_) < hot;
 }
 
 double System::wait_for_lock(JobId id, double seconds)

@@ -32,6 +32,7 @@ inline Limit& System::limit_for(JobId id, const Step& step)
 /// never make anyone wait) is added up and costs one event.
 void System::advance(JobId id)
 {
+  double from  = now_; // or the end of a visit with a lock that the job went on from
   double ahead = 0;
   for (;;) {
     Job& job         = jobs_[id];
@@ -44,15 +45,22 @@ void System::advance(JobId id)
       case Step::Kind::visit:
         if (stations_[step.target].never_waits && step.lock < 0) {
           const double work = work_of(id, step);
-          visit_at_once(id, stations_[step.target], now_ + ahead, work);
+          visit_at_once(id, stations_[step.target], from + ahead, work);
           ahead += work;
           ++job.at;
           continue;
         }
+        if (stations_[step.target].never_waits && step.lock >= 0 && ahead == 0 && from == now_)
+          if (const double end = hold_lock_ahead(id, step); end >= 0) {
+            visit_at_once(id, stations_[step.target], now_, end - now_);
+            from = end;
+            ++job.at;
+            continue;
+          }
         break;
       case Step::Kind::transfer:
         if (!stations_[step.target].outages.any())
-          if (const double seconds = pass(id, step, now_ + ahead); seconds >= 0) {
+          if (const double seconds = pass(id, step, from + ahead); seconds >= 0) {
             ahead += seconds;
             ++job.at;
             continue;
@@ -68,14 +76,14 @@ void System::advance(JobId id)
         job.at = static_cast<uint16_t>(job.at + step.jump);
         continue;
       case Step::Kind::end_part:
-        end_part(id, now_ + ahead);
+        end_part(id, from + ahead);
         ++job.at;
         continue;
       default:
         break;
     }
-    if (ahead > 0) {
-      push(now_ + ahead, EventKind::resume, id);
+    if (ahead > 0 || from > now_) {
+      push(from + ahead, EventKind::resume, id);
       if (step.kind == Step::Kind::release)
         if (const JobId soon = limit_for(id, step).front(); soon != nobody)
           prefetch(soon);

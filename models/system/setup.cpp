@@ -68,6 +68,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_locks();
   make_extents();
   find_where_nobody_waits();
+  find_locks_held_ahead();
   make_clients(asks_for(footprint, OpKind::think));
   if (asks_for(footprint, OpKind::open))
     make_groups();

@@ -134,17 +134,17 @@ TEST(Calendar, ReturnsEventsOfOneTimeInTheOrderTheyWentIn)
 
 TEST(Locks, StayWithTheirKeepersUntilOthersNeedThem)
 {
-  LockKeepers keepers;
+  std::map<uint64_t, LockKeepers> keepers;
   const bool shared = true, exclusive = false, called_back = true, free = false;
-  EXPECT_EQ(keepers.take(7, 0, shared), free);
-  EXPECT_EQ(keepers.take(7, 1, shared), free);
-  EXPECT_EQ(keepers.take(8, 2, exclusive), free);        // another lock
-  EXPECT_EQ(keepers.take(7, 1, exclusive), called_back); // node 0 has it as well
-  EXPECT_EQ(keepers.take(7, 1, exclusive), free);
-  EXPECT_EQ(keepers.take(7, 1, shared), free);        // who may write may read
-  EXPECT_EQ(keepers.take(7, 0, shared), called_back); // node 1 may still write
-  EXPECT_EQ(keepers.take(7, 0, exclusive), free);     // nobody else is left
-  EXPECT_EQ(keepers.take(7, 2, exclusive), called_back);
+  EXPECT_EQ(keepers[7].take(0, shared), free);
+  EXPECT_EQ(keepers[7].take(1, shared), free);
+  EXPECT_EQ(keepers[8].take(2, exclusive), free);        // another lock
+  EXPECT_EQ(keepers[7].take(1, exclusive), called_back); // node 0 has it as well
+  EXPECT_EQ(keepers[7].take(1, exclusive), free);
+  EXPECT_EQ(keepers[7].take(1, shared), free);        // who may write may read
+  EXPECT_EQ(keepers[7].take(0, shared), called_back); // node 1 may still write
+  EXPECT_EQ(keepers[7].take(0, exclusive), free);     // nobody else is left
+  EXPECT_EQ(keepers[7].take(2, exclusive), called_back);
 }
 
 TEST(Locks, GrantInOrderAndForgetWhatIsFree)

@@ -14,7 +14,8 @@
 namespace iocast::small {
 
 struct Outcome {
-  double seconds = 0;
+  double seconds  = 0;
+  uint64_t events = 0;
   std::array<Histogram, op_count> latency;
   std::array<Histogram, max_parts> parts_of_reads;
   StationSums stations;
@@ -43,6 +44,7 @@ inline Outcome run(const std::string& body, const Placement& placement, uint64_t
   system.start();
   system.run();
   EXPECT_TRUE(system.finished());
+  outcome.events = system.events();
   return outcome;
 }
 
