@@ -30,7 +30,6 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
   network_links_ = topology_->links();
   add_ways();
   small_bytes_.resize(network_links_ + disks_.size());
-  passed_.resize(disks_.size() + crews_.size());
   slack_          = platform.network.never_limited;
   double tightest = no_limit;
   for (FlowNetwork::Link link = 0; link < small_bytes_.size(); ++link)
@@ -42,6 +41,7 @@ Fabric::Fabric(const Platform& platform, uint32_t nodes)
   for (const auto& failing : failing_)
     for (const auto link : failing.links)
       tightest = std::min(tightest, capacity_of(link) * std::max(failing.spec->share, stopped));
+  passed_.resize(first_window() - network_links_);
   all_pace_       = 2 / tightest;
   looks_at_links_ = !topology_->is_star() || !failing_.empty();
 }
@@ -96,30 +96,111 @@ void Fabric::add_failing_links()
                                        spec.where, name_of(link), other.spec->name));
     }
     next_failure_ = std::min(next_failure_, failing.next);
+    if (spec.rebuild > 0)
+      add_rebuild(failing);
     failing_.push_back(std::move(failing));
   }
   if (!failing_.empty())
     left_.resize(network_links_ + disks_.size(), 1);
 }
 
+/// What the other instances send one whose disk is rebuilt: from their disks to its, each at an even share of the pace.
+/// What is coded is put together from as many others as have data of a stripe.
+void Fabric::add_rebuild(FailingLink& failing)
+{
+  const auto of_disk         = std::find_if(ways_.begin(), ways_.end(), [&](const WayState& way) {
+    return way.disk && failing.links.front() >= way.first_disk &&
+           failing.links.front() < way.first_disk + way.station->count * way.disk_links;
+  });
+  const StationSpec& station = *of_disk->station;
+  const auto number          = static_cast<size_t>(&station - platform_.stations.data());
+  if (station.per == Per::node || station.count == 1 || first_server_[number] == UINT32_MAX)
+    throw InputError(
+        fmt::format("{}: nobody sends '{}' its bytes: what is rebuilt comes over the network from the "
+                    "other instances of a station of the system. Leave out 'rebuild', or name such a disk.",
+                    failing.spec->where, station.name));
+  WayState way;
+  way.streams   = true;
+  way.to_server = true;
+  way.station   = &station;
+  add_disk(way);
+  way.speed        = station.disk.speed(true);
+  way.sent         = station.redundancy.exists() ? station.redundancy.data : 1;
+  way.pace_link    = first_pace() + static_cast<uint32_t>(paces_.size());
+  failing.way      = static_cast<uint16_t>(ways_.size());
+  rebuild_to_come_ = true;
+  ways_.push_back(way);
+  paces_.push_back(failing.spec->rebuild * way.sent / failing.spec->length / (station.count - 1));
+}
+
+void Fabric::begin_rebuild(const FailingLink& failing, double now)
+{
+  const WayState& way  = ways_[failing.way];
+  const uint32_t first = first_server_[static_cast<size_t>(way.station - platform_.stations.data())];
+  const uint32_t lost  = (failing.links.front() - way.first_disk) / way.disk_links;
+  for (uint32_t other = 0; other < way.station->count; ++other) {
+    if (other == lost)
+      continue;
+    const uint32_t id = new_move();
+    Move& move        = moves_[id];
+    move.way          = failing.way;
+    move.instance     = lost;
+    move.stage        = Stage::both;
+    move.ends         = {first + other, first + lost};
+    move.path         = way_around(move.ends, topology_->way(move.ends.from, move.ends.to, number_++));
+    move.bytes        = failing.spec->rebuild * way.sent / (way.station->count - 1);
+    begun_bytes_ += move.bytes;
+    looks_at_links_ = true;
+    start_flow(id, move.bytes, now);
+  }
+}
+
+/// Transfers whose way is gone take another one with what they have not moved yet.
+void Fabric::reroute(double now)
+{
+  for (uint32_t id = 0; id < moves_.size(); ++id) {
+    Move& move = moves_[id];
+    if (!move.active || !ways_[move.way].network || (move.stage == Stage::disk && !move.first))
+      continue;
+    const uint32_t path = way_around(move.ends, move.path);
+    if (path == move.path)
+      continue;
+    const bool flows  = move.flows && move.stage != Stage::disk;
+    const double left = flows ? flows_->withdraw(key_of(move), id, now) : 0;
+    move.path         = path;
+    move.wire         = narrowest(topology_->route(move.ends.from, move.ends.to, path));
+    if (flows)
+      start_flow(id, left, now);
+  }
+}
+
 void Fabric::fail_links(double now)
 {
   while (next_failure_ <= now) {
+    bool ways_go = false;
     for (auto& failing : failing_) {
       if (failing.next > next_failure_)
         continue;
       const auto& spec = *failing.spec;
       failing.slow     = !failing.slow;
+      ways_go          = ways_go || (failing.slow && spec.reroute);
       for (const auto link : failing.links) {
         left_[link] = failing.slow ? std::max(spec.share, stopped) : 1;
         if (flows_)
           flows_->set_capacity(link, capacity_now(link), now);
       }
       failing.next += failing.slow ? spec.length : spec.every > 0 ? spec.every - spec.length : no_limit;
+      if (failing.slow && spec.rebuild > 0)
+        begin_rebuild(failing, now);
     }
-    next_failure_ = no_limit;
-    for (const auto& failing : failing_)
-      next_failure_ = std::min(next_failure_, failing.next);
+    if (ways_go)
+      reroute(now);
+    next_failure_    = no_limit;
+    rebuild_to_come_ = false;
+    for (const auto& failing : failing_) {
+      next_failure_    = std::min(next_failure_, failing.next);
+      rebuild_to_come_ = rebuild_to_come_ || failing.will_be_rebuilt();
+    }
   }
 }
 
@@ -235,7 +316,10 @@ double Fabric::capacity_of(FlowNetwork::Link link) const
   if (link < disks_.size())
     return disks_[link];
   link -= static_cast<FlowNetwork::Link>(disks_.size());
-  return link < crews_.size() ? crews_[link] : windows_[link - crews_.size()].capacity;
+  if (link < crews_.size())
+    return crews_[link];
+  link -= static_cast<FlowNetwork::Link>(crews_.size());
+  return link < paces_.size() ? no_limit : windows_[link - paces_.size()].capacity;
 }
 
 /// @param weight of a byte, 1 unless the disk has more to do for it
@@ -295,27 +379,31 @@ void Fabric::use_all(const Move& move, double time)
     use(route_of(part), part.bytes, time);
 }
 
+uint32_t Fabric::new_move()
+{
+  if (free_moves_.empty()) {
+    moves_.emplace_back();
+    return static_cast<uint32_t>(moves_.size() - 1);
+  }
+  const uint32_t id = free_moves_.back();
+  free_moves_.pop_back();
+  moves_[id] = {};
+  return id;
+}
+
 void Fabric::begin(const Transfer& transfer, double now)
 {
   const WayState& way = ways_[transfer.way];
   fail_links(now);
-  uint32_t id;
-  if (free_moves_.empty()) {
-    id = static_cast<uint32_t>(moves_.size());
-    moves_.emplace_back();
-  } else {
-    id = free_moves_.back();
-    free_moves_.pop_back();
-  }
-  Move& move    = moves_[id];
-  move          = {};
-  move.job      = transfer.job;
-  move.way      = transfer.way;
-  move.instance = transfer.instance;
-  move.bytes    = transfer.bytes;
-  move.stage    = way.train || way.streams                      ? Stage::both
-                  : way.network && (way.to_server || !way.disk) ? Stage::network
-                                                                : Stage::disk;
+  const uint32_t id = new_move();
+  Move& move        = moves_[id];
+  move.job          = transfer.job;
+  move.way          = transfer.way;
+  move.instance     = transfer.instance;
+  move.bytes        = transfer.bytes;
+  move.stage        = way.train || way.streams                      ? Stage::both
+                      : way.network && (way.to_server || !way.disk) ? Stage::network
+                                                                    : Stage::disk;
   if (way.network) {
     move.ends = ends_of(transfer);
     move.path = way_around(move.ends, topology_->way(move.ends.from, move.ends.to, number_++));
@@ -374,6 +462,16 @@ Topology::Route Fabric::route_of(const Move& move)
     pass_disk(way, move.instance, 1, route);
   if (move.stage != Stage::both)
     return route;
+  if (way.pace_link > 0) {
+    const auto& disk = way.station->disk;
+    WayState source  = way;
+    source.to_server = false;
+    source.weight    = way.weight * disk.write / disk.read;
+    pass_disk(way, move.instance, 1 / way.sent, route);
+    pass_disk(source, move.instance + move.ends.from - move.ends.to, 1, route);
+    route.push_back({way.pace_link});
+    return route;
+  }
   if (!way.train) {
     pass_disk(way, move.instance, 1, route);
     return route;
@@ -397,7 +495,7 @@ FlowNetwork::Link Fabric::window_of(const Move& move)
   const auto& [from, to] = move.ends;
   const bool to_server   = ways_[move.way].to_server;
   const Ends ends        = to_server ? Ends{from, to} : Ends{to, from};
-  const auto first       = static_cast<FlowNetwork::Link>(network_links_ + disks_.size() + crews_.size());
+  const auto first       = first_window();
   const auto [at, fresh] = window_of_.try_emplace(uint64_t{ends.from} << 32 | ends.to,
                                                   first + static_cast<FlowNetwork::Link>(windows_.size()));
   if (fresh) {
@@ -433,8 +531,12 @@ uint64_t Fabric::key_of(const Move& move)
 void Fabric::make_flows()
 {
   flows_.emplace();
-  const size_t links = network_links_ + disks_.size() + crews_.size() + windows_.size();
+  const size_t links = first_window() + windows_.size();
   for (FlowNetwork::Link link = 0; link < links; ++link) {
+    if (link >= first_pace() && link < first_window()) {
+      flows_->add_rate(paces_[link - first_pace()]);
+      continue;
+    }
     const double capacity = std::min(capacity_now(link), unlimited);
     link < network_links_ && topology_->is_rate(link) ? flows_->add_rate(capacity) : flows_->add_link(capacity);
   }
@@ -478,14 +580,28 @@ void Fabric::start(uint32_t id, double now)
     queue.busy = true;
     move.has   = true;
   }
-  start_flow(id, now);
+  start_flow(id, bytes_of_stage(move), now);
 }
 
-void Fabric::start_flow(uint32_t id, double now)
+/// At a device on the move's way: of what is put together the disk gets a part.
+double Fabric::bytes_at(const Move& move, FlowNetwork::Link link) const
+{
+  const WayState& way = ways_[move.way];
+  const bool rebuilt  = way.pace_link > 0 && (link - way.first_disk) / way.disk_links == move.instance;
+  return move.bytes / (rebuilt ? way.sent : 1);
+}
+
+double Fabric::bytes_of_stage(const Move& move) const
+{
+  return move.stage == Stage::disk ? move.bytes + ways_[move.way].extra : move.bytes;
+}
+
+void Fabric::start_flow(uint32_t id, double bytes, double now)
 {
   if (!flows_)
     make_flows();
-  const Move& move = moves_[id];
+  Move& move = moves_[id];
+  move.flows = true;
   Topology::Route route;
   flows_->start(
       key_of(move),
@@ -493,7 +609,7 @@ void Fabric::start_flow(uint32_t id, double now)
         route = route_of(move);
         return std::span<const FlowNetwork::Pass>(route.data(), route.size());
       },
-      id, move.stage == Stage::disk ? move.bytes + ways_[move.way].extra : move.bytes, now);
+      id, bytes, now);
 }
 
 /// False when the stage was the last one.
@@ -510,10 +626,12 @@ bool Fabric::next_stage(Move& move) const
 /// A stage of the move has ended. False when that was the last one.
 bool Fabric::goes_on(uint32_t id, double now)
 {
+  moves_[id].flows = false;
   if (moves_[id].stage != Stage::network)
     for (const auto& pass : route_of(moves_[id]))
       if (pass.link >= network_links_)
-        passed_[pass.link - network_links_] += moves_[id].bytes;
+        passed_[pass.link - network_links_] += bytes_at(moves_[id], pass.link);
+  moves_[id].flows = false;
   if (moves_[id].has) {
     moves_[id].has   = false;
     DiskQueue& queue = queues_[ways_[moves_[id].way].first_queue + moves_[id].instance];
@@ -522,7 +640,7 @@ bool Fabric::goes_on(uint32_t id, double now)
       const uint32_t next = queue.moves.front();
       queue.moves.pop_front();
       moves_[next].has = true;
-      start_flow(next, now);
+      start_flow(next, bytes_of_stage(moves_[next]), now);
     }
   }
   if (!next_stage(moves_[id]))
@@ -545,8 +663,11 @@ void Fabric::go_on(double now, std::vector<JobId>& arrived)
     for (const auto& flow : ended_) {
       if (goes_on(flow.flow, now))
         continue;
-      ended_bytes_ += moves_[flow.flow].bytes;
-      arrived.push_back(moves_[flow.flow].job);
+      Move& move = moves_[flow.flow];
+      ended_bytes_ += move.bytes;
+      move.active = false;
+      if (move.job != nobody)
+        arrived.push_back(move.job);
       free_moves_.push_back(flow.flow);
     }
   }
@@ -589,7 +710,7 @@ std::string Fabric::name_of(FlowNetwork::Link link) const
 std::string Fabric::name_of_device(FlowNetwork::Link link) const
 {
   const size_t crews   = network_links_ + disks_.size();
-  const size_t windows = crews + crews_.size();
+  const size_t windows = first_window();
   if (link >= windows) {
     const auto& [from, to] = windows_[link - windows].ends;
     const auto ends        = iocast::ends_of(platform_, nodes_);
@@ -681,7 +802,7 @@ NetworkUse Fabric::use_since(double start, double now)
 
 void Fabric::check(double now)
 {
-  if (is_idle() && begun_bytes_ != ended_bytes_ && std::abs(begun_bytes_ - ended_bytes_) > 1e-9 * begun_bytes_)
+  if (nothing_moves() && begun_bytes_ != ended_bytes_ && std::abs(begun_bytes_ - ended_bytes_) > 1e-9 * begun_bytes_)
     throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.",
                                begun_bytes_, ended_bytes_));
   if (!flows_)

@@ -72,7 +72,8 @@ public:
   void begin(const Transfer& transfer, double now);
   /// Whether the transfer takes no time of any link.
   bool is_nothing(uint16_t way, double bytes) const { return bytes == 0 && ways_[way].extra == 0; }
-  bool is_idle() const { return waiting_.empty() && (!flows_ || flows_->empty()); }
+  /// Nothing moves, nor will of itself.
+  bool is_idle() const { return !rebuild_to_come_ && nothing_moves(); }
   /// When a flow begins after its latency, or one ends; infinity when there is none.
   double next_time();
   /// Appends the jobs whose transfers end up to then.
@@ -108,6 +109,8 @@ private:
     uint32_t disk_links  = 0; ///< of an instance
     uint32_t first_queue = 0; ///< of instance 0, in `queues_`; fifo only
     uint32_t first_crew  = 0; ///< link of instance 0's servers; 0: a request takes none
+    uint32_t pace_link   = 0; ///< of what is sent to a disk that is rebuilt; 0: it is another way
+    double sent          = 1; ///< there, bytes on their way for each that the disk gets
 
     /// Through the network: an answer has one, too.
     double ways() const { return answered ? 2 : 1; }
@@ -126,6 +129,8 @@ private:
     Stage stage   = Stage::network;
     bool first    = true;  ///< of two stages
     bool has      = false; ///< the disk for itself
+    bool active   = true;  ///< it has not arrived
+    bool flows    = false; ///< its stage has begun
   };
   /// Of a disk that serves one after the other.
   struct DiskQueue {
@@ -160,9 +165,23 @@ private:
     const LinkFailureSpec* spec;
     std::vector<FlowNetwork::Link> links;
     double next;
-    bool slow = false;
+    bool slow    = false;
+    uint16_t way = 0; ///< of what rebuilds it
+
+    bool will_be_rebuilt() const { return spec->rebuild > 0 && (slow ? spec->every > 0 : next < never); }
   };
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  bool nothing_moves() const { return waiting_.empty() && (!flows_ || flows_->empty()); }
   void add_failing_links();
+  void add_rebuild(FailingLink& failing);
+  void begin_rebuild(const FailingLink& failing, double now);
+  void reroute(double now);
+  uint32_t new_move();
+  FlowNetwork::Link first_pace() const
+  {
+    return network_links_ + static_cast<FlowNetwork::Link>(disks_.size() + crews_.size());
+  }
+  FlowNetwork::Link first_window() const { return first_pace() + static_cast<FlowNetwork::Link>(paces_.size()); }
   bool is_gone(FlowNetwork::Link link) const;
   uint32_t way_around(const Ends& ends, uint32_t way) const;
   /// Those that begin and end up to then.
@@ -198,7 +217,9 @@ private:
   double latency(const Move& move) const;
   void begin_stage(uint32_t move, double now);
   void start(uint32_t move, double now);
-  void start_flow(uint32_t move, double now);
+  void start_flow(uint32_t move, double bytes, double now);
+  double bytes_of_stage(const Move& move) const;
+  double bytes_at(const Move& move, FlowNetwork::Link link) const;
   bool next_stage(Move& move) const;
   bool goes_on(uint32_t move, double now);
   double capacity_of(FlowNetwork::Link link) const;
@@ -220,7 +241,9 @@ private:
   std::vector<double> disks_;     ///< capacity of each disk's links, which follow those of the network
   std::vector<DiskQueue> queues_; ///< of disks that serve one after the other
   std::vector<double> crews_;     ///< capacity of the links of stations' servers, which follow
-  std::vector<Window> windows_;   ///< of the links that come last
+  std::vector<double> paces_;     ///< bytes a second of each that rebuilds a disk, whose links follow
+  bool rebuild_to_come_ = false;
+  std::vector<Window> windows_; ///< of the links that come last
   std::unordered_map<uint64_t, FlowNetwork::Link> window_of_;
   std::unordered_map<uint64_t, uint16_t> class_of_; ///< by way and path, of keys
   std::vector<double> passed_;                      ///< bytes by link behind those of the network, in this phase

@@ -418,8 +418,8 @@ void FlowNetwork::join(Bundle id, uint32_t flow, double bytes, double now)
   }
 }
 
-/// The bundle's next flow has ended.
-void FlowNetwork::leave(Bundle id)
+/// The flow at this place of the bundle has moved so many bytes and goes.
+void FlowNetwork::leave(Bundle id, size_t flow, double bytes)
 {
   BundleState& bundle = bundles_[id];
   const Link link_id  = bundle.hops[bundle.holder].link;
@@ -427,7 +427,7 @@ void FlowNetwork::leave(Bundle id)
   --flows_;
   for (const auto& hop : bundle.hops) {
     --links_[hop.link].total;
-    links_[hop.link].moved += hop.weight * bundle.flows.front().bytes;
+    links_[hop.link].moved += hop.weight * bytes;
   }
   if (bundle.count == 1) {
     let_go(id);
@@ -437,7 +437,12 @@ void FlowNetwork::leave(Bundle id)
     free_bundles_.push_back(id);
     return;
   }
-  std::pop_heap(bundle.flows.begin(), bundle.flows.end(), later);
+  if (flow == 0) {
+    std::pop_heap(bundle.flows.begin(), bundle.flows.end(), later);
+  } else {
+    std::swap(bundle.flows[flow], bundle.flows.back());
+    std::make_heap(bundle.flows.begin(), bundle.flows.end() - 1, later);
+  }
   bundle.flows.pop_back();
   --bundle.count;
   link.held -= bundle.hops[bundle.holder].weight;
@@ -711,12 +716,28 @@ void FlowNetwork::end(double now, std::vector<Ended>& ended)
     const double behind = link.clock * (1 + 1e-15) + 1e-12; // ends that differ by rounding only are one
     while (!link.heap.empty() && top(link.heap.front()) <= behind) {
       const Bundle bundle = link.heap.front();
-      ended.push_back({bundles_[bundle].flows.front().id, bundles_[bundle].flows.front().bytes});
-      leave(bundle);
+      const Flow flow     = bundles_[bundle].flows.front();
+      ended.push_back({flow.id, flow.bytes});
+      leave(bundle, 0, flow.bytes);
     }
     due_changed(id);
     touch(id);
   }
+}
+
+double FlowNetwork::withdraw(uint64_t key, uint32_t flow, double now)
+{
+  settle();
+  now_                      = now;
+  const Bundle id           = by_key_.find(key).value;
+  const BundleState& bundle = bundles_[id];
+  LinkState& link           = links_[bundle.hops[bundle.holder].link];
+  advance(link, now);
+  const auto at =
+      std::find_if(bundle.flows.begin(), bundle.flows.end(), [&](const Flow& one) { return one.id == flow; });
+  const double left = std::clamp(at->mark - bundle.offset - link.clock, 0.0, at->bytes);
+  leave(id, static_cast<size_t>(at - bundle.flows.begin()), at->bytes - left);
+  return left;
 }
 
 double FlowNetwork::used(Link id) const

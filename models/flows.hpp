@@ -70,6 +70,8 @@ public:
   double next_time();
   /// Appends those that end up to then.
   void end(double now, std::vector<Ended>& ended);
+  /// Takes out a flow that is in progress: the bytes that it has not moved.
+  double withdraw(uint64_t key, uint32_t flow, double now);
   bool empty() const { return flows_ == 0; }
   size_t flows() const { return flows_; }
   /// Flows whose route has the link.
@@ -169,7 +171,7 @@ private:
   Bundle new_bundle(uint64_t key, std::span<const Pass> route);
   void begin_bundle(Bundle id, uint32_t flow, double bytes);
   void join(Bundle id, uint32_t flow, double bytes, double now);
-  void leave(Bundle id);
+  void leave(Bundle id, size_t flow, double bytes);
   static void advance(LinkState& link, double now);
   void hold(Bundle id, uint8_t hop);
   void let_go(Bundle id);

@@ -150,11 +150,12 @@ struct LinkFailureSpec {
   std::string link;  ///< as a run names it, with its direction or without: both then
   bool disk = false; ///< it is that of a disk
   std::string where; ///< file and line, for messages
-  double at     = 0;
-  double every  = 0; ///< from one to the next; 0: there is but one
-  double length = 0;
-  double share  = 0;     ///< that is left
-  bool reroute  = false; ///< transfers that begin meanwhile go another way
+  double at      = 0;
+  double every   = 0; ///< from one to the next; 0: there is but one
+  double length  = 0;
+  double share   = 0;     ///< that is left
+  bool reroute   = false; ///< transfers go another way meanwhile
+  double rebuild = 0;     ///< bytes that other instances send the disk's, over `length` if nothing holds them up
 };
 
 struct BackgroundSpec {

@@ -130,7 +130,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
                                       {"every", failure.every},
                                       {"length", failure.length},
                                       {"share", failure.share},
-                                      {"reroute", failure.reroute}};
+                                      {"reroute", failure.reroute},
+                                      {"rebuild", failure.rebuild}};
   for (const auto& work : background)
     json["background"][work.name] = {{"station", stations[work.station].name},
                                      {"rate", work.rate},

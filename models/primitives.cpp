@@ -122,8 +122,11 @@ std::vector<PrimitiveEntry> mechanisms()
          "ways unless up, down, in or out is added. Its flows are slower; none is lost"},
         {"disk", "likewise: the disk of an instance, such as oss 3, while it is rebuilt"},
         {"share", "of a link or disk: part of its bandwidth that is left, 0 to 1; with 0 flows wait until it is back"},
-        {"reroute", "of a link: false (default), or true: transfers that begin meanwhile take another way, and a run "
-                    "where none remains is refused. Those on it wait"},
+        {"reroute", "of a link: false (default), or true: transfers take another way meanwhile, those on it with what "
+                    "they have not moved yet, and a run where none remains is refused"},
+        {"rebuild", "of a disk: bytes that the other instances of its station send it, evenly, from their disks over "
+                    "the network; over `length`, or longer where a link or disk holds them up. `share` is 1 by "
+                    "default then. What is coded takes as many bytes as a stripe has parts with data"},
         {"timeout", "time after the loss at which a client sends a request again, or when someone serves if that is "
                     "later; default 0: clients wait for recovery"}}},
       {"background",

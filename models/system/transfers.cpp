@@ -16,6 +16,7 @@ void System::make_fabric(const Footprint& footprint)
        !platform_.link_failures.empty()) &&
       Fabric::limits(platform_))
     fabric_ = std::make_unique<Fabric>(platform_, placement_.nodes());
+  flowing_ = fabric_ && !fabric_->is_idle();
 }
 
 /// Seconds of a transfer that meets no other.
