@@ -583,7 +583,7 @@ void Fabric::start(uint32_t id, double now)
   start_flow(id, bytes_of_stage(move), now);
 }
 
-/// At a device on the move's way: of what is put together the disk gets a part.
+/// At a device on the move's way: a disk gets a part of the bytes that are put together.
 double Fabric::bytes_at(const Move& move, FlowNetwork::Link link) const
 {
   const WayState& way = ways_[move.way];

@@ -109,7 +109,7 @@ private:
     uint32_t disk_links  = 0; ///< of an instance
     uint32_t first_queue = 0; ///< of instance 0, in `queues_`; fifo only
     uint32_t first_crew  = 0; ///< link of instance 0's servers; 0: a request takes none
-    uint32_t pace_link   = 0; ///< of what is sent to a disk that is rebuilt; 0: it is another way
+    uint32_t pace_link   = 0; ///< pace of bytes sent to a disk that is rebuilt; 0: it is another way
     double sent          = 1; ///< there, bytes on their way for each that the disk gets
 
     /// Through the network: an answer has one, too.
@@ -166,7 +166,7 @@ private:
     std::vector<FlowNetwork::Link> links;
     double next;
     bool slow    = false;
-    uint16_t way = 0; ///< of what rebuilds it
+    uint16_t way = 0; ///< of the bytes that rebuild it
 
     bool will_be_rebuilt() const { return spec->rebuild > 0 && (slow ? spec->every > 0 : next < never); }
   };

@@ -418,7 +418,7 @@ void FlowNetwork::join(Bundle id, uint32_t flow, double bytes, double now)
   }
 }
 
-/// The flow at this place of the bundle has moved so many bytes and goes.
+/// The flow at this place of the bundle goes; `bytes` is what it has moved.
 void FlowNetwork::leave(Bundle id, size_t flow, double bytes)
 {
   BundleState& bundle = bundles_[id];

@@ -231,14 +231,13 @@ class Crossing(Enum):
 def _transfers(
     steps: Iterable[Step], system: ResolvedPlatform, crossing: Crossing = Crossing.ALL
 ) -> Iterator[tuple[Step, Crossing]]:
-    """The transfers of these steps, and those with which the buffers that they fill drain."""
+    """The transfers of these steps, those with which drain the buffers that they fill, and those behind."""
     for step in steps:
         if "transfer" in step or "disk" in step:
             yield step, crossing
         if "buffer" in step:
-            for drained in steps_of(system.get("buffers", {}).get(step["buffer"], {}).get("drain", [])):
-                if "transfer" in drained or "disk" in drained:
-                    yield drained, Crossing.PERHAPS_LATER
+            later = Crossing.PERHAPS_LATER if crossing is Crossing.ALL else crossing
+            yield from _transfers(system.get("buffers", {}).get(step["buffer"], {}).get("drain", []), system, later)
         for key in BELOW:
             behind = Crossing.UNLESS_CACHED if key in ("hit", "miss", "evict") else crossing
             yield from _transfers(step.get(key, []), system, behind)

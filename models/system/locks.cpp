@@ -117,7 +117,7 @@ double System::hand_over(JobId id, const Step& step, LockKeepers& keepers)
   return step.lock_shared ? wait_for_lock(id, std::max(0.0, keepers.there_at - now_)) : 0;
 }
 
-/// So many nodes give it up, one after the other.
+/// `times` nodes give it up, one after the other.
 double System::call_back(JobId id, const Step& step, uint32_t times)
 {
   jobs_[id].recalled = true;

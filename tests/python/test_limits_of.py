@@ -159,7 +159,9 @@ def test_a_link_that_a_buffer_drains_through_is_full_once_all_is_through() -> No
     """A buffer may hold for later what the phase wrote beyond what the link carries."""
     moved = next(row["bytes"] / phase()["seconds"] for row in phase()["by_operation"].values() if row.get("bytes"))
     buffered = SYSTEM | {"operations": {"pwrite": [{"buffer": "b"}]}, "buffers": {"b": {"drain": [SENT]}}}
-    for system, full in ((SYSTEM, (True, True)), (buffered, (True, False))):
+    drains = {"b": {"drain": [{"limit": "l", "steps": [{"buffer": "behind"}]}]}, "behind": {"drain": [SENT]}}
+    behind = buffered | {"buffers": drains}
+    for system, full in ((SYSTEM, (True, True)), (buffered, (True, False)), (behind, (True, False))):
         for share, named in zip((0.9, 1.5), full, strict=True):
             network = {"network": {"backbone_bandwidth": moved / share}}
             assert ("the backbone, used at" in text(phase(), SERVED, system | network, 1, 4).text) == named, (

@@ -12,7 +12,9 @@ import pytest
 
 PLATFORM = """schema_version: 1
 stations:
-  s: {{count: {count}, spread: stripe, stripe_count: 1, allocation: round-robin, disk: {{read: {disk}, write: {disk}}}{more}}}
+  s:
+    {{count: {count}, spread: stripe, stripe_count: 1, allocation: round-robin,
+      disk: {{read: {disk}, write: {disk}}}{more}}}
 network: {{latency: 2us, node_bandwidth: 10GB/s, server_bandwidth: {link}}}
 failures: {{{failures}}}
 operations:
