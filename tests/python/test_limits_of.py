@@ -152,13 +152,13 @@ def phase(**changes: Any) -> dict[str, Any]:
 
 SERVED = {"disk": {"wait": 0.0, "service": 0.02, "lock_wait": 0.0, "stall": 0.0, "lost": 0.0, "utilisation": 0.2}}
 SENT = {"transfer": "write", "station": "disk"}
-SYSTEM = {"stations": {"disk": {"count": 4}}, "operations": {"pwrite": [SENT]}}
+SYSTEM = {"stations": {"disk": {"count": 4}}, "operations": {"pwrite": [{"steps": [SENT]}]}}
 
 
 def test_a_link_that_a_buffer_drains_through_is_full_once_all_is_through() -> None:
     """A buffer may hold for later what the phase wrote beyond what the link carries."""
     moved = next(row["bytes"] / phase()["seconds"] for row in phase()["by_operation"].values() if row.get("bytes"))
-    buffered = SYSTEM | {"operations": {"pwrite": [{"buffer": "b"}]}, "buffers": {"b": {"drain": [SENT]}}}
+    buffered = SYSTEM | {"operations": {"pwrite": [{"steps": [{"buffer": "b"}]}]}, "buffers": {"b": {"drain": [SENT]}}}
     drains = {"b": {"drain": [{"limit": "l", "steps": [{"buffer": "behind"}]}]}, "behind": {"drain": [SENT]}}
     behind = buffered | {"buffers": drains}
     for system, full in ((SYSTEM, (True, True)), (buffered, (True, False)), (behind, (True, False))):
@@ -182,7 +182,7 @@ def test_what_is_not_known_has_its_reason() -> None:
     assert "is not known: the platform states no bandwidth" in capacity_text(phase(), SYSTEM, 1)
     assert "cross no link" in capacity_text(phase(), SYSTEM | {"operations": {"pwrite": []}}, 1)
     assert capacity_text(phase(by_operation={"stat": {"count": 5, "rate": 5}}), SYSTEM, 1) == ""
-    buffered = {"operations": {"pwrite": [{"buffer": "dirty"}]}, "buffers": {"dirty": {"drain": [SENT]}}}
+    buffered = {"operations": {"pwrite": [{"steps": [{"buffer": "dirty"}]}]}, "buffers": {"dirty": {"drain": [SENT]}}}
     assert "is not known: the platform states no bandwidth" in capacity_text(phase(), SYSTEM | buffered, 1)
     known = capacity_text(phase(), SYSTEM | buffered | {"network": {"backbone_bandwidth": 1e9}}, 1)
     assert known == "Links carry at most: the backbone 1.00 GB/s."
