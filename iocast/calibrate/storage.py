@@ -15,6 +15,8 @@ RATES_ALONE = "queue"
 """The platform for runs that have no latencies."""
 FAMILIES = {"lustre": "lustre", "beegfs": "beegfs", "ceph": "cephfs", "fuse": "fuse", "nfs": "nfs"}
 """The platform family by a part of a file system's type."""
+WITHOUT_A_CACHE = frozenset({"libnfs"})
+"""Clients that ask the server for each part of an operation, where those of the family have a cache."""
 LOCAL = frozenset(
     "ext2 ext3 ext4 xfs btrfs zfs tmpfs ramfs shmem devtmpfs overlay overlayfs aufs f2fs bcachefs nilfs2 jfs reiserfs "
     "ntfs ntfs3 vfat msdos exfat hfs hfsplus apfs ufs squashfs erofs rootfs".split()
@@ -44,7 +46,10 @@ def storage_of(points: Sequence[Point]) -> Storage:
     if any(len(point.quantities()) == 1 for point in points):
         return Storage((RATES_ALONE,))
     environment = points[0].first.json.get("environment") or {}
-    kind = str((environment.get("filesystem") or {}).get("type", "")).lower()
+    filesystem = environment.get("filesystem") or {}
+    if filesystem.get("client") in WITHOUT_A_CACHE:
+        return Storage(("network",))
+    kind = str(filesystem.get("type", "")).lower()
     service = environment.get("service")
     named = kind or str((service or {}).get("type", "")).lower()
     family = next((family for name, family in FAMILIES.items() if name in named), None)

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -101,6 +102,7 @@ public:
   {
     if (url_.empty())
       throw InputError("The backend needs a directory to work in; name it with --nfs.url nfs://HOST/PATH.");
+    ::umask(mask_ = ::umask(0));
     std::string words;
     const int error = mount(words);
     if (!connection_)
@@ -117,7 +119,8 @@ public:
       return;
     if (!S_ISDIR(found.nfs_mode))
       throw InputError(fmt::format("'{}' is not a directory; --nfs.url takes one.", path_));
-    const auto own   = ::geteuid();
+    const auto given = option("uid");
+    const auto own   = given.empty() ? ::geteuid() : static_cast<uid_t>(std::atoll(given.c_str()));
     const auto owner = found.nfs_uid == nobody ? own : static_cast<uid_t>(found.nfs_uid);
     require_own(owner, static_cast<gid_t>(found.nfs_gid), static_cast<mode_t>(found.nfs_mode), own, place(), true);
   }
@@ -236,6 +239,17 @@ public:
   }
 
 private:
+  /// Of the address: "3" for "version" in nfs://HOST/PATH?uid=1000&version=3. Empty where it has none.
+  std::string option(const std::string& name) const
+  {
+    for (const char before : {'?', '&'})
+      if (const auto at = url_.find(before + name + "="); at != std::string::npos) {
+        const auto begin = at + name.size() + 2;
+        return url_.substr(begin, url_.find('&', begin) - begin);
+      }
+    return "";
+  }
+
   /// A connection of its own. @return 0 or an errno; without a connection where the address is none
   int mount(std::string& words)
   {
@@ -253,12 +267,10 @@ private:
     }
     server_  = url->server;
     path_    = url->path;
-    version_ = url_.find("version=3") == std::string::npos ? 4 : 3;
+    version_ = option("version") == "3" ? 3 : 4;
     nfs_set_dircache(context, 0); // every operation is the server's
     nfs_set_autoreconnect(context, 0);
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    nfs_umask(context, static_cast<uint16_t>(mask));
+    nfs_umask(context, static_cast<uint16_t>(mask_));
     const int error = nfs_mount(context, url->server, url->path);
     lost_           = error != 0;
     if (lost_ && nfs_get_error(context))
@@ -416,6 +428,7 @@ private:
   std::string server_;
   std::string path_;
   int version_ = 4;
+  mode_t mask_ = 022; ///< of this process, for what is made
   Connection connection_;
   bool lost_   = false; ///< whether the connection is to be made again before it is used
   size_t most_ = most_with_short_handle;

@@ -205,6 +205,7 @@ def test_a_table_of_several_phases_is_one_platform_and_one_answer(
         ({"filesystem": {"type": "lustre"}}, True, ["lustre"]),
         ({"filesystem": {"type": "ceph"}}, True, ["cephfs"]),
         ({"filesystem": {"type": "nfs4"}}, True, ["nfs"]),
+        ({"filesystem": {"type": "nfs4", "client": "libnfs"}}, True, ["network"]),
         ({"filesystem": {"type": "fuse.glusterfs"}}, True, ["fuse"]),
         ({"service": {"type": "CephFS"}}, True, ["cephfs"]),
         ({"service": {"type": "S3"}}, True, ["service"]),
