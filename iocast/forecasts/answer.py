@@ -202,26 +202,28 @@ def predict(
         doubt = doubt_of(platform, question, samples["value"], rows)
         shares = shown["shares"]
         rests = unmeasured.unmeasured(platform, shares.share, question)
-        known = FittedSection() if rests or rows == [] else platform.fitted
-        quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
-        if errors := samples.get("errors"):
-            quantities = rules.rising(errors.around(samples["value"], level, serves.beyond(nodes, ranks)))
-        blend_sentence = bounded = None
         applied = None
         if closed and not rests and not platform.rates_alone:
             applied = rules.Rules.of(platform.fitted, question)
+        blend_sentence = None if applied is None else applied.text
+        changes: dict[str, float] = {}
+        bounded = None
         if applied is not None and platform.edited:
             plain = predict(
                 platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, solver=solver,
                 level=level, seed=seed, workers=workers,
             )  # fmt: skip
             changes = rules.changes_of(plain["quantities"] | plain["parts"])
-            quantities = rules.changed(quantities, changes)
-            blend_sentence = applied.text
+            doubt = {key: rules.doubted(doubt.get(key, 0.0), changes.get(key, 1.0)) for key in samples["value"]}
             bounded = EDITED_BELOW.format(100 * (1 - changes["rate"])) if plain["bounded"] else None
-        elif applied is not None:
+        known = FittedSection() if rests or rows == [] else platform.fitted
+        quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
+        if errors := samples.get("errors"):
+            quantities = rules.rising(errors.around(samples["value"], level, serves.beyond(nodes, ranks)))
+        if changes:
+            quantities = rules.changed(quantities, changes)
+        elif applied is not None and not platform.edited:
             quantities, bounded = applied.apply(quantities, level)
-            blend_sentence = applied.text
         one = cast(PhaseDocument, {"phase": name, "blend": blend_sentence, "bounded": bounded})
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not Quantity.of(key).is_part}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from iocast.rules import baselines, blend
 from iocast.runs.measured import measured
-from iocast.runs.question import Question
+from iocast.runs.question import Placement, Question
 from iocast.records.forecast import ENDS, Ends, scaled
 from iocast.runs.run_directory import QUANTITIES
 from iocast.wording.text import quantity, roughly
@@ -35,10 +35,13 @@ class Rules:
 
     @classmethod
     def of(cls, fitted: FittedSection, question: Question) -> Rules | None:
-        """Of the section `fitted` of a platform file; None where neither rules nor a ceiling are known."""
-        points = [(one.point, one.nodes) for one in measured(fitted, question)]
+        """Of the section `fitted` of a platform file; None where neither rules nor a ceiling are known, nothing
+        measured speaks of the question, or it was measured with no other scale on its line."""
+        speaking = measured(fitted, question)
+        points = [(one.point, one.nodes) for one in speaking]
         requested = target(question)
-        if len({point.concurrency for point in blend.on_line(points, requested)}) < 2:
+        known = not points or any(question.placement.is_at(one.question.placement) for one in speaking)
+        if known and not blend.has_slope(blend.on_line(points, requested)):
             return None
         most = blend.ceiling(points, requested, fitted["noise"]["rate"])
         own = has_own_storage(fitted.get("family", "local"))
@@ -47,15 +50,27 @@ class Rules:
 
     @property
     def text(self) -> str | None:
-        """The sentence that gives the weights; None where nothing is blended."""
+        """The sentence that gives the weights, or says that rules are silent here; None where nothing is blended."""
+        if blend.is_blended(self.weights) and self.is_silent:
+            nodes, ranks = self.requested.nodes, self.requested.ranks
+            return blend.without_rules(Placement(nodes or None, ranks // nodes if nodes else None, ranks))
         return blend.sentence(self.weights)
+
+    @property
+    def line(self) -> list[baselines.Point]:
+        return blend.on_line(self.points, self.requested)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing measured says how the requested placement's line goes on."""
+        return not blend.has_slope(self.line)
 
     def apply(self, quantities: Quantities, level: float) -> tuple[Quantities, str | None]:
         """The quantities of the measured system, blended with simple rules where these were better at the held-out
         scale, and with a rate below the ceiling; changed ones keep the former value as `calibrated`. And the sentence
         that says that the ceiling holds the rate down, or None."""
-        if self.text is not None:
-            largest = max(point.concurrency for point in blend.on_line(self.points, self.requested))
+        if blend.is_blended(self.weights) and not self.is_silent:
+            largest = max(point.concurrency for point in self.line)
             candidates = blend.candidates(self.points, self.requested, self.own_storage)
             mixed = blend.blended(self.weights, quantities, candidates, self.requested, largest, self.noise, level)
             blended: Quantities = {
@@ -109,6 +124,12 @@ def changed(quantities: Quantities, changes: Mapping[str, float]) -> Quantities:
             for name, one in quantities.items()
         }
     )
+
+
+def doubted(doubt: float, change: float) -> float:
+    """The error of an edited system, as the standard deviation of a logarithm, with the factor that rules have for the
+    measured one: whether the edited system has it, too, nobody measured."""
+    return math.hypot(doubt, math.log(change))
 
 
 def rising(quantities: dict[str, Ends]) -> dict[str, Ends]:

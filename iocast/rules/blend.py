@@ -18,10 +18,10 @@ from scipy.special import ndtr, ndtri
 
 from iocast.rules import baselines, growth
 from iocast.rules.noise import DEVIATIONS, of_mean
-from iocast.runs.question import Placement
+from iocast.records.forecast import Ends, scaled
 from iocast.rules.residuals import kind_of
 from iocast.records.fitted import BlendOfGroup, FitRow
-from iocast.records.forecast import Ends
+from iocast.runs.question import Placement
 
 CALIBRATED, POPULATION, QUEUE, LAST, HALF = (
     "calibrated platform",
@@ -73,12 +73,12 @@ class Question:
 def candidates(points: Sequence[tuple[Point, int]], request: Question, own_storage: bool = True) -> dict[str, Values]:
     """What each rule says of the question, by quantity: the rate and latency quantiles ("stat.q50").
 
-    @param points measured points, each with its number of nodes (0: unknown); empty where fewer than two concurrencies
-    are on the target's line
+    @param points measured points, each with its number of nodes (0: unknown); empty where the target's line has no
+    slope
     @param own_storage whether the storage is the nodes' own: the curves of growth of a single machine are of such, and
     silent of a single client of servers"""
     plain = on_line(points, request)
-    if len({point.concurrency for point in plain}) < 2:
+    if not has_slope(plain):
         return {}
     args = (request.ranks, request.waiting_factor, request.think_time)
     found: dict[str, Mapping[str, Any]] = {
@@ -104,6 +104,12 @@ def on_line(points: Sequence[tuple[Point, int]], request: Question) -> list[Poin
 
     line = place(request.ranks, request.nodes).line([place(point.ranks, nodes) for point, nodes in points])
     return [points[i][0] for i in line]
+
+
+def has_slope(line: Sequence[Point]) -> bool:
+    """Whether measurements on a line say how it goes on: at two numbers of ranks and two concurrencies. One placement
+    with and without think times says what its ranks do, and nothing of more ranks there."""
+    return len({point.ranks for point in line}) > 1 and len({point.concurrency for point in line}) > 1
 
 
 def _grown(points: Sequence[tuple[Point, int]], request: Question) -> growth.Forecast | None:
@@ -256,6 +262,19 @@ class Backtest:
         }
 
 
+def is_blended(blend: Mapping[str, BlendOfGroup]) -> bool:
+    """Whether simple rules have weight in some group of quantities."""
+    return any(len(blend.get(group, {}).get("weights", {})) > 1 for group in GROUPS)
+
+
+def without_rules(place: Placement) -> str:
+    """What a forecast says where rules have weight, and none answers at its placement."""
+    return (
+        f"Simple rules are silent at {place}, since fewer than two measured placements are on its line: the forecast "
+        "is the calibrated platform's alone. Its interval allows for what that missed at the held-out scale."
+    )
+
+
 def sentence(blend: Mapping[str, BlendOfGroup]) -> str | None:
     """The weights and why they are so, as a forecast says them; None where nothing is blended."""
     parts: dict[tuple[str, bool], list[str]] = {}
@@ -306,6 +325,7 @@ def blended(
     @param rules what `candidates` says
     @param largest concurrency of the largest fitted point"""
     rate = quantities["rate"]["value"]
+    z = float(ndtri((1 + level) / 2))
     printed = {CALIBRATED: {name: one["value"] for name, one in quantities.items()}} | dict(rules)
 
     def spread(group: str, candidate: str, reach: float, kind: str) -> float:
@@ -318,18 +338,13 @@ def blended(
         weights = {c: w for c, w in blend[group]["weights"].items() if printed.get(c, {}).get(name, 0.0) > 0}
         one = quantities[name]
         if len(weights) < 2 or CALIBRATED not in weights:
-            moved = math.exp(shift[CALIBRATED])
-            return Blended(
-                one["value"] * moved,
-                None if one["low"] is None else one["low"] * moved,
-                None if one["high"] is None else one["high"] * moved,
-            )
+            found = scaled(one, math.exp(shift[CALIBRATED]))
+            return Blended(found["value"], found["low"], found["high"])
         total = sum(weights.values())
         logs = {c: math.log(printed[c][name]) + shift.get(c, 0.0) for c in weights}
         value = sum(w / total * logs[c] for c, w in weights.items())
         if one["low"] is None or one["high"] is None:
             return Blended(math.exp(value), None, None)
-        z = float(ndtri((1 + level) / 2))
         reach = max(1.0, mean_response(request, rate) * rate / largest)
         laws: list[tuple[float, float, float, float]] = []  # weight, middle, spread below, spread above
         for c, w in weights.items():
@@ -371,7 +386,7 @@ def ceiling(points: Sequence[tuple[Point, int]], request: Question, noise: float
     @param noise standard deviation of the logarithm of a measured rate"""
     known = on_line([(point, nodes) for point, nodes in points if nodes > 0], request)
     thinking = request.think_time > 0 or any(point.think_time > 0 for point in known)
-    if request.nodes < 1 or thinking or len({point.concurrency for point in known}) < 2:
+    if request.nodes < 1 or thinking or not has_slope(known):
         return math.inf
     below, last = baselines.by_concurrency(known)[-2:]
     steep = [_times(below, math.exp(-2 * noise)), _times(last, math.exp(2 * noise))]

@@ -36,10 +36,12 @@ def changed(result: Result, changes: Mapping[str, float]) -> Result:
     """The result changed as simple rules and the ceiling change the measured system's forecast
     (iocast/rules/applied.py). `changes`: factor by fitted quantity."""
 
-    def factor(name: str) -> float:
-        return 1 / changes["rate"] if name == "seconds" else changes.get(fitted_name(name), 1.0)
+    return _times(result, lambda name: change_of(name, changes))
 
-    return _times(result, factor)
+
+def change_of(name: str, changes: Mapping[str, float]) -> float:
+    """The factor of a study's quantity."""
+    return 1 / changes["rate"] if name == "seconds" else changes.get(fitted_name(name), 1.0)
 
 
 def fitted_name(name: str) -> str:

@@ -17,8 +17,9 @@ from iocast.errors import InputError
 from iocast.platforms.fitted import discrepancy_at
 from iocast.forecasts.simulated import SEEDS
 from iocast.published.errors import Spread
+from iocast.rules.applied import doubted
 from iocast.rules.residuals import Residuals
-from iocast.study import quantities, risk
+from iocast.study import carried, quantities, risk
 from iocast.study.designs import Design
 from iocast.study.questions import Ask, Point
 from iocast.study.desk import Desk
@@ -365,11 +366,11 @@ class Search:
             kinds.append(kind)
             if fitted and kind in fitted["discrepancy"] and not self.desk.unmeasured(platform, point.workload):
                 error, freedom = discrepancy_at(fitted, kind, self.study.scales[point.scale].ranks)
-                doubt = (
-                    0.0
-                    if self.desk.is_as_measured(candidate.design, point)
-                    else Residuals.of_fitted(fitted).largest(quantity, kind)
-                )
+                doubt = 0.0
+                if not self.desk.is_as_measured(candidate.design, point):
+                    changes = self.desk.changes(candidate.design, point.workload, self.study.scales[point.scale])
+                    change = carried.change_of(quantity, changes) if changes else 1.0
+                    doubt = doubted(Residuals.of_fitted(fitted).largest(quantity, kind), change)
                 scale.append(math.hypot(error, doubt))
                 degrees.append(freedom)
                 noise.append(fitted["noise"][kind])

@@ -5,6 +5,7 @@ above what concave growth allows."""
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -256,6 +257,35 @@ def test_rules_are_silent_where_they_know_nothing() -> None:
     without = [(point, 0) for point, _ in (queue(n) for n in (1, 2, 4))]
     assert set(blend.candidates(without, Question(16, 0))) == {QUEUE, LAST, HALF}
     assert POPULATION in blend.candidates([queue(n) for n in (1, 2, 4)], Question(16, 16))
+
+
+@pytest.mark.parametrize(
+    ("places", "target", "speak"),
+    [
+        (((1, 1), (2, 1), (4, 1), (4, 4)), (1, 32), False),  # ranks of one node: one placement
+        (((1, 1), (2, 1), (4, 1), (4, 4)), (8, 4), False),  # four ranks a node: one placement
+        (((1, 1), (2, 1), (4, 1), (4, 4)), (8, 2), False),  # neither
+        (((1, 1), (2, 1), (4, 1), (4, 4)), (8, 1), True),
+        (((1, 1), (2, 1), (4, 1), (4, 4)), (4, 16), True),
+    ],
+)
+def test_rules_without_a_measured_line_have_no_weight(
+    places: tuple[tuple[int, int], ...], target: tuple[int, int], speak: bool
+) -> None:
+    """A placement with and without think times is no line, however often it was measured."""
+    weights = backtest(0.3).document(stranger=False)
+    points = [
+        (replace(queue(nodes * each)[0], waiting_factor=factor), nodes) for nodes, each in places for factor in (0, 1)
+    ]
+    requested = Question(target[0] * target[1], target[0])
+    platform = quantities(500.0, 1e-3)
+    most = blend.ceiling(points, requested, 0.01)
+    found, _ = Rules(weights, points, requested, QUIET, math.inf).apply(platform, 0.9)
+    assert bool(blend.candidates(points, requested)) == speak and math.isfinite(most) == speak
+    assert (found["rate"]["value"] == platform["rate"]["value"]) != speak
+    text = Rules(weights, points, requested, QUIET, most).text
+    assert text is not None and ("silent at" in text) != speak
+    assert speak or found == platform
 
 
 def test_factors_of_an_edited_system_turn_no_quantiles_around() -> None:

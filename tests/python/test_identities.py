@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.special import ndtri
 import test_forecast_parts as parts
 import test_report_phases as inputs
 import yaml
@@ -145,6 +146,9 @@ def test_a_studys_cell_is_the_forecast_also_beside_simple_rules(
         for quantity, row in designs[name].items():
             for end in ("value", "low", "high"):
                 assert row[end] == pytest.approx(wanted[quantity][end], rel=1e-4), (name, quantity, end)
+    # Whether the edited system has the measured one's factor is not known.
+    factor = math.log(rate["value"] / rate["calibrated"])
+    assert math.log(rate["high"] / rate["low"]) > 2 * float(ndtri(0.95)) * abs(factor)
     share = 100 * (rate["value"] / rate["model"] - 1)
     assert any(f"changes the rate of own at 16 clients by {share:+.0f} %" in one for one in found["warnings"])
     again = studied(out, str(platform.file), "md-workbench", settings, 1, 16, LEVELS, axes=axes, **more)
