@@ -30,6 +30,7 @@ from iocast.forecasts.cautions import (
     outside_bounds,
     resting_on_one,
 )
+from iocast.forecasts import links
 from iocast.forecasts.grown import grown_rates
 from iocast.forecasts.one_system import Correction
 from iocast.forecasts.phase import (
@@ -194,6 +195,7 @@ def predict(
     phases: dict[str, PhaseDocument] = {}
     questions: dict[str, Question] = {}
     factors = dict.fromkeys(requested.phases, 1.0)
+    without_bytes: list[str] = []
     for name, (samples, shown) in found.items():
         question = Question.of(shown["workload"], answer["placement"], name, settings_known=not as_measured)
         questions[name] = question
@@ -224,6 +226,11 @@ def predict(
             quantities = rules.changed(quantities, changes)
         elif applied is not None and not platform.edited:
             quantities, bounded = applied.apply(quantities, level)
+        if not platform.rates_alone:
+            system = resolved(platform.best(), platform.file)
+            load = rules.target(question) if closed else None
+            quantities, unknown = links.doubted(platform, system, shares.share, nodes, quantities, load)
+            without_bytes += unknown
         one = cast(PhaseDocument, {"phase": name, "blend": blend_sentence, "bounded": bounded})
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not Quantity.of(key).is_part}
@@ -282,6 +289,7 @@ def predict(
     unsettled += filter(None, dict.fromkeys(one["bounded"] for one in every))
     answer["warnings"] = (
         unsettled
+        + list(dict.fromkeys(without_bytes))
         + requested.warnings
         + beyond_measured(platform, ranks, largest, factor)
         + other_placement(platform, nodes, ranks_per_node)

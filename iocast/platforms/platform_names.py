@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -121,13 +121,18 @@ def unused(path: str, platform: str) -> str:
     )
 
 
-def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str | None:
-    """Why an edit at the path changes no answer to a workload with these operations; None where it may."""
+def route_name(operation: str, resolved: Mapping[str, Any]) -> str:
+    """The operation whose route the platform has for this one."""
     from iocast.analytic.routes import FALLBACKS  # its libraries take a second to load
 
+    return operation if operation in resolved["operations"] else FALLBACKS.get(operation, operation)
+
+
+def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str | None:
+    """Why an edit at the path changes no answer to a workload with these operations; None where it may."""
     section, _, rest = path.partition(".")
     used = set(operations)
-    routes = {FALLBACKS.get(op, op) if op not in resolved["operations"] else op for op in used} | {"wake"}
+    routes = {route_name(op, resolved) for op in used} | {"wake"}
     reached = set(texts_in({name: resolved["operations"].get(name, []) for name in routes}))
     for _ in resolved:  # what drains, fills and fetches reaches more; a chain is no longer than the sections
         for kind in ("locks", "caches", "buffers", "pools"):

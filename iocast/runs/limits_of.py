@@ -215,7 +215,7 @@ def capacity_text(phase: SimulatedPhase, system: ResolvedPlatform, nodes: int) -
     moving = [name for name, row in phase.get("by_operation", {}).items() if name in MOVES_DATA and row.get("bytes")]
     if not moving:
         return ""
-    if any(True for name in moving for _ in _transfers(_route(system, name), system)):
+    if any(True for name in moving for _ in transfers(route_of(system, name), system)):
         return "What links carry is not known: the platform states no bandwidth of those that these data cross."
     return "Data cross no link on this platform: no route of these operations has a transfer."
 
@@ -228,7 +228,7 @@ class Crossing(Enum):
     UNLESS_CACHED = "those that no cache answers"
 
 
-def _transfers(
+def transfers(
     steps: Iterable[Step], system: ResolvedPlatform, crossing: Crossing = Crossing.ALL
 ) -> Iterator[tuple[Step, Crossing]]:
     """The transfers of these steps, those with which drain the buffers that they fill, and those behind."""
@@ -240,10 +240,11 @@ def _transfers(
             yield from _transfers(system.get("buffers", {}).get(step["buffer"], {}).get("drain", []), system, later)
         for key in BELOW:
             behind = Crossing.UNLESS_CACHED if key in ("hit", "miss", "evict") else crossing
-            yield from _transfers(step.get(key, []), system, behind)
+            yield from transfers(step.get(key, []), system, behind)
 
 
-def _route(system: ResolvedPlatform, operation: str) -> list[Step]:
+def route_of(system: ResolvedPlatform, operation: str) -> list[Step]:
+    """The steps of all parts of an operation."""
     return [step for part in system["operations"].get(operation, []) for step in part["steps"]]
 
 
@@ -257,7 +258,7 @@ def _links(
     crossings: dict[tuple[bool, Direction, str], Crossing] = {}
     for name, row in phase.get("by_operation", {}).items():
         if name in MOVES_DATA and row.get("bytes"):
-            for step, crossing in _transfers(_route(system, name), system):
+            for step, crossing in transfers(route_of(system, name), system):
                 key = ("transfer" in step, step.get("transfer") or step["disk"], step["station"])
                 ends[key] = ends.get(key, 0.0) + row["bytes"] / phase["seconds"]
                 if crossings.get(key, Crossing.ALL) is Crossing.ALL:
@@ -290,7 +291,7 @@ def stations_of(phase: SimulatedPhase, system: ResolvedPlatform) -> dict[str, di
         for op, visit in station["operations"].items():
             if op in ("others", "drain"):
                 continue
-            steps = [step for step in steps_of(_route(system, op)) if step.get("station") == name]
+            steps = [step for step in steps_of(route_of(system, op)) if step.get("station") == name]
             visits = visit["visits"]
             if any(step.get("stripes", 1) != 1 for step in steps):
                 visits = min(visits, len(steps) * phase["latency"][op]["count"])
