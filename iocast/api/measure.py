@@ -10,6 +10,7 @@ from iocast.api.answer import Place, Progress, as_texts, quietly
 from iocast.api.runs import Runs
 from iocast.campaign.bench import Backend
 from iocast.campaign.directory import Campaign
+from iocast.campaign.places import mount_points
 from iocast.campaign.plan import PlannedRun, read_plan
 
 
@@ -37,8 +38,9 @@ def measure(
     def report(run: PlannedRun, number: int, total: int) -> None:
         progress(f"measuring {run.text} ({run.name})", number, total)
 
-    plan = read_plan(str(campaign), nodes=nodes, settings=as_texts(settings or {}))
     place = None if directory is None else Path(directory)
+    mounts = max(1, len(mount_points(place)))
+    plan = read_plan(str(campaign), nodes=nodes, settings=as_texts(settings or {}), mounts=mounts)
     storage = Backend(backend, tuple(backend_options))
     with Campaign(place, plan, Path(out), seed, backend=storage, observe=observe) as work:
         work.prepare()

@@ -81,6 +81,11 @@ def check_runs(points: list[Point]) -> None:
     tool's training, that failed or that did nothing"""
     if not points:
         raise InputError("All points of these campaigns are kept for checks; name measurements with the role 'fit'.")
+    if len(counts := sorted({point.first.mounts for point in points})) > 1:
+        raise InputError(
+            f"These runs go through {' and '.join(map(str, counts))} mount points, and a node with more of them is "
+            f"another system; name the runs of one number alone, as in OUT/runs/*-mounts{counts[-1]}-*."
+        )
     for point in points:
         for run in point.runs:
             refuse_in_calibration(str(run.path), run.record.workload.pattern, run.parameters)

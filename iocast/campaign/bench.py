@@ -15,7 +15,7 @@ from typing import Any
 
 from iocast.ground import binaries
 from iocast.campaign.launchers import Ended, Ending, ask_to_end, bench_command, bench_environment, on_other_hosts
-from iocast.campaign.places import MARK, make_place, remove_if_empty, require_directory
+from iocast.campaign.places import MARK, make_place, mount_points, remove_if_empty, require_directory
 from iocast.campaign.plan import PlannedRun, settings_arguments
 from iocast.errors import InputError, NothingThere, RunError
 from iocast.ground.files import read_json
@@ -93,8 +93,9 @@ class Backend:
         """Its entry in campaign.json; POSIX has none."""
         return {} if self == POSIX else {"backend": {"name": self.name, "options": list(self.options)}}
 
-    def arguments(self, root: Path | None) -> list[str]:
-        place = [f"--{self.name}.root", str(root)] if root is not None else []
+    def arguments(self, root: Path | None, ways: Sequence[Path] = ()) -> list[str]:
+        """`ways`: the same directory through further mount points."""
+        place = [f"--{self.name}.root", ",".join(map(str, [root, *ways]))] if root is not None else []
         return ["--backend", self.name, *place, *self.options]
 
 
@@ -179,9 +180,10 @@ def run_bench(
     ending: Ending | None = None,
     mark: str = "",
     use: SharedUse = ALONE,
+    ways: Sequence[Path] = (),
 ) -> None:
     """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a
-    backend that has no directory. `goes_on`: on the data set that an earlier run left there. `drop_caches`: first,
+    backend that has no directory. `ways`: the same place through further mount points, over which ranks are spread. `goes_on`: on the data set that an earlier run left there. `drop_caches`: first,
     unless it goes on. `mark`: see MARK. `kept`: the way to `out` by what is open.
 
     @raises RunError or InputError with the benchmark's own sentence"""
@@ -189,7 +191,7 @@ def run_bench(
         *bench_command(run.nodes, run.ranks_per_node, run.threads_per_rank, run.settings),
         "--workload",
         workload,
-        *backend.arguments(place),
+        *backend.arguments(place, ways),
         "--seed",
         str(seed),
     ]
@@ -322,17 +324,22 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def check_root(backend: Backend, root: Path | None) -> None:
-    """@raises InputError when this is no directory that the backend can measure"""
+def check_root(backend: Backend, root: Path | None) -> list[Path]:
+    """The mount points, absolute, the first without links. @raises InputError for one that is no directory that the
+    backend can measure"""
     backend.check_place(root)
-    if root is None:
-        return
-    if not root.exists():
-        raise InputError(f"The directory '{root}' to be measured does not exist; make it first.")
-    if not root.is_dir():
-        raise InputError(f"'{root}' is not a directory; name the directory whose storage is to be measured.")
-    if not os.access(root, os.W_OK | os.X_OK):
-        raise InputError(f"The directory '{root}' can't be written to.")
+    ways = mount_points(root)
+    for way in ways:
+        if not way.exists():
+            raise InputError(f"The directory '{way}' to be measured does not exist; make it first.")
+        if not way.is_dir():
+            raise InputError(f"'{way}' is not a directory; name the directory whose storage is to be measured.")
+        if not os.access(way, os.W_OK | os.X_OK):
+            raise InputError(f"The directory '{way}' can't be written to.")
+    found = [*(way.resolve() for way in ways[:1]), *(way.absolute() for way in ways[1:])]
+    if twice := next((way for way in found if found.count(way) > 1), None):
+        raise InputError(f"The mount point '{twice}' is named twice; name each once.")
+    return found
 
 
 def require_few_objects(

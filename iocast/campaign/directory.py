@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from glob import escape as glob_escape
 from pathlib import Path
@@ -59,9 +59,16 @@ from iocast.ground.files import SCHEMA_VERSION, read_campaign, read_json, sha256
 from iocast.ground.progress import stderr
 
 
-def check_same(campaign: dict[str, Any], plan: Plan, out: Path, root: Path | None, backend: Backend, seed: int) -> None:
+def root_text(mounts: Sequence[Path]) -> str:
+    """`root` of campaign.json: the measured directory, through each of its mount points."""
+    return ",".join(map(str, mounts))
+
+
+def check_same(
+    campaign: dict[str, Any], plan: Plan, out: Path, mounts: Sequence[Path], backend: Backend, seed: int
+) -> None:
     """@raises InputError when the campaign in `out` was begun with something else"""
-    place = str(root or "")
+    place = root_text(mounts)
     for key, now, what in (
         ("plan_sha256", sha256(plan.file), f"was made from another plan than '{plan.file}'; choose another --out"),
         (
@@ -101,12 +108,13 @@ class Campaign:
         use: SharedUse = ALONE,
         sweeps: bool = False,
     ) -> None:
-        check_root(backend, root)
+        self.mounts = check_root(backend, root)
         for point in plan.points:
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
         check_backend(backend, plan.workload, settings_of_a_run(plan), use.limits)
-        self.root, self.plan, self.out, self.seed, self.observe = root and root.resolve(), plan, out, seed, observe
+        self.root = self.mounts[0] if self.mounts else None
+        self.plan, self.out, self.seed, self.observe = plan, out, seed, observe
         self.scratch = self.root and self.root / SCRATCH
         check_out(out, self.scratch)
         self.only_nodes, self.ending = only_nodes, ending
@@ -132,7 +140,7 @@ class Campaign:
 
     def _open(self) -> None:
         """Reads what there is of the campaign, and ends what an earlier process of it left running."""
-        plan, out, backend, place = self.plan, self.out, self.backend, str(self.root or "")
+        plan, out, backend, place = self.plan, self.out, self.backend, root_text(self.mounts)
         if not (self._owned.out.at / "campaign.json").is_file():
             self.json: dict[str, Any] = {
                 "schema_version": SCHEMA_VERSION,
@@ -155,7 +163,7 @@ class Campaign:
             return
         with self._owned.out.named():
             self.json = read_campaign(self._owned.out.at, planned=True)
-        check_same(self.json, plan, out, self.root, backend, self.seed)
+        check_same(self.json, plan, out, self.mounts, backend, self.seed)
         self.json.setdefault("id", secrets.token_hex(8))  # of before campaigns had one
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         # A sweep may be faster or slower than what was measured.
@@ -385,6 +393,10 @@ class Campaign:
         self._looked = True
         self.json.setdefault("machine", []).append(report_activity(self.root, clients, nodes))
 
+    def _ways(self, place: Path, root: Path, mounts: int) -> list[Path]:
+        """A place of the first mount point, as the others of this number lead to it."""
+        return [other / place.relative_to(root) for other in self.mounts[1:mounts]]
+
     def _make(self, run: PlannedRun, attempt: int, place: Path | None, goes_on: bool) -> None:
         """One run. Its results take its name when they are whole, and only while this process owns the campaign."""
         final = self.out / "runs" / run.name
@@ -410,6 +422,7 @@ class Campaign:
                     ending=self.ending,
                     mark=self.json["id"],
                     use=self.use,
+                    ways=[] if place is None or self.root is None else self._ways(place, self.root, run.mounts),
                 )
             self._owned.require_held()
             (runs / out.name).rename(runs / final.name)

@@ -89,6 +89,8 @@ class Extent:
     """Limit of operations a second, all ranks together; 0 for none."""
     min_free: float = 0.0
     """Bytes that --min-free keeps free; 0 for none."""
+    mounts: int = 1
+    """Mount points that ranks are spread over."""
     refusal: str = ""
     """Why the benchmark would refuse the run, by --max-objects."""
 
@@ -121,15 +123,15 @@ def dry_run(
     are in the answer, with their refusal.
 
     @raises InputError for whatever else would stop the campaign before its first run"""
-    check_root(backend, root)
-    place = root and root.resolve()
+    mounts = check_root(backend, root)
+    place = mounts[0] if mounts else None
     check_out(out, place and place / SCRATCH)
     rate, source = REFERENCE_RATE, "reference"
     pilot: PilotSizes | None = None
     runs: list[PlannedRun] = []  # none where a campaign ended in its pilot run
     if (out / "campaign.json").is_file():
         campaign = read_campaign(out, planned=True)
-        check_same(campaign, plan, out, place, backend, seed)
+        check_same(campaign, plan, out, mounts, backend, seed)
         runs = [PlannedRun(**point) for point in campaign["points"]]
         if "pilot" in campaign:
             rate, source = float(campaign["pilot"]["rate"]), "pilot run"
@@ -227,7 +229,9 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
     """An extent for each point or step, in the order of nodes and ranks; repeats are counted."""
     alike: dict[str, list[PlannedRun]] = {}
     for run in runs:
-        key = json.dumps([run.nodes, run.ranks_per_node, run.threads_per_rank, run.settings, run.step], default=str)
+        key = json.dumps(
+            [run.nodes, run.ranks_per_node, run.threads_per_rank, run.mounts, run.settings, run.step], default=str
+        )
         alike.setdefault(key, []).append(run)
     found = []
     for same in alike.values():
@@ -247,6 +251,7 @@ def _extents(runs: Sequence[PlannedRun], workload: str, backend: Backend, limits
                 nodes=run.nodes,
                 ranks_per_node=run.ranks_per_node,
                 threads_per_rank=run.threads_per_rank,
+                mounts=run.mounts,
                 runs=len(same),
                 operations=sum(operations.values()),
                 files=footprint["peak_objects"],

@@ -54,6 +54,14 @@ def own_place(scratch: Path | None, name: str, mark: str) -> Path | None:
     return None if scratch is None else scratch / (f"{name}.{mark}" if mark else name)
 
 
+def mount_points(directory: Path | None) -> list[Path]:
+    """The ways to one directory of a file system that is mounted several times: "A,B,C", unless that is itself a
+    directory. Empty for a backend without one."""
+    if directory is None:
+        return []
+    return [directory] if directory.exists() else [Path(one) for one in str(directory).split(",")]
+
+
 def make_place(place: Path | None) -> None:
     """Makes the directory of a data set, unless it is there. Nobody else can put anything into it.
 

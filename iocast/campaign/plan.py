@@ -41,6 +41,7 @@ class PlannedRun:
     group: str = ""  # runs of one group are steps on one data set, one after the other
     step: str = ""
     seed: int | None = None  # of the run; None: the campaign's
+    mounts: int = 1  # mount points that ranks are spread over
 
     @property
     def ranks(self) -> int:
@@ -60,14 +61,15 @@ class PlannedPoint:
     role: str
     settings: tuple[tuple[str, Any], ...] = ()
     threads_per_rank: int = 1
+    mounts: int | None = None  # None: all that are named
 
     @property
     def name(self) -> str:
         """ "n100x10-t0-d1-o10000-i2000-threads5": ranks, nodes, waiting factor, its own settings by their first
-        letters, ranks of a process."""
-        own = "".join(f"-{as_file_name(key[:1] + str(value))}" for key, value in self.settings) + (
-            f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else ""
-        )
+        letters, ranks of a process, mount points."""
+        own = "".join(f"-{as_file_name(key[:1] + str(value))}" for key, value in self.settings)
+        own += f"-threads{self.threads_per_rank}" if self.threads_per_rank > 1 else ""
+        own += f"-mounts{self.mounts}" if self.mounts is not None else ""
         return (
             f"n{self.nodes * self.ranks_per_node}"
             + (f"x{self.nodes}" if self.nodes > 1 else "")
@@ -97,12 +99,16 @@ class Plan:
     points: list[PlannedPoint] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     overrides: dict[str, Any] = field(default_factory=dict)  # what the user changed of it
+    mounts: int = 1  # mount points that are named for the campaign
     parameters: frozenset[str] | None = None  # see parameters_of
     yaml: Section | None = field(default=None, repr=False, compare=False)
 
 
-def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str, str] | None = None) -> Plan:
-    """`nodes` and `settings` take the place of the file's own, in every point.
+def read_plan(
+    name_or_file: str, *, nodes: int | None = None, settings: dict[str, str] | None = None, mounts: int = 1
+) -> Plan:
+    """`nodes` and `settings` take the place of the file's own, in every point; `mounts` are how many mount points there
+    are for ranks to be spread over.
 
     @raises InputError: with file, line and the nearest match"""
     file = Path(name_or_file)
@@ -125,6 +131,7 @@ def read_plan(name_or_file: str, *, nodes: int | None = None, settings: dict[str
         scaling=yaml.choice("scaling", SCALINGS, "weak"),
         drop_caches=yaml.flag("drop_caches", False),
         overrides={k: v for k, v in (("nodes", nodes), ("settings", settings)) if v},
+        mounts=mounts,
         yaml=yaml,
     )
     _refuse_place(yaml, "settings", plan.settings, set(settings or {}))
@@ -199,11 +206,20 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
     for variant in variants:
         _refuse_place(point, "settings", variant, set(settings))
     threads = int(point.number("threads_per_rank", 1, low=1, high=4096))
+    of_mounts: list[int | None] = [None]
+    if "mounts" in point:
+        of_mounts = [int(one) for one in point.numbers("mounts", low=1, high=1024)]
+        if (most := max(one for one in of_mounts if one)) > plan.mounts:
+            point.fail(
+                "mounts",
+                f"{most} mount points are wanted, and {plan.mounts} named; name them, separated by commas: "
+                "iocast measure /mnt/a/me,/mnt/b/me",
+            )
     if ("ranks" in point) == ("ranks_per_node" in point):
         point.fail(None, "exactly one of 'ranks' and 'ranks_per_node' is needed")
     key = "ranks" if "ranks" in point else "ranks_per_node"
     of_ranks = point.numbers(key, low=1, high=1e9 if key == "ranks" else 1e6)
-    combinations = len(counts) * len(of_ranks) * len(variants) * len(factors)
+    combinations = len(counts) * len(of_ranks) * len(variants) * len(factors) * len(of_mounts)
     if (runs := (len(plan.points) + combinations) * plan.repeats) > MAX_RUNS:
         point.fail(None, f"with this entry there are {runs:,} runs; a campaign has at most {MAX_RUNS:,}")
     for count in counts:
@@ -226,8 +242,9 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
             for variant in variants:
                 kept = tuple((k, v) for k, v in variant.items() if k not in settings)
                 plan.points += [
-                    PlannedPoint(int(count), int(ranks // count), float(factor), role, kept, threads)
+                    PlannedPoint(int(count), int(ranks // count), float(factor), role, kept, threads, mounts)
                     for factor in factors
+                    for mounts in of_mounts
                 ]
     point.finish()
     # Points that differed only by what the user set are one.
@@ -352,6 +369,7 @@ def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str,
                 point.role,
                 threads_per_rank=point.threads_per_rank,
                 seed=seed,
+                mounts=point.mounts or plan.mounts,
             )
         ]
     return [
@@ -365,6 +383,7 @@ def _steps(plan: Plan, point: PlannedPoint, settings: dict[str, Any], name: str,
             group=name,
             step=step.name,
             seed=seed,
+            mounts=point.mounts or plan.mounts,
         )
         for step in plan.steps
     ]

@@ -64,7 +64,11 @@ MOVED = {
 )
 def measure(
     directory: Annotated[
-        Optional[Path], typer.Argument(help="Directory on the storage to be measured; its contents are left alone.")
+        Optional[Path],
+        typer.Argument(
+            help="Directory on the storage to be measured; its contents are left alone. Through several mount points: "
+            "A,B,C, over which ranks are spread."
+        ),
     ] = None,
     campaign: Annotated[
         str, typer.Option(help="Campaign by name (campaigns/NAME.yaml) or a YAML file.", rich_help_panel=RUNS)
@@ -154,7 +158,7 @@ def measure(
     from iocast.campaign.directory import Campaign
     from iocast.campaign.hosts import Hosts
     from iocast.campaign.launchers import Ended, Ending
-    from iocast.campaign.places import left_in
+    from iocast.campaign.places import left_in, mount_points
     from iocast.campaign.plan import Step, read_plan, settings_of_a_run
 
     if not (slurm or slurm_only_write):
@@ -169,7 +173,8 @@ def measure(
     storage.check_place(directory)
     if role not in (None, "fit", "check"):
         raise InputError(f"There is no role '{role}'. Allowed: fit, check.")
-    runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets))
+    ways = mount_points(directory)
+    runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets), mounts=max(1, len(ways)))
     if (named := None if slurm or slurm_only_write or "SLURM_JOB_ID" in os.environ else Hosts.find()) is not None:
         named.first(max(point.nodes for point in runs.points))
     roles = {step.role or point.role for point in runs.points for step in runs.steps or [Step("", {}, "")]}
@@ -189,7 +194,7 @@ def measure(
         return
     check_backend(storage, runs.workload, settings_of_a_run(runs), use.limits)
     if slurm or slurm_only_write:
-        arguments = [] if directory is None else [str(directory.resolve())]
+        arguments = [",".join(str(way.resolve()) for way in ways)] if ways else []
         arguments += ["--campaign", str(runs.file.resolve()), "--out", str(out.resolve()), "--seed", str(seed)]
         for name, value in (("--role", role), ("--nodes", nodes)):
             arguments += [name, str(value)] if value is not None else []

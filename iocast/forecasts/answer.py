@@ -197,7 +197,9 @@ def predict(
     factors = dict.fromkeys(requested.phases, 1.0)
     without_bytes: list[str] = []
     for name, (samples, shown) in found.items():
-        question = Question.of(shown["workload"], answer["placement"], name, settings_known=not as_measured)
+        question = Question.of(
+            shown["workload"], answer["placement"], name, settings_known=not as_measured, mounts=platform.mounts
+        )
         questions[name] = question
         rows = samples.get("fit_rows")
         missed = missed_by(platform, question, samples["value"], rows)
@@ -397,12 +399,18 @@ def predict_planned(
 
     @raises InputError when there is none"""
     planned = {
-        (run["nodes"], run["ranks_per_node"], json.dumps(run["settings"])): run
+        (run["nodes"], run["ranks_per_node"], run.get("mounts", 1), json.dumps(run["settings"])): run
         for run in read_campaign(campaign, planned=True)["points"]
         if run["status"] == "planned"
     }
     if not planned:
         raise InputError(f"Every point of the campaign '{campaign}' is measured already; iocast validate compares.")
+    planned = {key: run for key, run in planned.items() if run.get("mounts", 1) == platform.mounts}
+    if not planned:
+        raise InputError(
+            f"No point of the campaign '{campaign}' goes through {platform.mounts} mount "
+            f"point{'s' * (platform.mounts > 1)}, as the platform's measurements did."
+        )
     for run in planned.values():
         settings = {name: str(value) for name, value in run["settings"].items()}
         label = run["name"].rsplit("-r", 1)[0]
@@ -453,7 +461,9 @@ def calibrated_values(
     requested = workload_of(platform, None, settings, None, nodes, ranks_per_node)
     samples, shown = simulated(simulations, platform, requested, nodes, ranks_per_node, seed)[platform.phase]
     place = {"ranks": round(nodes * ranks_per_node), "nodes": nodes, "ranks_per_node": ranks_per_node}
-    missed = missed_by(platform, Question.of(shown["workload"], place, platform.phase), samples["value"])
+    missed = missed_by(
+        platform, Question.of(shown["workload"], place, platform.phase, mounts=platform.mounts), samples["value"]
+    )
     return {
         name: (value * math.exp(-missed[name]), samples["ensemble"][name]) for name, value in samples["value"].items()
     }

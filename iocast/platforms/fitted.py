@@ -25,6 +25,7 @@ from iocast.platforms.documents import (
 )
 from iocast.rules.residuals import kind_of
 from iocast.records.fitted import FittedSection
+from iocast.runs.question import mounts_of
 
 
 WORDS = {"schema_version", "extends", "name", "description", "source", "serves", "calibration"}
@@ -61,6 +62,11 @@ class Fitted:
     def phase(self) -> str:
         """The phase of the measured runs that was fitted."""
         return str(self.fitted.get("campaign", {}).get("phase", "benchmark"))
+
+    @property
+    def mounts(self) -> int:
+        """Mount points that the measured runs went through."""
+        return mounts_of((self.fitted.get("campaign") or {}).get("environment"))
 
     @property
     def phases(self) -> list[str]:

@@ -19,7 +19,8 @@ Group = Annotated[str, Meta(pattern=rf"^\Z|{PATTERN}", description=f"a name, whi
 
 
 class CampaignPoint(Struct, frozen=True, forbid_unknown_fields=True):
-    """A planned run, and how far it is. `role`: fit, check, or beside for what no model sees."""
+    """A planned run, and how far it is. `role`: fit, check, or beside for what no model sees. `mounts`: mount points
+    that its ranks are spread over."""
 
     name: FileName
     role: str
@@ -28,6 +29,7 @@ class CampaignPoint(Struct, frozen=True, forbid_unknown_fields=True):
     ranks_per_node: AtLeastOne | None = None
     settings: dict[str, Any] | None = None
     threads_per_rank: AtLeastOne = 1
+    mounts: AtLeastOne = 1
     group: Group = ""
     step: str = ""
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None

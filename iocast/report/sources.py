@@ -24,7 +24,7 @@ from iocast.errors import InputError
 from iocast.ground.files import require_whole
 from iocast.importers.series import series_notes
 from iocast.runs.phases import first_phase
-from iocast.runs.question import Question
+from iocast.runs.question import Question, mounts_of
 from iocast.records.forecast import ForecastDocument, WorkloadDocument
 from iocast.records.knee import KneeDocument
 from iocast.records.run import read_run, with_every_part
@@ -129,7 +129,8 @@ class Run:
         workload: WorkloadDocument = {"name": "", "pattern": self.workload, "parameters": {}}
         workload = {**workload, **self.document.get("workload", {})}
         whole = whole_workload(workload) if self.document.get("source") == "imported" else workload
-        return Question.of(whole, self.document["placement"], phase)
+        mounts = mounts_of(self.document.get("environment"))
+        return Question.of(whole, self.document["placement"], phase, mounts=mounts)
 
     @property
     def phase_names(self) -> list[str]:

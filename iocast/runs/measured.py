@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iocast.rules.baselines import Point
-from iocast.runs.question import Question
+from iocast.runs.question import Question, mounts_of
 from iocast.runs.settings import settings_of, whole_workload
 from iocast.records.fitted import FittedCampaign, FittedPoint, FittedSection
 from iocast.records.forecast import WorkloadDocument
@@ -65,6 +65,7 @@ def measured(fitted: FittedSection, question: Question | None = None) -> list[Me
             place,
             str(campaign.get("phase", "benchmark")),
             settings_known=stated and fitted.get("method") != "rates",
+            mounts=mounts_of(campaign.get("environment")),
         )
         found.append(Measured(own_question, entry))
     return [one for one in found if question is None or one.question.is_of_workload(question)]

@@ -154,10 +154,18 @@ class Question:
     name: str = field(default="", compare=False)
     think_time: float = 0.0
     """Seconds after each operation, beside the waiting factor's."""
+    mounts: int = 1
+    """Mount points that ranks are spread over: a node has as many connections."""
 
     @classmethod
     def of(
-        cls, workload: Mapping[str, Any], placement: Mapping[str, Any], phase: str, *, settings_known: bool = True
+        cls,
+        workload: Mapping[str, Any],
+        placement: Mapping[str, Any],
+        phase: str,
+        *,
+        settings_known: bool = True,
+        mounts: int = 1,
     ) -> Question:
         """Of the `workload` and `placement` of a run.json."""
         parameters = workload["parameters"]
@@ -172,6 +180,7 @@ class Question:
             phase,
             str(workload.get("name", "")),
             Setting.read(parameters.get("think_time") or 0).number or 0.0,
+            mounts,
         )
 
     @classmethod
@@ -191,6 +200,7 @@ class Question:
                 str(document["phase"]),
                 str(workload.get("name", "")),
                 Setting.read(think_time or 0).number or 0.0,
+                int(document.get("mounts", 1)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"its question can't be read ({type(error).__name__}: {error})") from error
@@ -205,7 +215,7 @@ class Question:
             "waiting_factor": self.waiting_factor,
             "think_time": self.think_time,
             "phase": self.phase,
-        }
+        } | ({"mounts": self.mounts} if self.mounts > 1 else {})
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -224,7 +234,8 @@ class Question:
         return found
 
     def differences_of_workload(self, other: Question) -> list[str]:
-        """In definition, phase, and settings but think times and LENGTHS; settings count only where both know them."""
+        """In definition, phase, mount points, and settings but think times and LENGTHS; settings count only where both
+        know them."""
         found = []
         if (self.pattern, self.definition) != (other.pattern, other.definition):
             own, theirs = self.name or self.pattern, other.name or other.pattern
@@ -233,6 +244,8 @@ class Question:
             )
         if self.phase != other.phase:
             found.append(f"phase {self.phase}, not {other.phase}")
+        if self.mounts != other.mounts:
+            found.append(f"{self.mounts} mount point{'s' * (self.mounts > 1)}, not {other.mounts}")
         for name, (own_value, other_value) in self.settings_apart(other).items():
             found.append(
                 f"{name} {'not set' if own_value is None else own_value}, not "
@@ -260,6 +273,11 @@ class Question:
     def answers(self, other: Question) -> bool:
         """Whether the two are one question, but for the length of the run."""
         return not self.differences(other)
+
+
+def mounts_of(environment: Mapping[str, Any] | None) -> int:
+    """Mount points that the ranks of a run with this `environment` were spread over."""
+    return len((environment or {}).get("mounts") or [None])
 
 
 def definition_of(workload: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ from iocast.errors import InputError
 from iocast.ground.files import read_campaign, read_json
 from iocast.ground.names import is_file_name
 from iocast.runs.phases import BYTES, main_phases, operations_in, phase_sentences
-from iocast.runs.question import Question
+from iocast.runs.question import Question, mounts_of
 
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
@@ -135,7 +135,13 @@ class Run:
     @cached_property
     def question(self) -> Question:
         """What was measured, as forecasts are matched by it."""
-        return Question.of(self.json["workload"] | {"parameters": self.parameters}, self.json["placement"], self.phase)
+        workload = self.json["workload"] | {"parameters": self.parameters}
+        return Question.of(workload, self.json["placement"], self.phase, mounts=self.mounts)
+
+    @property
+    def mounts(self) -> int:
+        """Mount points that its ranks were spread over."""
+        return mounts_of(self.record.environment)
 
     @cached_property
     def content(self) -> tuple[int, str]:
@@ -424,6 +430,7 @@ def group(runs: list[Run]) -> list[Point]:
             run.question.definition,
             settings,
             run.question.phase,
+            run.mounts,
             run.role != "fit",
         )
         points.setdefault(key, Point(role=run.role)).runs.append(run)

@@ -220,7 +220,7 @@ def _held_out(search: Search) -> HoldOut:
     """What the platform's calibration held out, of the study's workloads: the rows that speak of one of them."""
     fitted = search.desk.platforms[search.study.platform].fitted
     for name in search.study.workloads:
-        found = about(fitted, search.desk.question(name, search.study.largest))["holdout"]
+        found = about(fitted, search.desk.question(name, search.study.largest, fitted))["holdout"]
         if found["rows"]:
             return found
     return {}

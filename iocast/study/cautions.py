@@ -68,7 +68,7 @@ def warnings(search: Search, answer: StudyDocument) -> list[str]:
                     f"the {largest} that were measured: the answer rests on the model, and nothing new may happen in "
                     "between."
                 )
-            questions = [search.desk.question(name, study.largest) for name in study.workloads]
+            questions = [search.desk.question(name, study.largest, platform.fitted) for name in study.workloads]
             found += [text for one in questions if (text := other_settings(platform.fitted, one))]
             found += platform.fitted.get("notes", [])
             found += beside_the_platform(search, platform)

@@ -5,7 +5,7 @@ computed."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +26,7 @@ from iocast.forecasts.simulated import SEEDS
 from iocast.forecasts.structures import middle_of, tied_choices
 from iocast.published.errors import Errors
 from iocast.published.serves import refuse_beyond
-from iocast.runs.question import Question
+from iocast.runs.question import Question, mounts_of
 from iocast.records.quantities import ACCELERATORS
 from iocast.rules.residuals import Residuals
 from iocast.rules.applied import Quantities, Rules, changes_of
@@ -181,7 +181,9 @@ class Desk:
             found: dict[str, list[str]] = {}
             for name in [workload] if workload else self.study.workloads:
                 operations = [op for op, count in self.profiles[name]["operations"].items() if count]
-                found |= platform.unmeasured(operations, self.question(name, self.study.largest), self.designs.settled)
+                found |= platform.unmeasured(
+                    operations, self.question(name, self.study.largest, platform.fitted), self.designs.settled
+                )
             self._unmeasured[platform.reference, workload] = found
         return self._unmeasured[platform.reference, workload]
 
@@ -334,18 +336,19 @@ class Desk:
             self._compute(missing, result, label)
         return {a: self._shifted(a, result[a]) for a in wanted}  # in the requested order, whichever was ready first
 
-    def question(self, workload: str, scale: Scale) -> Question:
-        """What a workload asks at a scale."""
+    def question(self, workload: str, scale: Scale, fitted: Mapping[str, Any]) -> Question:
+        """What a workload asks at a scale, through as many mount points as a platform's calibration had."""
         place = {"ranks": scale.ranks, "nodes": scale.nodes, "ranks_per_node": scale.ranks_per_node}
         profile = self.profiles[workload]
-        return Question.of(profile["workload"], place, profile["phase"])
+        mounts = mounts_of((fitted.get("campaign") or {}).get("environment"))
+        return Question.of(profile["workload"], place, profile["phase"], mounts=mounts)
 
     def residuals(self, design: Design, workload: str) -> Residuals | None:
         """What the design's platform misses of this workload; None where nothing measured speaks of it."""
         platform = self.variants.platform_of(design)
         key = (platform.reference, workload)
         if key not in self._residuals:
-            question = self.question(workload, self.study.largest)
+            question = self.question(workload, self.study.largest, platform.fitted)
             known = bool(platform.fitted) and speaks_of(platform.fitted, question)
             self._residuals[key] = Residuals.of_fitted(platform.fitted, question) if known else None
         return self._residuals[key]
@@ -356,7 +359,8 @@ class Desk:
         residuals = self.residuals(design, ask.point.workload)
         if residuals is None:
             return result
-        found = carried.shifted(result, residuals, self.question(ask.point.workload, scale))
+        fitted = self.variants.platform_of(design).fitted
+        found = carried.shifted(result, residuals, self.question(ask.point.workload, scale, fitted))
         changes = self.changes(design, ask.point.workload, scale)
         return carried.changed(found, changes) if changes else found
 
@@ -366,7 +370,8 @@ class Desk:
         given = self.profiles[workload]["given"]
         if self.residuals(design, workload) is None or float(given.get("rate", 0)) > 0:
             return None  # rules know closed systems
-        return Rules.of(self.variants.platform_of(design).fitted, self.question(workload, scale))
+        fitted = self.variants.platform_of(design).fitted
+        return Rules.of(fitted, self.question(workload, scale, fitted))
 
     def changes(self, design: Design, workload: str, scale: Scale) -> dict[str, float]:
         """By fitted quantity the factor that simple rules and the ceiling have for the measured system at this scale,
@@ -405,7 +410,7 @@ class Desk:
                 f"{without_place(str(error))}"
             )
             return {}
-        question = self.question(workload, scale)
+        question = self.question(workload, scale, platform.fitted)
         best, *draws = [
             carried.shifted(one, residuals, question) for one in (pooled(results[:SEEDS]), *results[SEEDS:])
         ]

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -22,7 +22,10 @@ from iocast.campaign.bench import Backend, SharedUse, run_bench
 from iocast.campaign.directory import Campaign
 from iocast.campaign.launchers import Ended, launcher
 from iocast.campaign.plan import pilot_run, planned_runs, read_plan, settings_arguments
+from iocast.calibrate.reading import check_runs
 from iocast.errors import InputError, NothingThere
+from iocast.runs.question import Question
+from iocast.runs.run_directory import Run, find_runs, group
 from programs import REPOSITORY
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -111,6 +114,59 @@ def test_a_dry_run_of_a_campaign_without_runs_is_of_all_of_them(iocast: Iocast, 
         work._save()
     done = iocast("measure", root, "--campaign", tmp_path / "plan.yaml", "--out", tmp_path / "out", "--dry-run")
     assert done.returncode == 0 and "10 runs of md-workbench" in done.stdout, done.stdout
+
+
+@pytest.fixture
+def mounted_twice(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A directory, and where it is mounted again."""
+    (root := tmp_path / "root").mkdir()
+    (other := tmp_path / "other").mkdir()
+    subprocess.run(["mount", "--bind", root, other], check=True)
+    yield root, other
+    subprocess.run(["umount", other], check=True)
+
+
+@pytest.mark.needs("mounts")
+def test_ranks_go_through_several_mount_points(
+    iocast: Iocast, mounted_twice: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """As many as a point says, all where it says nothing; runs of other numbers are no repeats of one question."""
+    text = "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, iterations: 9, objects: 9}\nrepeats: 1\n"
+    (tmp_path / "plan.yaml").write_text(f"{text}points: [{{ranks: [1, 2, 4], mounts: [1, 2]}}, {{ranks: 3}}]\n")
+    (root, other), out = mounted_twice, tmp_path / "out"
+
+    def measured(place: object, *more: str) -> CompletedProcess[str]:
+        return iocast("measure", str(place), "--campaign", tmp_path / "plan.yaml", "--out", out, *more)
+
+    lacking = measured(root)
+    assert lacking.returncode == 2 and "2 mount points are wanted, and 1 named" in lacking.stderr, lacking.stderr
+    for wrong, why in ((f"{root},{root}", "named twice"), (f"{root},{tmp_path}/nowhere", "does not exist")):
+        assert (refused := measured(wrong)).returncode == 2 and why in refused.stderr, refused.stderr
+    dry = measured(f"{root},{other}", "--dry-run", "--json")
+    assert {(one["ranks_per_node"], one["mounts"]) for one in json.loads(dry.stdout)["points"]} == {
+        *((ranks, mounts) for ranks in (1, 2, 4) for mounts in (1, 2)),
+        (3, 2),
+    }
+    done = measured(f"{root},{other}")
+    assert done.returncode == 0 and "7 of 7 runs measured" in done.stdout, done.stderr
+    assert list(root.iterdir()) == []
+    changed = measured(other)
+    assert changed.returncode == 2 and "2 mount points are wanted" in changed.stderr, changed.stderr
+    ways = {
+        name: len(json.loads((out / "runs" / name / "run.json").read_text())["environment"].get("mounts", []))
+        for name in ("n2-t0-mounts1-r1", "n2-t0-mounts2-r1", "n3-t0-r1")
+    }
+    assert list(ways.values()) == [0, 2, 2], ways
+    runs, _ = find_runs([out], "benchmark")
+    assert {(run.question.placement.ranks, run.question.mounts) for run in runs} == {
+        *((ranks, mounts) for ranks in (1, 2, 4) for mounts in (1, 2)),
+        (3, 2),
+    }
+    one, two = (Run(out / "runs" / f"n2-t0-mounts{mounts}-r1").question for mounts in (1, 2))
+    assert one.differences(two) == ["1 mount point, not 2"] and Question.read(two.document()) == two
+    with pytest.raises(InputError, match=r"go through 1 and 2 mount points.*-mounts2-"):
+        check_runs(group(runs))
+    check_runs(group([run for run in runs if run.mounts == 2]))
 
 
 def test_a_role_that_no_point_has_is_refused(iocast: Iocast, tmp_path: Path) -> None:
