@@ -14,7 +14,7 @@ from iocast.errors import InputError
 from iocast.ground.strict_yaml import allowed_sentence
 
 ACTIONS = ("up", "run", "list", "down")
-OF_UP = ("nodes", "server", "sets", "rate")
+OF_UP = ("nodes", "server", "sets", "rate", "mounts")
 
 
 @verb(
@@ -37,6 +37,7 @@ def lab(
     rate: Annotated[
         str, typer.Option(help="Limit of each client's link, as 1gbit or 100mbit.", rich_help_panel="Up")
     ] = "",
+    mounts: Annotated[int, typer.Option(help="Mount points a node.", min=1, rich_help_panel="Up")] = 1,
     node: Annotated[
         str, typer.Option(help="Node that the command runs on; head starts MPI ranks.", rich_help_panel="Run")
     ] = "head",
@@ -77,7 +78,7 @@ def lab(
     if name is None:
         raise InputError(f"Name the laboratory: iocast lab {action} NAME.")
     if action == "up":
-        record = laboratory.up(name, nodes, server, settings_of(sets), rate)
+        record = laboratory.up(name, nodes, server, settings_of(sets), rate, mounts)
         print(json.dumps(as_json(record)) if json_ else laboratory.description(record))
     elif action == "down":
         was = laboratory.down(name)

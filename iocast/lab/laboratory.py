@@ -26,7 +26,7 @@ from iocast.errors import InputError, RunError
 from iocast.ground.files import write_text
 from iocast.lab import init, precedence, servers
 from iocast.lab.nodes import wait_for
-from iocast.lab.record import MARK, Damaged, Known, Record, alone, check_name, known_process, read
+from iocast.lab.record import MARK, MAX_MOUNTS, Damaged, Known, Record, alone, check_name, known_process, read
 from iocast.ground.processes import start
 
 MAX_NODES = 64
@@ -40,9 +40,10 @@ LEAST_BURST = 65536
 """Bytes of a packet as the kernel hands it to a device."""
 
 
-def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: str = "") -> Record:
+def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: str = "", mounts: int = 1) -> Record:
     """Makes a laboratory. What an interrupted one of this name left is removed first.
 
+    @param mounts how often each node mounts the server
     @param rate of each client's link in bit/s as tc(8) writes it ("1gbit"); "" for no limit
     @raises InputError, RunError; nothing is left then"""
     check_name(name)
@@ -50,6 +51,11 @@ def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: st
     known = kind.settings_of(settings)
     if not 1 <= nodes <= MAX_NODES:
         raise InputError(f"A laboratory has 1 to {MAX_NODES} client nodes, not {nodes}.")
+    if not 1 <= mounts <= MAX_MOUNTS:
+        raise InputError(f"A node mounts a server 1 to {MAX_MOUNTS} times, not {mounts}.")
+    if mounts > 1 and not kind.mounts:
+        able = ", ".join(name for name, one in servers.all_servers().items() if one.mounts)
+        raise InputError(f"Nodes don't mount the server '{server}'; leave out --mounts, or take one of: {able}.")
     if rate:
         bits_per_second(rate)
     require_root()
@@ -63,6 +69,7 @@ def up(name: str, nodes: int, server: str, settings: Mapping[str, str], rate: st
         rate=rate,
         server=server,
         settings=known,
+        mounts=mounts,
     )
     with alone():
         _make_room(name)
@@ -377,6 +384,7 @@ def description(record: Record) -> str:
     given = " ".join(f"{name}={value}" for name, value in record.settings.items())
     measure = " ".join(["iocast measure", *record.arguments])
     link = f", links of {record.rate}" if record.rate else ""
+    link += f", {record.mounts} mount points each" if record.mounts > 1 else ""
     return (
         f"{record.name}: {len(record.clients)} client nodes{link}; {kind.title} on "
         f"{len(record.servers)} server node{'s' * (len(record.servers) != 1)} ({given}).\n"

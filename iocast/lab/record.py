@@ -29,6 +29,7 @@ PLACE = Path("/run/iocast-lab")
 """Directories of laboratories, by name. None outlives a restart of the machine, and neither does /run."""
 MARK = "IOCAST_LAB"
 """Environment variable of the first processes of a laboratory: its identity and its name, with a space between."""
+MAX_MOUNTS = 64
 PATIENCE = 10.0
 """Seconds until killed processes must have ended."""
 Identity = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z", description="an identity, 16 digits from 0 to f")]
@@ -109,6 +110,8 @@ class Record(Named, kw_only=True, forbid_unknown_fields=True):
     server: FileName
     settings: dict[str, str]
     """Of the server, as text with units."""
+    mounts: Annotated[int, Meta(ge=1, le=MAX_MOUNTS)] = 1
+    """Times that each node mounts the server."""
     first: Known | None = None
     """Process 1 of the laboratory; None until it has started."""
     maker: Known | None = field(default_factory=lambda: (os.getpid(), psutil.Process().create_time()))

@@ -100,24 +100,23 @@ def test_a_campaign_runs_on_the_nodes_of_a_laboratory_and_nothing_is_left(
 
 @pytest.mark.needs("laboratory")
 def test_a_server_serves_no_more_than_its_capacity(iocast: Iocast, name: str, tmp_path: Path) -> None:
-    """However many clients: a thread of known service times bounds the rate, at the same level on one node and on two.
+    """However many clients and mount points: a thread of known service times bounds the rate, at the same level on one
+    node and on two.
 
     Each of n operations takes 3/4 of `service` in the mean (an equal mix of both kinds), with a standard deviation
     below one mean; five standard errors are a false alarm in 3 million."""
-    iocast("lab", "up", name, "--nodes", "2", "--set", "threads=1", "--set", "service=4ms")
+    up = ("lab", "up", name, "--nodes", "2", "--mounts", "2", "--set", "threads=1", "--set", "service=4ms", "--json")
+    (directories,) = json.loads(iocast(*up).stdout)["arguments"]
+    assert directories == f"{PLACE / name / 'mount'},{PLACE / name / 'mount2'}"
     (plan := tmp_path / "plan.yaml").write_text(
         "schema_version: 1\nworkload: md-workbench\nsettings: {datasets: 1, objects: 8, iterations: 8}\nrepeats: 1\n"
         "points:\n  - {nodes: 1, ranks_per_node: 4, role: fit}\n  - {nodes: 2, ranks_per_node: 2, role: fit}\n"
     )
-    directory = str(PLACE / name / "mount")
-    iocast("lab", "run", name, "--", sys.executable, "-m", "iocast", "measure", directory, "--campaign", plan,
+    iocast("lab", "run", name, "--", sys.executable, "-m", "iocast", "measure", directories, "--campaign", plan,
         "--out", tmp_path / "out")  # fmt: skip
-    phases = [
-        phase
-        for file in (tmp_path / "out").glob("runs/*/run.json")
-        for phase in json.loads(file.read_text())["phases"]
-        if phase["name"] == "benchmark"
-    ]
+    runs = [json.loads(file.read_text()) for file in (tmp_path / "out").glob("runs/*/run.json")]
+    assert all(len(run["environment"]["mounts"]) == 2 for run in runs)
+    phases = [phase for run in runs for phase in run["phases"] if phase["name"] == "benchmark"]
     assert len(phases) >= 2
     for phase in phases:
         n, capacity = phase["operations"], 1 / (0.75 * 4e-3)
@@ -394,6 +393,8 @@ def test_what_a_laboratory_cannot_be_is_refused_before_anything_is_made(monkeypa
         "too much": (("a", 1, "queuefs", {}, "1e308gbit"), "write it as 1gbit"),
         "no number": (("a", 1, "queuefs", {}, "nangbit"), "write it as 1gbit"),
         "nodes": (("a", 0, "queuefs", {}), "1 to 64 client nodes"),
+        "mounts": (("a", 1, "queuefs", {}, "", 65), "1 to 64 times"),
+        "no mount": (("a", 1, "s3", {}, "", 2), "don't mount the server 's3'.*glusterfs, queuefs"),
         "name": (("../a", 1, "queuefs", {}), "names a directory"),
     }
     for arguments, sentence in cases.values():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -29,6 +29,8 @@ class Server:
     """Settings with their values; counts are whole numbers, times have units."""
     counts: ClassVar[dict[str, tuple[int, int]]]
     """Which settings are counts, with the least and the largest."""
+    mounts: ClassVar[bool] = False
+    """Whether nodes mount it, as often as they like; others have connections of their own kind."""
     programs: ClassVar[dict[str, str]] = {}
     """What it needs, with the Debian package of each."""
 
@@ -59,9 +61,23 @@ class Server:
         return 1
 
     @property
-    def directory(self) -> Path:
+    def directories(self) -> list[Path]:
         """Where it is mounted, on every node alike."""
-        return self.laboratory.directory / "mount"
+        names = ["mount", *(f"mount{number}" for number in range(2, self.record.mounts + 1))]
+        return [self.laboratory.directory / name for name in names]
+
+    def connect(self, command: Callable[[Path, str], list[str]]) -> None:
+        """Mounts it on all nodes, the head included, and has ranks go through all mount points of a node.
+
+        @param command that mounts a directory, with the name of its log, and stays"""
+        lab = self.laboratory
+        for directory in self.directories:
+            directory.mkdir()
+            for client in ("head", *self.record.clients):
+                name = f"{directory.name}-{client}"
+                lab.serve(client, name, command(directory, name))
+                lab.wait(lambda at=client, to=directory: lab.is_mounted(at, to), name)  # type: ignore[misc]
+        self.record.arguments = [",".join(map(str, self.directories))]
 
     def seconds(self, name: str) -> float:
         return duration(self.settings[name], name, 1e-6, 10)

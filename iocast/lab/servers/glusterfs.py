@@ -5,6 +5,7 @@ lies its own translator `debug/delay-gen`, which holds each thread for a known t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from iocast.ground.files import write_text
@@ -30,6 +31,7 @@ class GlusterFs(Server):
     )
     defaults = {"threads": "2", "service": "4ms", "bricks": "1"}
     counts = {"threads": (1, 64), "bricks": (1, 8)}
+    mounts = True
     programs = {"glusterfsd": "glusterfs-server", "glusterfs": "glusterfs-client"}
 
     @classmethod
@@ -56,16 +58,17 @@ class GlusterFs(Server):
         ]
         layers = [*clients, ("all", "cluster/distribute", {}, list(self.record.servers))]
         write_text(lab.directory / "client.vol", volumes(layers if len(clients) > 1 else clients))
-        self.directory.mkdir()
-        for client in ("head", *self.record.clients):
-            name = f"mount-{client}"
-            log = str(lab.directory / f"{name}.log")
-            times = ["--entry-timeout=0", "--attribute-timeout=0"]
-            volume = ["-f", str(lab.directory / "client.vol"), "-l", log]
-            lab.serve(client, name, ["glusterfs", "-N", *volume, *times, str(self.directory)])
-            lab.wait(lambda at=client: lab.is_mounted(at, self.directory), name)  # type: ignore[misc]
-            wait_for(lambda at=client: self._answers(at), f"the bricks as {client} sees them")  # type: ignore[misc]
-        self.record.arguments = [str(self.directory)]
+        client = ["glusterfs", "-N", "-f", str(lab.directory / "client.vol")]
+        times = ["--entry-timeout=0", "--attribute-timeout=0"]
+        self.connect(
+            lambda directory, name: [*client, "-l", str(lab.directory / f"{name}.log"), *times, str(directory)]
+        )
+        for node in ("head", *self.record.clients):
+            for directory in self.directories:
+                wait_for(
+                    lambda at=node, to=directory: self._answers(at, to),  # type: ignore[misc]
+                    f"the bricks as {node} sees them",
+                )
 
     def _start_brick(self, node: str) -> None:
         lab = self.laboratory
@@ -92,8 +95,8 @@ class GlusterFs(Server):
         lab.serve(node, node, ["glusterfsd", "-N", "-f", str(file), "-l", log])
         lab.wait(lambda: lab.answers(node, PORT), node)
 
-    def _answers(self, node: str) -> bool:
-        probe = self.directory / f".{node}"
+    def _answers(self, node: str, directory: Path) -> bool:
+        probe = directory / f".{node}"
         return self.laboratory.succeeds(node, "sh", "-c", f"mkdir {probe} && rmdir {probe}")
 
 

@@ -36,6 +36,7 @@ class QueueFs(Server):
     unknown = "what the kernel, FUSE and the network add, about 0.2 ms of the clients' processors a request."
     defaults = {"threads": "2", "service": "4ms"}
     counts = {"threads": (1, 1024)}
+    mounts = True
 
     def start(self) -> None:
         lab, node = self.laboratory, self.record.servers[0]
@@ -43,11 +44,7 @@ class QueueFs(Server):
         program, address = binaries.find("iocast-queuefs"), f"{lab.address(node)}:{PORT}"
         lab.serve(node, "queuefs", [program, "--platform", str(platform), "--serve", address])
         lab.wait(lambda: lab.answers(node, PORT), "queuefs")
-        self.directory.mkdir()
-        for client in ("head", *self.record.clients):
-            lab.serve(client, f"mount-{client}", [program, "--connect", address, str(self.directory)])
-            lab.wait(lambda at=client: lab.is_mounted(at, self.directory), f"mount-{client}")  # type: ignore[misc]
-        self.record.arguments = [str(self.directory)]
+        self.connect(lambda directory, name: [program, "--connect", address, str(directory)])
 
 
 def write_truth(server: Server) -> Path:
