@@ -184,8 +184,8 @@ def run_bench(
 ) -> None:
     """One benchmark run in the directory `place`, which is made, and removed again if it is empty then; None for a
     backend that has no directory. `ways`: the same place through further mount points, over which ranks are spread.
-    `goes_on`: on the data set that an earlier run left there. `drop_caches`: first, unless it goes on. `mark`: see MARK. `kept`:
-    the way to `out` by what is open.
+    `goes_on`: on the data set that an earlier run left there. `drop_caches`: first, unless it goes on. `mark`: see
+    MARK. `kept`: the way to `out` by what is open.
 
     @raises RunError or InputError with the benchmark's own sentence"""
     command = [
