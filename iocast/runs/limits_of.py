@@ -237,7 +237,7 @@ def transfers(
             yield step, crossing
         if "buffer" in step:
             later = Crossing.PERHAPS_LATER if crossing is Crossing.ALL else crossing
-            yield from _transfers(system.get("buffers", {}).get(step["buffer"], {}).get("drain", []), system, later)
+            yield from transfers(system.get("buffers", {}).get(step["buffer"], {}).get("drain", []), system, later)
         for key in BELOW:
             behind = Crossing.UNLESS_CACHED if key in ("hit", "miss", "evict") else crossing
             yield from transfers(step.get(key, []), system, behind)
