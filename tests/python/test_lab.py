@@ -164,6 +164,39 @@ def test_each_request_takes_one_of_the_threads_for_the_service_time(iocast: Ioca
     assert laboratory.down(name) and not record.directory.exists()
 
 
+ANSWERS = """
+import socket, sys, threading, time
+pairs = [socket.socketpair() for _ in range(4)]
+answer = b"x" * int(sys.argv[1])
+threads = [threading.Thread(target=lambda one=one: [one[0].send(answer) for _ in range(2)]) for one in pairs]
+begin = time.monotonic()
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(time.monotonic() - begin)
+"""
+"""Four threads with two answers of a size each; prints how long all took."""
+
+
+def test_answers_take_their_time_with_one_of_the_threads(tmp_path: Path) -> None:
+    library, delay = tmp_path / "answer_delay.so", 0.05
+    source = Path(laboratory.__file__).with_name("answer_delay.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl", "-lpthread"], check=True)
+
+    def seconds(threads: int, size: int = 100, **given: str) -> float:
+        settings = {"DELAY": str(delay), "THREADS": str(threads), "SMALLEST": "100"} | given
+        held = {f"IOCAST_ANSWER_{name}": value for name, value in settings.items()}
+        command = ["env", f"LD_PRELOAD={library}", *(f"{name}={value}" for name, value in held.items())]
+        done = subprocess.run(
+            [*command, sys.executable, "-I", "-c", ANSWERS, str(size)], capture_output=True, text=True
+        )
+        return float(done.stdout)
+
+    took = {threads: seconds(threads) for threads in (1, 2, 0)}
+    assert took[1] >= 8 * delay and took[2] >= 4 * delay and took[0] >= 2 * delay, "it was not held"
+    assert max(took[0], took[2]) < took[1]
+    assert max(seconds(1, size=99), seconds(1, PORT="7000")) < took[1], "what is no answer to a client was held"
+
+
 class Interrupted(QueueFs):
     """Ends like a process that is killed when its server is up: nothing is cleaned."""
 

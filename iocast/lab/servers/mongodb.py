@@ -24,8 +24,8 @@ class MongoDb(Server):
         "Each operation of a client is one command."
     )
     unknown = (
-        "the own work of the server, about 0.2 ms a command. It is not mongod: storage engine, journal and replication "
-        "are missing."
+        "the own work of server, clients and network, about 0.5 ms a command. It is not mongod: storage engine, "
+        "journal and replication are missing."
     )
     defaults = {"threads": "2", "service": "4ms"}
     counts = {"threads": (1, 64)}
