@@ -44,6 +44,8 @@ osd crush chooseleaf type = 0
 osd pool default pg autoscale mode = off
 mon osd initial require min compat client = luminous
 paxos propose interval = 0.05
+client mount timeout = 25
+rados mon op timeout = 25
 [mds]
 ms bind port min = {metadata}
 ms bind port max = {metadata}
@@ -77,9 +79,10 @@ class CephFs(Server):
         "acknowledgements, and notices that a change is safe."
     )
     unknown = (
-        "how many answers and messages an operation takes, what a client knows without a request, the server's own "
-        "work of about 0.3 ms a request, and the order: 24 threads of its messenger serve the clients' connections. "
-        "Contents go to the server for objects, whose answers aren't delayed."
+        "how many answers and messages an operation takes (those that are ready at once go together, as one), what a "
+        "client knows without a request, the server's own work of about 0.3 ms a request, and the order: 24 threads of "
+        "its messenger serve the clients' connections. Contents go to the server for objects, whose answers aren't "
+        "delayed."
     )
     defaults = {"threads": "2", "service": "4ms"}
     counts = {"threads": (1, 16)}
