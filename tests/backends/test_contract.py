@@ -281,9 +281,9 @@ def test_a_schema_that_was_there_stays(run: Run, place: Tables) -> None:
     assert place._ask(granted) == []
 
 
-@pytest.mark.places(lambda kind: kind.backend in ("postgresql", "mongodb"))
+@pytest.mark.places(lambda kind: kind.backend in ("postgresql", "mongodb", "nfs"))
 def test_of_runs_that_begin_at_once_in_a_service_one_goes_on(
-    command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Served
+    command: Callable[..., list[str]], mpi_environment: dict[str, str], place: Place
 ) -> None:
     environment = mpi_environment | place.environment
     runs = [
