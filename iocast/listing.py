@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from iocast.ground import binaries
 from iocast.campaign.plan import CAMPAIGNS, read_plan
@@ -14,15 +14,48 @@ from iocast.importers import all_importers
 from iocast.ground.strict_yaml import Section
 
 
-def entries(what: str) -> list[dict[str, Any]]:
+class Parameter(TypedDict):
+    name: str
+    unit: str
+    default: str
+    meaning: str
+
+
+class Key(TypedDict):
+    name: str
+    meaning: str
+
+
+class Described(TypedDict, total=False):
+    """A thing as `iocast describe --json` has it; each kind has some of these."""
+
+    name: str
+    kind: str
+    summary: str
+    source: str
+    takes: str
+    parameters: list[Parameter]
+    keys: list[Key]
+    available: bool
+    needs: str
+    pattern: str
+    workload: str
+    repeats: int
+    points: list[str]
+    steps: list[str]
+
+
+def entries(what: str) -> list[Described]:
     """All there is of a kind: name, summary and more. @raises InputError for another kind, with those that there are"""
     if what == "campaigns":
         return [
-            {"name": p.stem, "summary": Section.load(p).value("description", "")}
+            {"name": p.stem, "summary": Section.load(p).text("description", "")}
             for p in sorted(CAMPAIGNS.glob("*.yaml"))
         ]
     if what == "formats":
-        formats = [{"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()]
+        formats: list[Described] = [
+            {"name": i.name, "summary": i.summary, "takes": i.takes} for i in all_importers().values()
+        ]
         return [
             *formats,
             {
@@ -31,15 +64,15 @@ def entries(what: str) -> list[dict[str, Any]]:
                 "takes": "darshan and the log",
             },
         ]
-    found: list[dict[str, Any]] = binaries.run_json([binaries.find(program_of(what)), "--list", what, "--json"])[what]
+    found: list[Described] = binaries.run_json([binaries.find(program_of(what)), "--list", what, "--json"])[what]
     return found
 
 
-def described(what: str, name: str) -> dict[str, Any]:
+def described(what: str, name: str) -> Described:
     """One thing of a kind in full."""
     if what == "campaigns":
         plan = read_plan(name)
-        source = Section.load(plan.file).value("source", "this project")
+        source = Section.load(plan.file).text("source", "this project")
         points, steps = [point.name for point in plan.points], [step.name for step in plan.steps]
         return {
             "name": name,
@@ -51,7 +84,7 @@ def described(what: str, name: str) -> dict[str, Any]:
         }
     if what == "formats":
         return next(entry for entry in entries(what) if entry["name"] == name)
-    answer: dict[str, Any] = binaries.run_json([binaries.find(program_of(what)), "--describe", name, "--json"])
+    answer: Described = binaries.run_json([binaries.find(program_of(what)), "--describe", name, "--json"])
     return answer
 
 

@@ -189,9 +189,10 @@ def _shorter(latencies: Latencies, below: float) -> Latencies:
     if latencies.maximum < below or latencies.minimum >= below:
         return latencies
     kept = HdrHistogram(1, LONGEST_NS, 3)
-    for step in latencies.histogram.get_recorded_iterator():
-        if step.value_iterated_to * NS < below:
-            kept.record_value(step.value_iterated_to, step.count_at_value_iterated_to)
+    _, highest, counts = latencies.recorded()
+    for value, count in zip(highest.tolist(), counts.tolist(), strict=True):
+        if value * NS < below:
+            kept.record_value(value, count)
     return Latencies(kept)
 
 

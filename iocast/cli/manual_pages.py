@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from iocast.ground import binaries
 from iocast.cli.app import GROUPS, group_of
 from iocast.errors import RunError
 from iocast.ground.files import write_text
+from iocast.listing import Described
 
 GROUP = re.compile(r"^(\S.*):$")  # a heading of --help
 OPTION = re.compile(r"^  (-.+?)(?:\s{2,}(\S.*))?$")
@@ -236,38 +237,38 @@ def _program(name: str, version: str) -> Page:
     return page
 
 
-def _parameters(page: Page, described: Mapping[str, Any], prefix: str = "") -> None:
+def _parameters(page: Page, described: Described, prefix: str = "") -> None:
     for parameter in described["parameters"]:
         default = f" Default: {parameter['default']}." if parameter["default"] else ""
         page.item(f"{prefix}{parameter['name']}", f"{parameter['meaning']} [{parameter['unit']}].{default}")
 
 
-def _source(page: Page, described: Mapping[str, Any]) -> None:
+def _source(page: Page, described: Described) -> None:
     page.paragraph(f"Source: {described['source'].rstrip('.')}.")
 
 
-def _backend(page: Page, described: Mapping[str, Any]) -> None:
+def _backend(page: Page, described: Described) -> None:
     if not described["available"]:
         page.paragraph(f"Not in this build. {described['needs']}")
     _parameters(page, described, f"--{described['name']}.")
 
 
-def _pattern(page: Page, described: Mapping[str, Any]) -> None:
+def _pattern(page: Page, described: Described) -> None:
     _source(page, described)
     _parameters(page, described)
 
 
-def _workload(page: Page, described: Mapping[str, Any]) -> None:
+def _workload(page: Page, described: Described) -> None:
     page.paragraph(f"Pattern: {described['pattern']}.")
     _pattern(page, described)
 
 
-def _primitive(page: Page, described: Mapping[str, Any]) -> None:
+def _primitive(page: Page, described: Described) -> None:
     for key in described["keys"]:
         page.item(key["name"], key["meaning"])
 
 
-def _campaign(page: Page, described: Mapping[str, Any]) -> None:
+def _campaign(page: Page, described: Described) -> None:
     _source(page, described)
     page.paragraph(
         f"Workload: {described['workload']}. Points (ranks, nodes, waiting factor, settings): "
@@ -277,11 +278,11 @@ def _campaign(page: Page, described: Mapping[str, Any]) -> None:
         page.paragraph(f"Steps of each point: {', '.join(described['steps'])}.")
 
 
-def _format(page: Page, described: Mapping[str, Any]) -> None:
+def _format(page: Page, described: Described) -> None:
     page.paragraph(f"Name {described['takes']}.")
 
 
-Writer = Callable[[Page, Mapping[str, Any]], None]
+Writer = Callable[[Page, Described], None]
 THINGS: dict[str, tuple[str, Writer]] = {
     "backends": ("what iocast-bench can measure", _backend),
     "patterns": ("kinds of workloads and their parameters", _pattern),

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iocast.errors import InputError
-from iocast.runs.run_directory import runs_in
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.md_workbench import write_md_workbench
 from iocast.export.table import COLUMNS, Row, rows_of
 from iocast.ground.strict_yaml import allowed_sentence
+from iocast.runs.run_directory import runs_in
 
 __all__ = ["COLUMNS", "FORMATS", "Row", "export", "rows_of"]
 

@@ -17,8 +17,8 @@ from typing import Any, cast
 from iocast.errors import InputError
 from iocast.export.table import histograms_by_phase
 from iocast.ground.files import read_json, write_text
+from iocast.records.simulated import PhaseOfRun, RunDocument
 from iocast.runs.run_directory import require_run_directory
-from iocast.records.simulated import RunDocument, PhaseOfRun
 
 OPTIONS = {
     "offset": "offset",

@@ -9,14 +9,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TypeGuard, cast
 
-import numpy as np
-
-from iocast.runs.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.ground.files import read_json
 from iocast.records.run import read_run
-from iocast.runs.run_directory import NS, read_log, require_run_directory
-from iocast.records.simulated import time_line, RunDocument, PhaseOfRun
+from iocast.records.simulated import PhaseOfRun, RunDocument, time_line
+from iocast.runs.agreement import check_agreement
+from iocast.runs.run_directory import NS, Latencies, read_log, require_run_directory
 
 
 @dataclass(frozen=True)
@@ -128,9 +126,6 @@ def histograms_by_phase(path: Path, run: RunDocument) -> dict[int, dict[str, lis
             )
         number = same[0] if len(same) == 1 else own[seen[tag]]
         seen[tag] += 1
-        counts = np.ctypeslib.as_array(histogram.counts)
-        found[number][tag.partition(".")[2]] = [
-            (histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(i))) * NS, int(counts[i]))
-            for i in np.flatnonzero(counts)
-        ]
+        _, highest, counts = Latencies(histogram).recorded()
+        found[number][tag.partition(".")[2]] = list(zip((highest * NS).tolist(), counts.tolist(), strict=True))
     return found

@@ -14,15 +14,16 @@ import re
 import shlex
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from iocast.errors import InputError
 from iocast.ground.files import sha256
+from functools import partial
 
 TEXT = b"# darshan log version:"
 """First words of darshan-parser's output."""
@@ -172,7 +173,28 @@ def import_log(path: Path, out: Path) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _records(backend: Any, log: Any, module: str) -> Iterator[dict[str, Any]]:
+class Segment(TypedDict):
+    """An access of DXT; times in seconds since the job began."""
+
+    offset: int
+    length: int
+    start_time: float
+    end_time: float
+
+
+class LogRecord(TypedDict, total=False):
+    """Of a file and rank (-1: all ranks): accesses of DXT, or counters of POSIX."""
+
+    id: int
+    rank: int
+    hostname: str
+    read_segments: list[Segment]
+    write_segments: list[Segment]
+    counters: dict[str, int]
+    fcounters: dict[str, float]
+
+
+def _records(backend: Any, log: Any, module: str) -> Iterator[LogRecord]:
     while (record := backend.log_get_record(log, module, dtype="dict")) is not None:
         yield record
 
@@ -186,7 +208,7 @@ def _read_text(path: Path) -> Log:
     """The counters that darshan-parser prints: a line each with module, rank, record, counter, value, file, mount
     point, file system."""
     about: dict[str, str] = {}
-    found: dict[tuple[int, int], dict[str, Any]] = {}
+    found: dict[tuple[int, int], LogRecord] = {}
     names: dict[int, str] = {}
     for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
         if header := re.match(r"^# ([a-z][\w ]*?): (.*)$", line):
@@ -201,9 +223,10 @@ def _read_text(path: Path) -> Log:
                     f"{path}:{number}: this is no counter of darshan-parser; the line may have been cut off."
                 ) from None
             own = found.setdefault((record, rank), {"id": record, "rank": rank, "counters": {}, "fcounters": {}})
-            own["fcounters" if cells[3].startswith("POSIX_F_") else "counters"][cells[3]] = (
-                value if cells[3].startswith("POSIX_F_") else int(value)
-            )
+            if cells[3].startswith("POSIX_F_"):
+                own["fcounters"][cells[3]] = value
+            else:
+                own["counters"][cells[3]] = int(value)
     for key in ("nprocs", "run time"):
         if key not in about:
             raise InputError(f"{path}:1: the header of darshan-parser has no '{key}'; its beginning is missing.")
@@ -263,7 +286,7 @@ def _read(path: Path) -> Log:
     return _filled(log, traced, counted, modules)
 
 
-def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]], modules: dict[str, Any]) -> Log:
+def _filled(log: Log, traced: list[LogRecord], counted: list[LogRecord], modules: Mapping[str, Any]) -> Log:
     """The log with the accesses of its records."""
     names = log.files
     skipped = {
@@ -334,17 +357,17 @@ def _filled(log: Log, traced: list[dict[str, Any]], counted: list[dict[str, Any]
     return log
 
 
-def _calls(record: dict[str, Any]) -> int:
+def _calls(record: LogRecord) -> int:
     """Reads and writes of a file that the counters have."""
     return max(0, int(record["counters"]["POSIX_READS"])) + max(0, int(record["counters"]["POSIX_WRITES"]))
 
 
-def _segments(record: dict[str, Any]) -> int:
+def _segments(record: LogRecord) -> int:
     """Reads and writes of a file that DXT recorded."""
     return len(record["read_segments"]) + len(record["write_segments"])
 
 
-def _incomplete(traced: list[dict[str, Any]], counted: list[dict[str, Any]]) -> set[int]:
+def _incomplete(traced: list[LogRecord], counted: list[LogRecord]) -> set[int]:
     """Files of which DXT has fewer reads and writes than were counted."""
     recorded, calls = Counter[int](), Counter[int]()
     for record in traced:
@@ -354,16 +377,20 @@ def _incomplete(traced: list[dict[str, Any]], counted: list[dict[str, Any]]) -> 
     return {file for file, number in calls.items() if number > recorded[file]}
 
 
-def _shares(log: Log, record: dict[str, Any]) -> Iterator[tuple[int, Any]]:
+def _shares(log: Log, record: LogRecord) -> Iterator[tuple[int, Callable[[int], int]]]:
     """Ranks that a record is about, with what each has of a number."""
     if record["rank"] >= 0:
         yield int(record["rank"]), lambda total: total
     else:
         for rank in range(log.ranks):
-            yield rank, lambda total, rank=rank: total * (rank + 1) // log.ranks - total * rank // log.ranks
+            yield rank, partial(_share, rank, log.ranks)
 
 
-def _made_up(log: Log, record: dict[str, Any]) -> Iterator[Access]:
+def _share(rank: int, ranks: int, total: int) -> int:
+    return total * (rank + 1) // ranks - total * rank // ranks
+
+
+def _made_up(log: Log, record: LogRecord) -> Iterator[Access]:
     counters, times = record["counters"], record["fcounters"]
     for kind, what, word in (("pread", "READ", "READ"), ("pwrite", "WRITE", "WRITTEN")):
         number, total = int(counters[f"POSIX_{what}S"]), int(counters[f"POSIX_BYTES_{word}"])

@@ -14,7 +14,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
@@ -125,7 +125,30 @@ def _read_rows(source: Source) -> list[Record]:
     return _records(source, found)
 
 
-_Found = tuple[int, str, dict[str, str], dict[str, Any], Any, Any, Any]
+Facts = TypedDict(
+    "Facts",
+    {
+        "call": int,
+        "first": float | None,
+        "last": float | None,
+        "entries/s": float | None,
+        "iops": float | None,
+        "entries": float | None,
+        "blocks": float | None,
+        "mebibytes": float | None,
+        "mebibytes/s": float,
+        "bytes/s": float | None,
+        "entry times": dict[str, float],
+        "block times": dict[str, float],
+        "entry histogram": Counter[int] | None,
+        "block histogram": Counter[int] | None,
+        "start": str | None,
+        "lines": dict[str, int],
+    },
+    total=False,
+)
+"""What is said of a phase: milliseconds of its first and last rank, times in microseconds."""
+_Found = tuple[int, str, dict[str, str], Facts, str | None, str | None, str | None]
 """Line, operation, configuration, facts, version, command, label."""
 
 
@@ -142,7 +165,7 @@ def _row(source: Source, line: int, cells: Mapping[str, str]) -> _Found:
         }
         for kind in ("Ent", "IO")
     }
-    facts = {
+    facts: Facts = {
         "first": number("time ms [first]"),
         "last": number("time ms [last]"),
         "entries/s": number("entries/s [last]"),
@@ -165,7 +188,7 @@ def _row(source: Source, line: int, cells: Mapping[str, str]) -> _Found:
 def _read_text(source: Source) -> list[Record]:
     found: list[_Found] = []
     command = start = label = None
-    block: dict[str, Any] = {}
+    block: Facts = {}
     name, line = "", 0
     seen: set[str] = set()
     call, titled = 0, False
@@ -215,7 +238,7 @@ def _read_text(source: Source) -> list[Record]:
     return records
 
 
-def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) -> None:
+def _text_line(source: Source, number: int, text: str, block: Facts) -> None:
     if row := re.match(r"^\s+(\S.*?)\s*:\s+(\d+)\s+(\d+)\s*$", text):
         value = source.number(row[3], number, row[1])
         block.setdefault("lines", {})[_quantity(row[1])] = number
@@ -226,14 +249,20 @@ def _text_line(source: Source, number: int, text: str, block: dict[str, Any]) ->
         elif row[1] == "Total MiB":
             block["mebibytes"] = value
         elif row[1] in ("IOPS", "IOs total"):
-            block["iops" if row[1] == "IOPS" else "blocks"] = value
+            if row[1] == "IOPS":
+                block["iops"] = value
+            else:
+                block["blocks"] = value
         elif row[1].endswith(" total"):
             block["entries"] = value
     elif row := re.match(
         r"^\s+(IO|Ent|Entries|Files|Objects|Dirs) lat(?:ency)?\s*:\s+\[ min=(\S+) avg=(\S+) max=(\S+) \]", text
     ):
         times = {key: 1e6 * _duration(source, number, row[i]) for i, key in enumerate(("min", "mean", "max"), start=2)}
-        block["block times" if row[1] == "IO" else "entry times"] = times
+        if row[1] == "IO":
+            block["block times"] = times
+        else:
+            block["entry times"] = times
         block.setdefault("lines", {})["latency"] = number
 
 
@@ -256,13 +285,7 @@ def _duration(source: Source, number: int, text: str) -> float:
 
 
 def _text_row(
-    source: Source,
-    line: int,
-    operation: str,
-    block: dict[str, Any],
-    command: str | None,
-    start: str | None,
-    label: str | None,
+    source: Source, line: int, operation: str, block: Facts, command: str | None, start: str | None, label: str | None
 ) -> _Found:
     options = _options(command)
     config = {}
@@ -280,7 +303,7 @@ def _text_row(
             config[ours] = str(_bytes(options[theirs]))
     config |= {ours: "1" for theirs, ours in (("direct", "direct IO"), ("rand", "random")) if theirs in options}
     total, size = block.get("mebibytes"), float(config.get("block size") or 2**20 if command else 0)
-    facts = {
+    facts: Facts = {
         "call": block["call"],
         "first": block["first"],
         "last": block["last"],
@@ -394,7 +417,7 @@ def _read_json(source: Source) -> list[Record]:
         def number(where: Mapping[str, Any], name: str, line: int = line) -> float | None:
             return source.number(str(where[name]), line, name) if where.get(name) not in (None, "") else None
 
-        def times(kind: str, latency: Mapping[str, Any] = latency, number: Any = number) -> dict[str, float]:
+        def times(kind: str, latency: Mapping[str, Any] = latency) -> dict[str, float]:
             return {
                 ours: v
                 for ours, theirs in (("min", "min_us"), ("mean", "avg_us"), ("max", "max_us"))
@@ -403,7 +426,7 @@ def _read_json(source: Source) -> list[Record]:
 
         size = number(config, "block_size")
         total = number(last, "bytes")
-        facts = {
+        facts: Facts = {
             "first": number(first, "elapsed_time_ms"),
             "last": number(last, "elapsed_time_ms"),
             "entries/s": number(last, "entries/s"),
@@ -505,7 +528,7 @@ def _records(source: Source, found: list[_Found]) -> list[Record]:
     return records
 
 
-def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
+def _phase(operation: str, facts: Facts) -> Phase | None:
     on_entry, on_block = OPERATIONS[operation]
     of_entries = facts["entries/s"] is not None
     op = on_entry if of_entries or not on_block else on_block
@@ -524,11 +547,12 @@ def _phase(operation: str, facts: dict[str, Any]) -> Phase | None:
     if not of_entries and facts["bytes/s"] is not None:
         phase.more["rate_unit"] = "bytes"
     phase.bytes = round(facts["mebibytes"] * 2**20) if facts["mebibytes"] else None
-    for kind, tag, number in (
-        ("entry", op if of_entries else "", count),
-        ("block", PARTS[on_block] if on_block and of_entries else on_block, facts["blocks"]),
+    of_block = PARTS[on_block] if on_block and of_entries else on_block
+    for tag, number, microseconds, histogram in (
+        (op if of_entries else "", count, facts["entry times"], facts.get("entry histogram")),
+        (of_block, facts["blocks"], facts["block times"], facts.get("block histogram")),
     ):
-        times, histogram = {k: v * 1e-6 for k, v in facts[f"{kind} times"].items()}, facts.get(f"{kind} histogram")
+        times = {k: v * 1e-6 for k, v in microseconds.items()}
         if not tag or not (times or histogram):
             continue
         phase.latency[tag] = (

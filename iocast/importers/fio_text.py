@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict, cast
 
 from iocast.errors import InputError
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
@@ -73,6 +73,42 @@ def read(source: Source) -> list[Record]:
     return records
 
 
+Way = TypedDict(
+    "Way",
+    {
+        "line": int,
+        "times": dict[str, list[float]],
+        "times line": dict[str, int],
+        "percentiles": dict[str, float],
+        "quantile line": dict[str, int],
+        "of": str,
+        "unit": float,
+        "seconds": float,
+        "bytes/s": float,
+    },
+    total=False,
+)
+"""What a job's result says of reads, writes or trims; times are minimum, maximum and mean in seconds."""
+Job = TypedDict(
+    "Job",
+    {
+        "name": str,
+        "group": str,
+        "jobs": str,
+        "error": str,
+        "host": str | None,
+        "line": int,
+        "ways": dict[str, Way],
+        "way": Way,
+        "sync": Way,
+        "issued": list[int],
+        "issued line": int,
+    },
+    total=False,
+)
+"""A job's result; `way`: the one that following lines are of."""
+
+
 def _ended(source: Source, first: int, last: int) -> InputError | None:
     """Why the run did not reach its end: by a signal, or by an error of a job."""
     if early := source.ended_early(first, last, ENDED_EARLY):
@@ -104,7 +140,7 @@ def _runs(source: Source) -> list[tuple[int, int]]:
 
 
 def _resultsrun(source: Source, first: int, last: int) -> list[Record]:
-    jobs: list[dict[str, Any]] = []
+    jobs: list[Job] = []
     request: dict[str, dict[str, str]] = {}
     version = None
     for number in range(first, last + 1):
@@ -114,17 +150,17 @@ def _resultsrun(source: Source, first: int, last: int) -> list[Record]:
         elif found := JOB_LINE.match(line):
             request.setdefault(found["name"], {k: v for k, v in found.groupdict().items() if k != "name"})
         elif found := JOB.match(line):
-            jobs.append({**found.groupdict(), "line": number, "ways": {}, "issued": None})
+            jobs.append(cast(Job, {**found.groupdict(), "line": number, "ways": {}}))
         elif line.startswith("Run status"):
             continue
         elif jobs:
             _add_line(source, number, line, jobs[-1])
     closed = {found[1] for line in source.lines[first - 1 : last] if (found := CLOSED.match(line))}
     jobs = [job for job in jobs if job["name"] != TOGETHER]
-    whole = [job for job in jobs if job["issued"] is not None and job["ways"]]
+    whole = [job for job in jobs if "issued" in job and job["ways"]]
     if not whole or {job["group"] for job in jobs} - closed:
         return []
-    groups: dict[int, list[dict[str, Any]]] = {}
+    groups: dict[int, list[Job]] = {}
     for job in whole:
         groups.setdefault(int(job["group"]), []).append(job)
     results = [(group, _phase(source, group, request)) for _, group in sorted(groups.items())]
@@ -144,7 +180,7 @@ def _resultsrun(source: Source, first: int, last: int) -> list[Record]:
     return records
 
 
-def put_options(record: Record, options: list[Mapping[str, Any]]) -> None:
+def put_options(record: Record, options: list[Mapping[str, object]]) -> None:
     """Options that all phases of a run have are its parameters; each phase has those that differ, and a warning says
     how many requests were in flight."""
     first = options[0]
@@ -178,7 +214,7 @@ def _add_words(record: Record, cut: bool) -> None:
     }
 
 
-def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> None:
+def _add_line(source: Source, number: int, line: str, job: Job) -> None:
     """One line of a job's result."""
     if found := ISSUED.match(line):
         job["issued"], job["issued line"] = [int(text or 0) for text in found.groups()], number
@@ -201,7 +237,7 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
     elif found := TIMES.match(line):
         scale = UNITS[found[2]]
         job["way"].setdefault("times line", {})[found[1]] = number
-        job["way"]["times"][found[1]] = tuple(float(found[i]) * LETTERS[found[i + 1]] * scale for i in (3, 5, 7))
+        job["way"]["times"][found[1]] = [float(found[i]) * LETTERS[found[i + 1]] * scale for i in (3, 5, 7)]
     elif found := PERCENTILES.match(line):
         job["way"]["of"], job["way"]["unit"] = found[1], UNITS[found[2]]
     elif line.lstrip().startswith("|"):
@@ -213,7 +249,7 @@ def _add_line(source: Source, number: int, line: str, job: dict[str, Any]) -> No
                 )
 
 
-def _phase(source: Source, group: list[dict[str, Any]], request: dict[str, dict[str, str]]) -> Phase:
+def _phase(source: Source, group: list[Job], request: dict[str, dict[str, str]]) -> Phase:
     phase = Phase(
         tag("+".join(dict.fromkeys(job["name"] for job in group))), errors=0, origin={"": source.at(group[0]["line"])}
     )
@@ -255,14 +291,14 @@ def _phase(source: Source, group: list[dict[str, Any]], request: dict[str, dict[
     return phase
 
 
-def _add_origins(source: Source, phase: Phase, op: str, part: dict[str, Any]) -> None:
+def _add_origins(source: Source, phase: Phase, op: str, part: Way) -> None:
     """The lines of an operation's latencies."""
     kind = "sync" if op == "fsync" else "lat" if phase.more["latency_of"] == "total" else "clat"
     phase.origin[f"latency.{op}"] = source.at(part.get("times line", {}).get(kind, part["line"]))
     phase.origin |= {f"latency.{op}.{name}": source.at(line) for name, line in part.get("quantile line", {}).items()}
 
 
-def _add_latency(phase: Phase, op: str, parts: list[dict[str, Any]], counts: list[int]) -> None:
+def _add_latency(phase: Phase, op: str, parts: list[Way], counts: list[int]) -> None:
     """Completion latencies when the percentiles are theirs, else total ones; of several jobs mean and extremes."""
     kind = (
         parts[0]["of"]

@@ -24,6 +24,7 @@ from iocast.importers.order import order_of
 from iocast.importers.source import Source
 from iocast.records.declared import Impossible
 from iocast.records.run import read_run
+from iocast.records.simulated import SlowDocument, TimelineDocument
 
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
 QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999}
@@ -58,8 +59,8 @@ class Latency:
     def of_values(cls, seconds: Iterable[float]) -> Latency:
         return cls.of_counts(Counter(np.maximum(np.rint(np.asarray(list(seconds)) * 1e9), 1).astype(np.int64).tolist()))
 
-    def as_json(self) -> dict[str, Any]:
-        shown: dict[str, Any] = {"count": self.count}
+    def as_json(self) -> dict[str, float | None]:
+        shown: dict[str, float | None] = {"count": self.count}
         shown |= {name: self.known.get(name) for name in SUMMARY}
         if "q90" in self.known:
             shown["q90"] = self.known["q90"]
@@ -90,8 +91,8 @@ class Phase:
     counts: dict[str, int] = field(default_factory=dict)  # operations that have no latencies, by name
     rank_seconds: list[float] | None = None
     balance: float | None = None
-    timeline: dict[str, Any] | None = None
-    slowest: list[dict[str, Any]] | None = None
+    timeline: TimelineDocument | None = None
+    slowest: list[SlowDocument] | None = None
     requested: int | None = None  # operations that were to be made, where fewer were and a rate may be of these
     more: dict[str, Any] = field(default_factory=dict)  # further keys of the phase
     origin: dict[str, str] = field(default_factory=dict)
@@ -108,7 +109,7 @@ class Phase:
         while ends >= MAX_BINS * width:
             width *= 2
         self.timeline = {"bin_seconds": width}
-        slow: list[dict[str, Any]] = []
+        slow: list[SlowDocument] = []
         for op, (start, seconds) in traces.items():
             self.latency[op] = Latency.of_values(seconds)
             bins = ((start + seconds) / width).astype(int)
@@ -133,12 +134,12 @@ class Phase:
             ]
         self.slowest = sorted(slow, key=lambda s: -s["seconds"])[:MAX_SLOW]
 
-    def _by_operation(self, latency: Mapping[str, Any]) -> dict[str, Any]:
+    def _by_operation(self, latency: Mapping[str, dict[str, float | None]]) -> dict[str, dict[str, float]]:
         """Counts and rates of whole operations, with bytes where one alone moves them."""
-        found: dict[str, Any] = {}
+        found: dict[str, dict[str, float]] = {}
         for op, known in latency.items():
-            if "." not in op and known["count"] and self.seconds:
-                found[op] = {"count": known["count"], "rate": known["count"] / self.seconds}
+            if "." not in op and (count := known["count"]) and self.seconds:
+                found[op] = {"count": count, "rate": count / self.seconds}
         if len(found) == 1 and self.bytes and self.bytes_per_second:
             next(iter(found.values())).update(bytes=self.bytes, bytes_per_second=self.bytes_per_second)
         return found
@@ -148,12 +149,9 @@ class Phase:
         for op, count in self.counts.items():
             latency.setdefault(op, Latency(count).as_json())
         # The sum of all response times is known only when every operation has a count and a mean.
-        terms = [(v["count"], v["mean"]) for op, v in latency.items() if "." not in op]
-        whole = (
-            bool(terms)
-            and all(n is not None and m is not None for n, m in terms)
-            and sum(n for n, _ in terms) == self.operations
-        )
+        every = [(v["count"], v["mean"]) for op, v in latency.items() if "." not in op]
+        terms = [(n, m) for n, m in every if n is not None and m is not None]
+        whole = bool(terms) and len(terms) == len(every) and sum(n for n, _ in terms) == self.operations
         return {
             "name": self.name,
             "repeat": self.repeat,

@@ -44,6 +44,7 @@ from iocast.runs.operations import phase_operations
 from iocast.runs.phases import phase_sentences
 from iocast.ground.progress import stderr
 from iocast.wording.text import quantity
+from iocast.records.extent import BenchmarkDryRun
 
 SIZES = {
     "md-workbench": ("iterations", "objects"),
@@ -306,7 +307,7 @@ class Probes:
         limited = replace(ALONE, max_rate=self.use.max_rate).limits
         return float(self._dry_run(self._smallest(), limited)["brake"]["max_rate"])
 
-    def _dry_run(self, settings: dict[str, Any], limits: Sequence[str] = ()) -> dict[str, Any]:
+    def _dry_run(self, settings: dict[str, Any], limits: Sequence[str] = ()) -> BenchmarkDryRun:
         a = self.search
         command = [
             *bench_command(a.nodes, a.ranks_per_node, a.threads_per_rank),
@@ -320,7 +321,7 @@ class Probes:
         done = subprocess.run(command, capture_output=True, text=True, env=bench_environment(), check=False)
         if done.returncode:
             raise (InputError if done.returncode == 2 else RunError)(failure(command, done.returncode, done.stderr))
-        found: dict[str, Any] = json.loads(done.stdout)
+        found: BenchmarkDryRun = json.loads(done.stdout)
         return found
 
     def sized(self, operations: float) -> dict[str, Any]:

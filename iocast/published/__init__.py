@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
+from typing import TypedDict
 
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION
@@ -48,10 +48,61 @@ def source_of(name: str) -> tuple[str, list[Claim]]:
     return module.SOURCE, module.CLAIMS
 
 
-def judged(claim: Claim) -> dict[str, Any]:
-    """One statement simulated: `{claim, place, role, quantity, low, high, unit, simulated, met, why_not, unexpected}`.
+class JudgedClaim(TypedDict):
+    """A statement beside its simulation; `unexpected` is a value of Unexpected, or null where the outcome is as the
+    statement's file has it."""
 
-    `unexpected` is a value of Unexpected, or null where the outcome is as the statement's file has it."""
+    claim: str
+    place: str
+    role: str
+    quantity: str
+    low: float
+    high: float
+    unit: str
+    simulated: float
+    met: bool
+    why_not: str
+    unexpected: str | None
+
+
+class JudgedSource(TypedDict):
+    source: str
+    claims: list[JudgedClaim]
+
+
+class Met(TypedDict):
+    claims: int
+    met: int
+
+
+class MetForecasts(Met):
+    """Errors are factors minus 1 either way between a number and its simulation; null where there are fewer than
+    two."""
+
+    median_error: float | None
+    nine_in_ten: float | None
+
+
+class PublishedSummary(Met):
+    missed_with_reason: int
+    missed: int
+    stale: int
+    roles: dict[str, Met]
+    forecasts: dict[str, MetForecasts]
+
+
+class PublishedDocument(TypedDict):
+    """docs/answers.md, `kind: published`."""
+
+    schema_version: int
+    kind: str
+    sources: dict[str, JudgedSource]
+    summary: PublishedSummary
+    passed: bool
+
+
+def judged(claim: Claim) -> JudgedClaim:
+    """One statement simulated."""
     value = claim.simulated()
     met = claim.low <= value <= claim.high
     unexpected = None
@@ -64,24 +115,24 @@ def judged(claim: Claim) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def validate_published(names: Sequence[str], report: Report = lambda *_: None) -> dict[str, Any]:
-    """Simulates and judges the statements of these sources, of all without one (docs/answers.md, `kind: published`).
+def validate_published(names: Sequence[str], report: Report = lambda *_: None) -> PublishedDocument:
+    """Simulates and judges the statements of these sources, of all without one.
 
     @raises InputError for an unknown name, before anything is simulated"""
     sources = {name: source_of(name) for name in names or SOURCES}
     total = sum(len(claims) for _, claims in sources.values())
-    found: dict[str, Any] = {}
+    found: dict[str, JudgedSource] = {}
     done = 0
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for name, (source, claims) in sources.items():
-            rows = []
+            judgements = []
             for row in pool.map(judged, claims):
                 done += 1
                 report(f"simulating {name}", done, total)
-                rows.append(row)
-            found[name] = {"source": source, "claims": rows}
+                judgements.append(row)
+            found[name] = {"source": source, "claims": judgements}
     rows = [row for one in found.values() for row in one["claims"]]
-    summary = {
+    summary: PublishedSummary = {
         "claims": len(rows), "met": sum(row["met"] for row in rows),
         "missed_with_reason": sum(not row["met"] and not row["unexpected"] for row in rows),
         "missed": sum(row["unexpected"] == Unexpected.MISSED.value for row in rows),
@@ -99,23 +150,23 @@ def validate_published(names: Sequence[str], report: Report = lambda *_: None) -
     }
 
 
-def met_of(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
+def met_of(rows: Sequence[JudgedClaim]) -> Met:
     return {"claims": len(rows), "met": sum(row["met"] for row in rows)}
 
 
-def forecasts_by_quantity(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """By quantity of tables: `{claims, met, median_error, nine_in_ten}`, of forecasts alone. Errors are factors minus 1
-    either way between a number and its simulation; null where there are fewer than two."""
-    found: dict[str, dict[str, Any]] = {}
+def forecasts_by_quantity(rows: Sequence[JudgedClaim]) -> dict[str, MetForecasts]:
+    """By quantity of tables, of forecasts alone."""
+    found: dict[str, MetForecasts] = {}
     for quantity in dict.fromkeys(row["quantity"] for row in rows if row["quantity"]):
         mine = [row for row in rows if row["quantity"] == quantity and row["role"] == "forecast"]
         errors = [error for row in mine if (error := error_of(row)) is not None]
+        cuts: Sequence[float | None]
         cuts = quantiles(errors, n=10, method="inclusive") if len(errors) > 1 else [None] * 9
         found[quantity] = {**met_of(mine), "median_error": cuts[4], "nine_in_ten": cuts[8]}
     return found
 
 
-def error_of(row: dict[str, Any]) -> float | None:
+def error_of(row: JudgedClaim) -> float | None:
     """Factor minus 1 between a published number, the geometric middle of its range, and its simulation; None for a
     bound."""
     if not 0 < row["low"] <= row["high"] < float("inf") or row["simulated"] <= 0:
@@ -134,7 +185,7 @@ def three_digits(value: float) -> str:
     return f"{float(f'{value:.3g}'):,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def as_text(answer: dict[str, Any]) -> str:
+def as_text(answer: PublishedDocument) -> str:
     """The outcome for a terminal: counts by source, then every statement that is not met or not as its file has it."""
     lines = []
     for name, one in answer["sources"].items():
@@ -151,17 +202,18 @@ def as_text(answer: dict[str, Any]) -> str:
             )
             lines += [f"    Reason: {row['why_not']}"] if row["why_not"] else []
     counts = answer["summary"]
-    for role, one in counts["roles"].items():
-        if one["claims"]:
-            lines.append(f"{role}: {one['met']} of {one['claims']} met.")
-    for quantity, one in counts["forecasts"].items():
-        if one["claims"]:
+    for role, known in counts["roles"].items():
+        if known["claims"]:
+            lines.append(f"{role}: {known['met']} of {known['claims']} met.")
+    for quantity, of in counts["forecasts"].items():
+        if of["claims"]:
+            middle, most = of["median_error"], of["nine_in_ten"]
             errors = (
-                f"; median error {one['median_error']:.0%}, nine in ten within {one['nine_in_ten']:.0%}"
-                if one["median_error"] is not None
+                f"; median error {middle:.0%}, nine in ten within {most:.0%}"
+                if middle is not None and most is not None
                 else ""
             )
-            lines.append(f"  forecasts of {quantity}: {one['met']} of {one['claims']} met{errors}.")
+            lines.append(f"  forecasts of {quantity}: {of['met']} of {of['claims']} met{errors}.")
     lines.append(
         f"{counts['claims']} claims: {counts['met']} met, {counts['missed_with_reason']} missed with a stated reason, "
         f"{counts['missed']} {Unexpected.MISSED.value}, {counts['stale']} "

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from iocast.records.forecast import WorkloadDocument
+
 if TYPE_CHECKING:  # of Python 3.11
     from typing import NotRequired
 
@@ -20,6 +22,7 @@ class Footprint(TypedDict):
 
 
 class TimedPhase(TypedDict):
+    name: str
     most_seconds: float
 
 
@@ -31,6 +34,7 @@ class RunLimits(TypedDict, total=False):
 class BenchmarkDryRun(TypedDict):
     """What `iocast-bench --dry-run --json` prints."""
 
+    workload: WorkloadDocument
     footprint: Footprint
     phases: list[TimedPhase]
     brake: NotRequired[RunLimits]

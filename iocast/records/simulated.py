@@ -138,6 +138,8 @@ class SlowDocument(TypedDict):
     rank: int | None
     start: float
     seconds: float
+    dataset: NotRequired[int | None]
+    object: NotRequired[int | None]
 
 
 class PhaseOfRun(SimulatedPhase, total=False):

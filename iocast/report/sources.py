@@ -16,24 +16,22 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, cast
 
-import numpy
-
-from iocast.ground import strict
-from iocast.runs.agreement import check_agreement, check_fitted, check_forecast
 from iocast.errors import InputError
+from iocast.ground import strict
 from iocast.ground.files import require_whole
 from iocast.importers.series import series_notes
-from iocast.runs.phases import first_phase
-from iocast.runs.question import Question, mounts_of
+from iocast.records.fitted import FittedPlatform
 from iocast.records.forecast import ForecastDocument, WorkloadDocument
 from iocast.records.knee import KneeDocument
 from iocast.records.run import read_run, with_every_part
-from iocast.records.validation import ValidationDocument
-from iocast.runs.run_directory import read_log, runs_below, runs_in
-from iocast.runs.settings import whole_workload
+from iocast.records.simulated import PhaseOfRun, RunDocument
 from iocast.records.study import StudyDocument
-from iocast.records.simulated import RunDocument, PhaseOfRun
-from iocast.records.fitted import FittedPlatform
+from iocast.records.validation import ValidationDocument
+from iocast.runs.agreement import check_agreement, check_fitted, check_forecast
+from iocast.runs.phases import first_phase
+from iocast.runs.question import Question, mounts_of
+from iocast.runs.run_directory import Latencies, read_log, runs_below, runs_in
+from iocast.runs.settings import whole_workload
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -162,9 +160,9 @@ class Run:
                 phase, _, operation = tag.partition(".")
                 if not operation or "." in operation:
                     continue
-                for index in numpy.flatnonzero(numpy.ctypeslib.as_array(histogram.counts)):
-                    value = histogram.get_highest_equivalent_value(histogram.get_value_from_index(int(index)))
-                    found.setdefault((phase, operation), Distribution()).counts[value] += histogram.counts[index]
+                _, highest, counts = Latencies(histogram).recorded()
+                counted = dict(zip(highest.tolist(), counts.tolist(), strict=True))
+                found.setdefault((phase, operation), Distribution()).counts.update(counted)
         except InputError as error:
             raise InputError(
                 f"{file} is damaged: {error} Remove it to report the run without distributions."

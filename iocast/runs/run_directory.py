@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import base64
+import ctypes
 import math
 import struct
 import zlib
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -41,11 +42,29 @@ LENGTHS = ("iterations", "objects")
 """And those of one run, by which a campaign sizes it."""
 
 
+class Histogram(Protocol):
+    """What is used of HdrHistogram, a library without types; values in nanoseconds."""
+
+    counts: ctypes.Array[ctypes.c_uint64]
+    sub_bucket_half_count: int
+    sub_bucket_half_count_magnitude: int
+    unit_magnitude: int
+
+    def get_total_count(self) -> int: ...
+    def get_target_count_at_percentile(self, percentile: float) -> int: ...
+    def get_value_from_index(self, index: int) -> int: ...
+    def get_highest_equivalent_value(self, value: int) -> int: ...
+    def get_lowest_equivalent_value(self, value: int) -> int: ...
+    def get_max_value(self) -> int: ...
+    def get_min_value(self) -> int: ...
+    def add(self, other: Histogram) -> object: ...
+
+
 @dataclass(frozen=True)
 class Latencies:
     """A latency distribution in seconds, exact to the histogram's 0.1 %."""
 
-    histogram: HdrHistogram
+    histogram: Histogram
 
     @property
     def count(self) -> int:
@@ -280,7 +299,7 @@ class Run:
 
     @cached_property
     def _latencies(self) -> dict[str, Latencies]:
-        pooled: dict[str, HdrHistogram] = {}
+        pooled: dict[str, Histogram] = {}
         for tag, _, histogram in read_log(self.path / "latency.hlog"):
             if tag in pooled:
                 pooled[tag].add(histogram)
@@ -289,7 +308,7 @@ class Run:
         return {tag: Latencies(histogram) for tag, histogram in pooled.items()}
 
 
-def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
+def read_log(path: Path) -> Iterator[tuple[str, float, Histogram]]:
     """Every interval of a latency.hlog in order: tag ("phase.operation[.part]"), start in seconds, histogram in
     nanoseconds.
 
@@ -317,7 +336,7 @@ def read_log(path: Path) -> Iterator[tuple[str, float, HdrHistogram]]:
         yield tag, at, histogram
 
 
-def _decoded(encoded: str) -> HdrHistogram:
+def _decoded(encoded: str) -> Histogram:
     """@raises ValueError, zlib.error and others for what is no histogram, or unpacks to more than one has"""
     packed = base64.b64decode(encoded, validate=True)
     unpacking = zlib.decompressobj()
@@ -333,7 +352,7 @@ def _decoded(encoded: str) -> HdrHistogram:
         and 0 <= length <= len(content) - 40
     ):
         raise ValueError("bounds that no latency has")
-    histogram = HdrHistogram.decode(encoded)
+    histogram: Histogram | None = HdrHistogram.decode(encoded)
     if (
         histogram is None
         or histogram.get_total_count() < 0
