@@ -15,6 +15,7 @@ from iocast.forecast import forecast as whole_way
 from iocast.wording.forecasts import forecasts_text
 from iocast.forecasts.training import forecast_training, training_text
 from iocast.jobs.workers import Workers
+from iocast.records.feeding import AcceleratorsDocument
 
 
 class Forecasts(Answer):
@@ -75,15 +76,25 @@ def forecast(
     )  # fmt: skip
 
 
-class Accelerators(Found[dict[str, Any]]):
+class Accelerators(Found[AcceleratorsDocument]):
     """Utilisation and throughput of more accelerators, and how many keep a utilisation."""
 
     def text(self) -> str:
         return training_text(self._document)
 
     def rows(self) -> list[Row]:
-        made = [(one, name) for one in self._document["forecasts"] for name in ("utilisation", "rate")]
-        return [{"accelerators": one["count"], "quantity": name, **one[name], "fed": one["fed"]} for one, name in made]
+        return [
+            {
+                "accelerators": one["count"],
+                "quantity": name,
+                "value": ends["value"],
+                "low": ends["low"],
+                "high": ends["high"],
+                "fed": one["fed"],
+            }
+            for one in self._document["forecasts"]
+            for name, ends in (("utilisation", one["utilisation"]), ("rate", one["rate"]))
+        ]
 
 
 def forecast_accelerators(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 from iocast.training.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, FeedingQuestion, Most, growth, largest
 from iocast.errors import InputError
@@ -22,6 +22,7 @@ from iocast.runs.run_directory import Run, run_directories
 from iocast.ground.scratch import whole_directory
 from iocast.wording.text import quantity, table
 from iocast.training.tasks import limit_of, task_of
+from iocast.records.feeding import AcceleratorsDocument, IfFedDocument, MostFed, FedDocumentCount, FeedingForecast
 
 IDENTITY = ("submitter", "system", "workload", "accelerator")
 """Parameters that tell measurements of different questions apart, before all others that are words."""
@@ -186,7 +187,7 @@ def forecast_training(
     limit: float | None = None,
     stated: dict[str, Any] | None = None,
     level: float = 0.9,
-) -> dict[str, Any]:
+) -> AcceleratorsDocument:
     """Writes OUT/runs (what was imported) and OUT/accelerators.json; returns the content of the latter.
 
     @param limit utilisation that counts as fed; that of the benchmark for the workload unless given
@@ -202,7 +203,7 @@ def forecast_training(
 
 def answer_of(
     runs: Sequence[Run], counts: Sequence[int], *, hosts: int | None, limit: float | None, level: float
-) -> dict[str, Any]:
+) -> AcceleratorsDocument:
     """The document of a forecast: kind `accelerators`."""
     measured = measured_of(runs)
     have = largest(measured).hosts
@@ -228,10 +229,10 @@ def answer_of(
         "limit": kept,
         "unit": "samples" if all(one.samples_per_second is not None for one in every) else "bytes",
         "bytes_per_sample": _mean_sample(first),
-        "measured": [asdict(one) for one in measured],
+        "measured": cast(list[FedDocumentCount], [asdict(one) for one in measured]),
         "growth": growth(measured),
-        "forecasts": [asdict(one) for one in made],
-        "most": asdict(question.most_fed()),
+        "forecasts": cast(list[FeedingForecast], [asdict(one) for one in made]),
+        "most": cast(MostFed, asdict(question.most_fed())),
         "limits": what_limits(by_place(runs), kept),
         "notes": notes(measured, made, kept)
         + contradictions(runs)
@@ -339,7 +340,7 @@ def _percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def training_text(answer: Mapping[str, Any]) -> str:
+def training_text(answer: AcceleratorsDocument) -> str:
     """The document for a terminal."""
     of, limit = answer["of"], answer["limit"]
     size = answer["bytes_per_sample"]
@@ -348,7 +349,7 @@ def training_text(answer: Mapping[str, Any]) -> str:
         moved = value if answer["unit"] == "bytes" else size and value * size
         return quantity("bandwidth", moved) if moved else quantity("rate", value)
 
-    def cells(one: Mapping[str, Any]) -> list[str]:
+    def cells(one: IfFedDocument) -> list[str]:
         used, moved = one["utilisation"], one["rate"]
         return [
             _percent(used["value"], 1),
@@ -380,7 +381,7 @@ def training_text(answer: Mapping[str, Any]) -> str:
     )
 
 
-def most_text(most: Mapping[str, Any], limit: float) -> str:
+def most_text(most: MostFed, limit: float) -> str:
     found = Most(**most)
     beyond = f"more than {FARTHEST:.0f} times what was measured"
     value, low, high = (beyond if one is None else str(one) for one in (found.value, found.low, found.high))

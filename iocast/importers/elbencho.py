@@ -147,7 +147,7 @@ Facts = TypedDict(
     },
     total=False,
 )
-"""What is said of a phase: milliseconds of its first and last rank, times in microseconds."""
+"""What elbencho prints of a phase: milliseconds of its first and last rank, times in microseconds."""
 _Found = tuple[int, str, dict[str, str], Facts, str | None, str | None, str | None]
 """Line, operation, configuration, facts, version, command, label."""
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Protocol
 
 from iocast.ground import binaries
 from iocast.campaign.places import remove_if_empty
@@ -22,6 +22,7 @@ from iocast.knee.request import KneeSearch
 from iocast.records.run import Accelerators, read_run
 from iocast.study.levels import Level, parse_level
 from iocast.training.tasks import limit_of
+from iocast.records.feeding import FedDocument, FedRow
 
 TRAIN = "train"
 REASONS = {
@@ -88,7 +89,7 @@ def counts_of(nodes: int, ranks_per_node: int, readers: int) -> list[int]:
 def search(
     counts: Sequence[int], levels: Sequence[Level], ask: Ask, *, precision: float, budget: float,
     clock: Callable[[], float] = time.monotonic, report: Callable[[str, int, int], None] = lambda *_: None,
-) -> dict[str, Any]:  # fmt: skip
+) -> FedDocument:  # fmt: skip
     """Measures counts until the answer is enclosed or the time is over.
 
     @return `rows` (iocast.training.fed), `answer` (null where no count met), `missed`, `confirmed` by how many further
@@ -118,7 +119,7 @@ def search(
     }
 
 
-def _row(count: int, runs: Sequence[tuple[Seen, Accelerators]], levels: Sequence[Level]) -> dict[str, Any]:
+def _row(count: int, runs: Sequence[tuple[Seen, Accelerators]], levels: Sequence[Level]) -> FedRow:
     """Means over the runs of a count."""
     of = [one for _, one in runs]
     names = ("utilisation", "utilisation_after_first_step", "samples_per_second", "bytes_per_second", "stall_share")
@@ -138,7 +139,7 @@ def levels_of(texts: Sequence[str], workload: str) -> list[Level]:
 def measured(
     request: KneeSearch, levels: list[Level], probes_of: Callable[[KneeSearch], Probes], *, budget: float,
     precision: float, report: Callable[[str, int, int], None],
-) -> dict[str, Any]:  # fmt: skip
+) -> FedDocument:  # fmt: skip
     """Runs `training` with growing numbers of accelerators; each number is a campaign of its own in `out`.
 
     @return kind `fed` (docs/answers.md)
@@ -194,24 +195,21 @@ def measured(
 
     check()
     found = search(counts, levels, ask, precision=precision, budget=budget, report=report)
-    rows = found.pop("rows")
-    for row in rows:
+    for row in found["rows"]:
         row |= {"nodes": max(1, row["accelerators"] // each), "readers": row["accelerators"] * readers}
-    return (
-        document("measured", request.workload, request.settings, rows)
-        | found
-        | {"levels": [level.text for level in levels], "reason_text": REASONS[found["reason"]]}
-    )
+    about = document("measured", request.workload, request.settings, found["rows"])
+    ended = REASONS[found["reason"]]
+    return {**about, **found, "levels": [level.text for level in levels], "reason_text": ended}
 
 
-def feeding_text(answer: Mapping[str, Any]) -> str:
+def feeding_text(answer: FedDocument) -> str:
     """The answer for a terminal."""
     title = f"{answer['workload']}, measured: {' and '.join(answer['levels'])}"
     ended = [] if answer["answer"] is None else [f"The search ended: {answer['reason_text']}."]
     return "\n".join([title, fed_rows_text(answer["rows"]), verdict(answer), *ended])
 
 
-def verdict(answer: Mapping[str, Any]) -> str:
+def verdict(answer: FedDocument) -> str:
     """How many accelerators are fed, as a sentence."""
     if answer["answer"] is None:
         return f"No count meets {' and '.join(answer['levels'])}: {REASONS['never met']}."

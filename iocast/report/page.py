@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from iocast.errors import InputError
 from iocast.ground.files import write_bytes, write_text
-from iocast.report import provenance, story, study_controls, tables
+from iocast.report import feeding, provenance, story, study_controls, tables
 from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
@@ -170,7 +170,7 @@ def _title(read: Sources) -> str:
     if not names:
         entries = [f.get("workload") for f in read.forecasts]
         names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in entries if w]
-    names += [str(one.get("workload") or one["of"]["workload"]) for one in ([] if names else read.feedings)]
+    names += [feeding.workload_of(one) for one in ([] if names else read.feedings)]
     names = list(dict.fromkeys(names))
     if any(one["kind"] == "accelerators" for one in read.feedings) or read.forecasts or read.validations or read.fitted:
         what = "Storage forecast"

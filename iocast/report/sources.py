@@ -32,6 +32,7 @@ from iocast.runs.phases import first_phase
 from iocast.runs.question import Question, mounts_of
 from iocast.runs.run_directory import Latencies, read_log, runs_below, runs_in
 from iocast.runs.settings import whole_workload
+from iocast.records.feeding import Feeding
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -184,7 +185,7 @@ class Sources:
     validations: list[ValidationDocument] = field(default_factory=list)
     fitted: list[FittedPlatform] = field(default_factory=list)  # whole platforms, each with "fitted"
     fitted_files: list[Path] = field(default_factory=list)
-    feedings: list[dict[str, Any]] = field(default_factory=list)  # of accelerators, each with its `name`
+    feedings: list[Feeding] = field(default_factory=list)  # of accelerators, each with its `name`
     study: StudyDocument | None = None
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
     series: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)  # directories of imported runs
@@ -321,7 +322,7 @@ def _read(path: Path, sources: Sources) -> None:
         sources.study = cast(StudyDocument, document)
     elif kind in FEEDINGS.values():
         name = path.parent.name if path.name in FEEDINGS else path.stem
-        sources.feedings.append(document | {"name": name})
+        sources.feedings.append(cast(Feeding, document | {"name": name}))
     elif kind == "series":
         sources.series.append((path.parent, document))  # of the runs beside it, which come by themselves
         return

@@ -36,7 +36,7 @@ from iocast.study.questions import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.documents import Down, edited
 from iocast.study.edits import checked_edits, short
-from iocast.study.evaluate import Result, evaluate, evaluate_all, key_of, pooled, without_place
+from iocast.study.evaluate import Request, Result, What, evaluate, evaluate_all, key_of, pooled, without_place
 from iocast.study.levels import ALL, ANY, Level
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
@@ -103,14 +103,14 @@ class Desk:
             result[name] = platform.with_defaults(checked_edits(self.study, name, document, resolved, self._resolved))
         return result
 
-    def _resolved(self, document: Any) -> Result:
+    def _resolved(self, document: Document) -> Result:
         """A platform as the simulator understands it."""
         return self._one({"what": "resolve", "platform": document, "platform_key": content_hash(document)})
 
     def _profile(self, workload: Workload, scale: Scale) -> Result:
         """What the workload does, from its own operation streams; `phase` and `settings` are those to be used."""
         reference, settings = self._as_measured(workload)
-        request = {
+        request: Request = {
             "what": "profile",
             "platform": {},
             "workload": reference,
@@ -453,7 +453,7 @@ class Desk:
 
     def _compute(self, missing: list[Ask], result: dict[Ask, Result], label: str) -> None:
         requests = {a: self._request(a) for a in missing}
-        tasks: dict[Any, list[Ask]] = {}
+        tasks: dict[object, list[Ask]] = {}
         for ask in missing:
             # Analytic answers of one platform share its resolution; a simulation is long enough to be a task of its
             # own.
@@ -492,29 +492,35 @@ class Desk:
                 f"{without_place(str(error))}"
             ) from error
 
-    def _request(self, ask: Ask) -> dict[str, Any]:
+    def _request(self, ask: Ask) -> Request:
         design, scale = self.designs.at(ask.design), self.scale(ask)
         key = self.variants.key(design, ask.point.scenario, ask.replication, _dict(ask.factors))
         if ask.what == "simulate":
             seed = self.seed + ask.again + self.variants.seed_of(design, ask.replication)
             return self._simulation(ask.point.workload, scale, key, seed)
         profile = self.profile_at(ask.point.workload, scale)
-        thinking = {name: float(profile["given"].get(name, 0)) for name in ("waiting_factor", "think_time")}
-        return self._question(ask.what, ask.point.workload, scale, key) | {
+        given: dict[str, str] = profile["given"]
+        question: Request = {
             "mix": profile["operations"],
-            **{name: profile[name] for name in ("place", "bytes", "blocks", "datasets", "objects")},
+            "place": profile["place"],
+            "bytes": profile["bytes"],
+            "blocks": profile["blocks"],
+            "datasets": profile["datasets"],
+            "objects": profile["objects"],
             "points": SCREENING_POINTS,
-            **thinking,
+            "waiting_factor": float(given.get("waiting_factor", 0)),
+            "think_time": float(given.get("think_time", 0)),
         }
+        return {**self._question(ask.what, ask.point.workload, scale, key), **question}
 
-    def _question(self, what: str, workload: str, scale: Scale, key: str) -> dict[str, Any]:
+    def _question(self, what: What, workload: str, scale: Scale, key: str) -> Request:
         profile = self.profiles[workload]
         return {
             "what": what, "platform_key": key, "nodes": scale.nodes, "ranks_per_node": scale.ranks_per_node,
             "phase": profile["phase"],
         }  # fmt: skip
 
-    def _simulation(self, workload: str, scale: Scale, key: str, seed: int) -> dict[str, Any]:
+    def _simulation(self, workload: str, scale: Scale, key: str, seed: int) -> Request:
         reference, settings = self._as_measured(self.study.workloads[workload])[0], self.settings(workload, scale)
         return self._question("simulate", workload, scale, key) | {
             "workload": reference, "settings": settings, "seed": seed,
@@ -569,7 +575,7 @@ class Desk:
         document, key = self.variants.document(design, NORMAL, 0), self.variants.key(design, NORMAL, 0)
         return self._one({"what": "resolve", "platform": document, "platform_key": key})["operations"]
 
-    def _every(self, requests: list[dict[str, Any]]) -> list[Result]:
+    def _every(self, requests: list[Request]) -> list[Result]:
         """Results in the order of the requests; what the store lacks is computed by the workers, and kept."""
         keys = [key_of(request) for request in requests]
         found = self.store.get(keys)
@@ -580,7 +586,7 @@ class Desk:
             found[key] = result
         return [found[key] for key in keys]
 
-    def _one(self, request: dict[str, Any]) -> Result:
+    def _one(self, request: Request) -> Result:
         """A short evaluation that is not worth a worker."""
         key = key_of(request)
         found = self.store.get([key])

@@ -14,7 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, TypedDict, cast
+from collections.abc import Mapping
 
 import msgspec
 
@@ -23,7 +24,7 @@ from iocast.runs import limits_of
 from iocast.platforms.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
 from iocast.runs.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
-from iocast.platforms.documents import RESOLVED
+from iocast.platforms.documents import RESOLVED, Document
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Accelerators
 from iocast.records.simulated import Latency, SimulatedPhase, StationDocument
@@ -31,6 +32,7 @@ from iocast.ground.scratch import scratch_directory
 from iocast.records.platform import ResolvedPlatform
 
 Result = dict[str, Any]
+Value = TypeVar("Value", bound=Mapping[str, object] | float)
 
 
 class Elsewhere(Enum):
@@ -54,6 +56,34 @@ def programs() -> dict[str, str]:
     }
 
 
+What = Literal["resolve", "profile", "simulate", "analytic"]
+
+
+class Request(TypedDict, total=False):
+    """What is computed for a study; `what` says which of the keys there are. `platform_key`: the hash of its
+    sources."""
+
+    what: What
+    platform: Document
+    platform_key: str
+    about: str
+    workload: str
+    settings: dict[str, str]
+    phase: str
+    nodes: int
+    ranks_per_node: int
+    seed: int
+    mix: dict[str, float]
+    place: tuple[int, int]
+    waiting_factor: float
+    bytes: dict[str, float]
+    datasets: float
+    objects: float
+    blocks: dict[str, float]
+    think_time: float
+    points: int
+
+
 def versions() -> str:
     """Of iocast as it is installed; the hashes of the programs say exactly what computed."""
     try:
@@ -62,7 +92,7 @@ def versions() -> str:
         return "from its source tree"
 
 
-def key_of(request: dict[str, Any]) -> str:
+def key_of(request: Request) -> str:
     """The request's place in the store: the content of all that its answer depends on. The platform counts by
     `platform_key`, the hash of its sources, so that it need not be made."""
     counted = {k: v for k, v in request.items() if k not in ("platform", "workload", "settings")}
@@ -72,12 +102,12 @@ def key_of(request: dict[str, Any]) -> str:
     return content_hash([tool, counted])
 
 
-def evaluate(request: dict[str, Any]) -> Result:
+def evaluate(request: Request) -> Result:
     """The result of a request of any kind. @raises InputError, RunError with the programs' sentences"""
     return evaluate_all([request])[0]
 
 
-def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
+def evaluate_all(requests: list[Request]) -> list[Result]:
     """A worker's task: requests that share a platform."""
     known = {"resolve": _resolve, "profile": _profile, "simulate": _simulate, "analytic": _analytic}
     results = []
@@ -94,17 +124,17 @@ def evaluate_all(requests: list[dict[str, Any]]) -> list[Result]:
     return results
 
 
-def _resolve(request: dict[str, Any], file: Path) -> Result:
+def _resolve(request: Request, file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
-    resolved = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
+    resolved: dict[str, Any] = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
     return {key: resolved[key] for key in (*RESOLVED, "operations") if key in resolved}
 
 
-def _profile(request: dict[str, Any], _: Path) -> Result:
+def _profile(request: Request, _: Path) -> Result:
     return dict(profile(request["workload"], request["settings"], request["nodes"], request["ranks_per_node"]))
 
 
-def _simulate(request: dict[str, Any], file: Path) -> Result:
+def _simulate(request: Request, file: Path) -> Result:
     run = binaries.simulate(
         file, request["workload"], request["settings"], request["nodes"], request["ranks_per_node"], request["seed"]
     )
@@ -153,9 +183,9 @@ def pooled(results: list[Result]) -> Result:
     first = results[0]
     if len(results) == 1 or any("quantities" not in one for one in results):
         return first
-    answer = {}
+    answer: dict[str, float] = {}
     for name in dict.fromkeys(name for one in results for name in one["quantities"]):
-        values = [one["quantities"][name] for one in results if name in one["quantities"]]
+        values: list[float] = [one["quantities"][name] for one in results if name in one["quantities"]]
         answer[name] = (
             math.exp(sum(map(math.log, values)) / len(values)) if min(values) > 0 else sum(values) / len(values)
         )
@@ -188,7 +218,7 @@ def _bandwidths(
             quantities[f"{name}.bandwidth"] = moved / seconds
 
 
-def _analytic(request: dict[str, Any], file: Path) -> Result:
+def _analytic(request: Request, file: Path) -> Result:
     from iocast import analytic  # its libraries take a second to load, which an edited price should not wait for
 
     resolved = _resolved(request["platform_key"], file)
@@ -237,11 +267,10 @@ def _resolved(key: str, file: Path) -> ResolvedPlatform:
     return _last_resolved[key]
 
 
-def _short(value: Any) -> Any:
+def _short(value: Value) -> Value:
     """Seven digits: more would say nothing, and would differ where a sum is taken in another order."""
-    if isinstance(value, dict):
-        return {k: _short(v) for k, v in value.items()}
-    return float(f"{value:.7g}") if isinstance(value, float) else value
+    short = {k: _short(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return cast(Value, float(f"{short:.7g}") if isinstance(short, float) else short)
 
 
 def without_place(sentence: str) -> str:

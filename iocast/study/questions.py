@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from iocast.study.spec import Scale
 
@@ -22,7 +23,7 @@ class Ask:
     """One evaluation. `factors`, when given, are the factors on what is uncertain, in place of the replication's
     draw."""
 
-    what: str  # "analytic" or "simulate"
+    what: Literal["simulate", "analytic"]
     design: int
     point: Point
     replication: int = 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import cast
 
 import yaml
 
@@ -17,6 +17,8 @@ from iocast.platforms.fitted import Fitted
 from iocast.published.serves import refuse_beyond
 from iocast.ground.scratch import scratch_directory
 from iocast.wording.text import quantity, table
+from iocast.records.feeding import FedDocument, FedRow, BusyDevice
+from iocast.records.simulated import SimulatedRun
 
 PER_NODE = 8
 """Accelerators of a node, unless requested otherwise: what most nodes with accelerators have."""
@@ -63,7 +65,7 @@ def fed(
     seed: int = 0,
     beyond: bool = False,
     report: Callable[[str, int, int], None] = lambda *_: None,
-) -> dict[str, Any]:
+) -> FedDocument:
     """The document `fed`, with a row for each number: `{accelerators, nodes, readers, utilisation,
     utilisation_after_first_step, samples_per_second, bytes_per_second, busiest: [{name, busy}]}`, of the last epoch.
 
@@ -89,7 +91,7 @@ def fed(
         (file := scratch / "platform.yaml").write_text(yaml.safe_dump(platform.best()))
         lengths: dict[int, float] = {}
 
-        def simulated(number: int) -> Any:
+        def simulated(number: int) -> SimulatedRun:
             begun = time.monotonic()
             nodes = max(1, number // per_node)
             only = {**settings, "phases": "train"}
@@ -104,10 +106,9 @@ def fed(
             nodes = max(1, number // per_node)
             phase = [one for one in simulated(number)["phases"] if one["name"] == "train"][-1]
             links = phase.get("network", {}).get("busiest", [])
-            rows.append(
-                row_of(number, phase["accelerators"], [{"name": link["name"], "busy": link["busy"]} for link in links])
-                | {"nodes": nodes, "readers": number * readers}
-            )
+            busiest: list[BusyDevice] = [{"name": link["name"], "busy": link["busy"]} for link in links]
+            row = row_of(number, phase["accelerators"], busiest)
+            rows.append(row | {"nodes": nodes, "readers": number * readers})
     about = {"name": platform.file.stem, "file": str(platform.file), "content_hash": platform.content_hash()}
     return document("simulated", workload, settings, rows) | {"platform": about, "seed": seed, "notes": [NOTE]}
 
@@ -123,9 +124,7 @@ def at_least(number: int, lengths: Mapping[int, float]) -> str:
     return f", at least {words} by the time of {smaller}"
 
 
-def document(
-    source: str, workload: str, settings: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def document(source: str, workload: str, settings: Mapping[str, str], rows: Sequence[FedRow]) -> FedDocument:
     """kind `fed`: what numbers of accelerators do, measured or simulated."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -137,18 +136,19 @@ def document(
     }
 
 
-def row_of(number: int, of: Mapping[str, Any], busiest: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def row_of(number: int, of: Mapping[str, float], busiest: Sequence[BusyDevice] = ()) -> FedRow:
     """A row of the document, without where its ranks were."""
-    return {"accelerators": number, **{key: of[key] for key in KEPT if key in of}, "busiest": list(busiest)}
+    kept = {key: of[key] for key in KEPT if key in of}
+    return cast(FedRow, {"accelerators": number, **kept, "busiest": list(busiest)})
 
 
-def fed_text(platform: str, answer: Mapping[str, Any]) -> str:
+def fed_text(platform: str, answer: FedDocument) -> str:
     """A simulated answer for a terminal. `platform`: as its user calls it."""
     title = f"{answer['workload']} on {platform}: simulated from hardware data"
     return "\n".join([title, fed_rows_text(answer["rows"]), *answer["notes"]])
 
 
-def fed_rows_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def fed_rows_text(rows: Sequence[FedRow]) -> str:
     """A table with a row for each number of accelerators."""
     header = ["accelerators", "nodes", "utilisation", "after the first step", "samples/s", "bandwidth", "busiest link"]
     body = [
