@@ -16,7 +16,7 @@ import argparse
 import secrets
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from iocast.ground.files import read_json, write_json, write_text
 from iocast.platforms.documents import Document, dump
 from iocast.runs.run_directory import Point, find_runs, group
 from iocast.wording.text import interval, quantity
+from iocast.records.validation import ValidationDocument
 
 MEANS_MS = {"getattr": (1.0, 2.5), "open": (1.0, 2.5), "make": (2.0, 5.0), "remove": (1.5, 4.0)}
 """Range of mean service times in milliseconds: FUSE and the kernel take about 0.1 ms of each request."""
@@ -133,7 +134,7 @@ def truth_of(platform: Path, point: Point) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def add_truth(platform: Path, campaign: Path, validation: dict[str, Any]) -> dict[str, Any]:
+def add_truth(platform: Path, campaign: Path, validation: ValidationDocument) -> ValidationDocument:
     """The validation with `truth` in each row of a checked point.
 
     @raises InputError when the campaign has none of its checked points"""
@@ -149,7 +150,7 @@ def add_truth(platform: Path, campaign: Path, validation: dict[str, Any]) -> dic
     return validation
 
 
-def table(validation: dict[str, Any]) -> list[str]:
+def table(validation: ValidationDocument) -> list[str]:
     """Forecast, measurement and truth of the checked points, a line a quantity."""
     head = ("", "quantity", "forecast", "90 % interval", "measured", "truth", "forecast off")
     lines = [_line(*head)]
@@ -188,7 +189,9 @@ def main() -> None:
         write_text(given.out, "# SPDX-License-Identifier: Apache-2.0\n" + dump(document))
         print(f"Seed {seed}: {document['description'].partition('; ')[2]}.")
         return
-    validation = add_truth(given.truth, given.campaign, read_json(given.validation, "validation"))
+    validation = add_truth(
+        given.truth, given.campaign, cast(ValidationDocument, read_json(given.validation, "validation"))
+    )
     write_json(given.validation, validation)
     print("\n".join(table(validation)))
 

@@ -182,7 +182,7 @@ def whole_settings(run: Run, document: Document | None = None) -> dict[str, str]
     them."""
     pattern = run.json["workload"]["pattern"]
     return (
-        settings_of(run.json["workload"] | {"parameters": run.parameters})
+        settings_of({**run.json["workload"], "parameters": run.parameters})
         | ({"start_index": "0"} if "start_index" in units_of(pattern) else {})
         | only(run.phase, pattern, [] if document is None else [document])
     )

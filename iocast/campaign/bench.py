@@ -21,6 +21,7 @@ from iocast.errors import InputError, NothingThere, RunError
 from iocast.ground.files import read_json
 from iocast.ground.processes import start
 from iocast.ground.progress import stderr
+from iocast.records.campaign import CampaignDocument
 
 OBSERVE_EVERY = 0.1
 """Seconds between samples with `--observe`: a run's phases may take less than a second."""
@@ -89,7 +90,7 @@ class Backend:
         if not self.has_root and directory is not None:
             raise InputError(f"The backend '{self.name}' works in no directory; leave '{directory}' out.")
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> CampaignDocument:
         """Its entry in campaign.json; POSIX has none."""
         return {} if self == POSIX else {"backend": {"name": self.name, "options": list(self.options)}}
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from glob import escape as glob_escape
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from iocast.watching.busy import report_activity
 from iocast.campaign.bench import (
@@ -57,6 +57,7 @@ from iocast.campaign.plan import (
 from iocast.errors import InputError, NothingThere, RunError
 from iocast.ground.files import SCHEMA_VERSION, read_campaign, read_json, sha256, write_json
 from iocast.ground.progress import stderr
+from iocast.records.campaign import CampaignDocument, PointDocument
 
 
 def root_text(mounts: Sequence[Path]) -> str:
@@ -65,7 +66,7 @@ def root_text(mounts: Sequence[Path]) -> str:
 
 
 def check_same(
-    campaign: dict[str, Any], plan: Plan, out: Path, mounts: Sequence[Path], backend: Backend, seed: int
+    campaign: CampaignDocument, plan: Plan, out: Path, mounts: Sequence[Path], backend: Backend, seed: int
 ) -> None:
     """@raises InputError when the campaign in `out` was begun with something else"""
     place = root_text(mounts)
@@ -142,7 +143,7 @@ class Campaign:
         """Reads what there is of the campaign, and ends what an earlier process of it left running."""
         plan, out, backend, place = self.plan, self.out, self.backend, root_text(self.mounts)
         if not (self._owned.out.at / "campaign.json").is_file():
-            self.json: dict[str, Any] = {
+            self.json: CampaignDocument = {
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
@@ -150,7 +151,8 @@ class Campaign:
                 "out": str(out.resolve()),
                 "workload": plan.workload,
                 "root": place,
-            } | backend.document()
+            }
+            self.json |= backend.document()
             self.json |= {
                 "plan": str(plan.file),
                 "plan_sha256": sha256(plan.file),
@@ -178,7 +180,7 @@ class Campaign:
 
     def _save(self) -> None:
         self._owned.require_held()
-        self.json["points"] = [asdict(run) for run in self.runs]
+        self.json["points"] = cast(list[PointDocument], [asdict(run) for run in self.runs])
         with self._owned.out.named():
             write_json(self._owned.out.at / "campaign.json", self.json, secret=bool(self.backend.options))
 

@@ -19,6 +19,7 @@ from iocast.ground import claim
 from iocast.ground.claim import Claim
 from iocast.errors import InputError, RunError
 from iocast.ground.own_directory import MODE, OwnDirectory, require_own_directory
+from iocast.records.campaign import CampaignDocument
 
 MARK = "IOCAST_CAMPAIGN"
 """Environment variable of everything that a campaign starts: the campaign's identity."""
@@ -107,7 +108,7 @@ def remove_if_empty(place: Path | None) -> bool:
     return True
 
 
-def end_earlier(campaign: dict[str, Any], out: Path, take_over: bool) -> None:
+def end_earlier(campaign: CampaignDocument, out: Path, take_over: bool) -> None:
     """Ends what an earlier process of this campaign left running, unless the campaign is a copy of one that goes on:
     copies have one identity, and, on a service, one place. Notes where it is now.
 

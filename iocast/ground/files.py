@@ -14,11 +14,11 @@ import tempfile
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from iocast.ground import strict
 from iocast.errors import InputError, RunError
-from iocast.records.campaign import campaign_of
+from iocast.records.campaign import CampaignDocument, campaign_of
 from iocast.records.declared import Impossible
 from iocast.records.run import read_run, with_every_part
 
@@ -152,7 +152,7 @@ def _whole(path: Path) -> Iterator[None]:
         ) from error
 
 
-def read_campaign(directory: Path, *, planned: bool = False) -> dict[str, Any]:
+def read_campaign(directory: Path, *, planned: bool = False) -> CampaignDocument:
     """The content of a campaign's campaign.json, whose points have what they must, and names that stay in the
     directory. `planned`: also what it takes to make a point's runs.
 
@@ -161,7 +161,7 @@ def read_campaign(directory: Path, *, planned: bool = False) -> dict[str, Any]:
     content = read_json(path, "campaign")
     with _whole(path):
         campaign_of(content, planned=planned)
-    return content
+    return cast(CampaignDocument, content)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

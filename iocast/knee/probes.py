@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from iocast.ground import binaries, claim
 from iocast.runs.arrivals import number
@@ -45,6 +45,7 @@ from iocast.runs.phases import phase_sentences
 from iocast.ground.progress import stderr
 from iocast.wording.text import quantity
 from iocast.records.extent import BenchmarkDryRun
+from iocast.records.campaign import CampaignDocument, PointDocument
 
 SIZES = {
     "md-workbench": ("iterations", "objects"),
@@ -117,7 +118,7 @@ class Probes:
         """Reads what there is of the search, and ends what an earlier process of it left running."""
         requested = self.search
         if not (self._owned.out.at / "campaign.json").is_file():
-            self.json: dict[str, Any] = {
+            self.json: CampaignDocument = {
                 "schema_version": SCHEMA_VERSION,
                 "kind": "campaign",
                 "id": secrets.token_hex(8),
@@ -146,7 +147,7 @@ class Probes:
                 f"The campaign in '{requested.out}' is another search (it differs in {', '.join(differs)}); repeat its "
                 "options, or choose another --out."
             )
-        earlier: dict[str, Any] = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False}
+        earlier: CampaignDocument = {"id": secrets.token_hex(8), "attempt": 0, "data_set": False}
         self.json = earlier | self.json  # of before searches had them
         self.runs = [PlannedRun(**point) for point in self.json["points"]]
         end_earlier(self.json, requested.out, self.use.take_over)
@@ -592,7 +593,7 @@ class Probes:
         return float(max((p["start_seconds"] + p["seconds"] for p in phases), default=0.0))
 
     def _save(self) -> None:
-        self.json["points"] = [asdict(run) for run in self.runs]
+        self.json["points"] = cast(list[PointDocument], [asdict(run) for run in self.runs])
         self._owned.require_held()
         with self._owned.out.named():
             write_json(self._owned.out.at / "campaign.json", self.json, secret=bool(self.backend.options))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -23,6 +23,7 @@ from iocast.ground import binaries, strict
 from iocast.errors import InputError
 from iocast.ground.files import data_directory
 from iocast.platforms.documents import Document, chain, find_platform, merge
+from iocast.ground.strict import Json
 
 PROSE = ("schema_version", "extends", "description", "source", "calibration", "fitted")
 """Keys of a platform file that say nothing about how it behaves. `serves` is not one of them: what it refuses, and how
@@ -33,7 +34,7 @@ ORDERED_PATTERNS = ("mix",)
 """Patterns for which the order of parameters counts: members of a mix get their ranks in that order."""
 
 
-def content_hash(content: Any) -> str:
+def content_hash(content: Json | Mapping[str, Any] | Sequence[Any]) -> str:
     """32 hexadecimal digits of SHA-256 over plain data; the same for the same content in any order of keys, and for 1
     and 1.0. A platform of SimGrid counts by its file's content, wherever that lies."""
     return hashlib.sha256(json.dumps(_canonical(content), sort_keys=True, separators=(",", ":")).encode()).hexdigest()[
@@ -126,7 +127,7 @@ def _source_hash(file: Path) -> str:
     return content_hash(computing(file.read_text(encoding="utf-8")))
 
 
-def _canonical(content: Any) -> Any:
+def _canonical(content: Json | Mapping[str, Json] | Sequence[Json]) -> Json:
     if isinstance(content, Mapping):
         return {str(key): _canonical(_content_of(str(key), value)) for key, value in content.items()}
     if isinstance(content, list | tuple):
@@ -134,20 +135,20 @@ def _canonical(content: Any) -> Any:
     return (
         float(content)
         if isinstance(content, int) and not isinstance(content, bool) and abs(content) < 2**53
-        else content
+        else cast(Json, content)
     )
 
 
-def _content_of(key: str, value: Any) -> Any:
+def _content_of(key: str, value: Json) -> Json:
     """The value, or the hash of the file that it names; what can't be read the simulator refuses."""
     if key == "simgrid" and isinstance(value, str) and Path(value).is_file():
         return {"content": _file_hash(Path(value))}
     return value
 
 
-def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...]) -> Any:
+def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...]) -> Json:
     file = _workload_file(reference)
-    document: dict[str, Any] = (
+    document: dict[str, Json] = (
         {"pattern": reference} if file is None or reference in above else dict(_read(file, *_stamp(file)))
     )
     for key in WORKLOAD_PROSE:
@@ -162,9 +163,9 @@ def _workload(reference: str, settings: Mapping[str, str], above: tuple[str, ...
     return [document, own]
 
 
-def _named_files(parameters: Mapping[str, Any], above: tuple[str, ...]) -> dict[str, Any]:
+def _named_files(parameters: Mapping[str, Json], above: tuple[str, ...]) -> dict[str, Json]:
     """The parameters, with content in place of names: a trace (`file`, `trace`), the workload of a mix's member."""
-    found: dict[str, Any] = {}
+    found: dict[str, Json] = {}
     for name, value in parameters.items():
         last = str(name).rpartition(".")[2]
         if isinstance(value, dict):
@@ -177,7 +178,7 @@ def _named_files(parameters: Mapping[str, Any], above: tuple[str, ...]) -> dict[
     return found
 
 
-def _in_order(parameters: Any) -> Any:
+def _in_order(parameters: Json) -> Json:
     return (
         [[name, _in_order(value)] for name, value in parameters.items()] if isinstance(parameters, dict) else parameters
     )

@@ -12,6 +12,7 @@ from iocast.platforms.content import whole
 from iocast.platforms.fitted import Fitted
 from iocast.runs.measured import speaks_of
 from iocast.runs.question import Question, Setting
+from iocast.ground.strict import Json
 
 REST = (
     "Nothing measured {}, on which the times of {} rest: the numbers are the family's own, so that there is no "
@@ -70,7 +71,7 @@ def _own_paths(platform: Fitted) -> list[str]:
     return found
 
 
-def leaves(node: Any, prefix: str = "") -> Iterator[str]:
+def leaves(node: dict[str, Json], prefix: str = "") -> Iterator[str]:
     """Dotted paths down to single values, laws and lists."""
     for key, value in node.items():
         path = f"{prefix}.{key}" if prefix else str(key)
@@ -90,12 +91,12 @@ def demands_of(document: Mapping[str, Any], operation: str) -> list[str]:
     return [path for path in dict.fromkeys(found) if path.startswith("demands.")]
 
 
-def _route(document: Mapping[str, Any], operation: str) -> Any:
-    routes = document.get("operations", {})
+def _route(document: Mapping[str, Any], operation: str) -> Json:
+    routes: dict[str, Json] = document.get("operations", {})
     return routes.get(operation, routes.get(FALLBACKS.get(operation, ""), []))
 
 
-def _numbers(node: Any, path: str, document: Mapping[str, Any]) -> Iterator[str]:
+def _numbers(node: Json, path: str, document: Mapping[str, Any]) -> Iterator[str]:
     """Paths of the demands, delays and bandwidths that a route's steps take, in order."""
     if isinstance(node, list):
         for number, step in enumerate(node):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta, Struct
 
@@ -50,6 +50,54 @@ class Campaign(Struct, frozen=True):
     out: str = ""
     seed: int = 0
     max_rate: str = ""
+
+
+class PointDocument(TypedDict, total=False):
+    """A planned run as campaign.json has it (CampaignPoint)."""
+
+    name: str
+    role: str
+    status: str
+    nodes: int
+    ranks_per_node: int
+    settings: dict[str, str]
+
+
+class BackendDocument(TypedDict):
+    name: str
+    options: list[str]
+
+
+class PilotDocument(TypedDict):
+    rate: float
+    datasets: int
+
+
+class CampaignDocument(TypedDict, total=False):
+    """campaign.json as verbs go on writing it (Campaign)."""
+
+    schema_version: int
+    kind: str
+    name: str
+    id: str
+    places: str
+    out: str
+    workload: str
+    root: str
+    plan: str
+    plan_sha256: str
+    overrides: dict[str, Any]
+    seed: int
+    search: dict[str, Any]
+    data_set: bool
+    attempt: int
+    attempts: dict[str, int]
+    points: list[PointDocument]
+    pilot: PilotDocument
+    filesystem: dict[str, Any]
+    machine: list[dict[str, Any]]
+    max_rate: str
+    backend: BackendDocument
 
 
 def campaign_of(document: Mapping[str, Any], *, planned: bool = False) -> Campaign:

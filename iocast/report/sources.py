@@ -33,6 +33,7 @@ from iocast.runs.question import Question, mounts_of
 from iocast.runs.run_directory import Latencies, read_log, runs_below, runs_in
 from iocast.runs.settings import whole_workload
 from iocast.records.feeding import Feeding
+from iocast.records.campaign import CampaignDocument
 
 SCHEMA_VERSION = 1
 ALLOWED = (
@@ -177,7 +178,7 @@ class Sources:
 
     runs: list[Run] = field(default_factory=list)
     given_runs: list[Run] = field(default_factory=list)  # those of `runs` that were named themselves
-    campaigns: list[dict[str, Any]] = field(default_factory=list)
+    campaigns: list[CampaignDocument] = field(default_factory=list)
     knees: list[KneeDocument] = field(
         default_factory=list
     )  # of campaigns that are knee searches, each with the campaign's name
@@ -361,7 +362,7 @@ def _read_campaign(path: Path, sources: Sources) -> None:
         run.point = directory.name
         run.role = str(points.get(directory.name, {}).get("role", ""))
         sources.runs.append(run)
-    sources.campaigns.append(campaign)
+    sources.campaigns.append(cast(CampaignDocument, campaign))
     _note(sources, "campaign", path / "campaign.json", path.name)
     if (path / "knee.json").is_file():
         knee = _document(path / "knee.json")

@@ -12,7 +12,7 @@ from typing import Any
 
 from iocast.platforms.content import content_hash
 from iocast.errors import InputError
-from iocast.ground.strict import NUMBER
+from iocast.ground.strict import NUMBER, Json
 
 NO_PART = ("repeats", "phases", "start_index", "start", "done", "items_made", "seed")
 """Parameters for the length of a run, its start in its data and its random numbers; they are no part of the
@@ -47,7 +47,7 @@ class Setting:
     unit: str = field(default="", compare=False)
 
     @classmethod
-    def read(cls, value: Any) -> Setting:
+    def read(cls, value: object) -> Setting:
         """A value of JSON or YAML, or as --set takes it."""
         if isinstance(value, bool):
             return cls(None, str(value).lower())
@@ -59,7 +59,7 @@ class Setting:
             return cls(_rounded(float(found[1]) * SCALES[found[2]]), unit=_base(found[2]))
         return cls(None, {"yes": "true", "no": "false"}.get(text, text))
 
-    def document(self) -> Any:
+    def document(self) -> str | float:
         """As JSON: a number without unit, "3901B" with one, or the text."""
         if self.number is None:
             return self.text
@@ -70,7 +70,7 @@ class Setting:
         return f"{self.number:.9g}{self.unit}" if self.number is not None else self.text
 
 
-def meaning(value: Any) -> Setting:
+def meaning(value: object) -> Setting:
     """A setting as other tools' results have it, to compare: without the unit, and true or false as 1 or 0, which some
     tools write for them."""
     read = Setting.read(value)
@@ -290,11 +290,11 @@ def definition_of(workload: Mapping[str, Any]) -> str:
     return content_hash(rest) if rest else ""
 
 
-def _flat(parameters: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+def _flat(parameters: Mapping[str, Json], prefix: str = "") -> list[tuple[str, Json]]:
     """Nested parameters, as a mix of workloads has them, by dotted names."""
-    found = []
+    found: list[tuple[str, Json]] = []
     for name, value in parameters.items():
-        found += _flat(value, f"{prefix}{name}.") if isinstance(value, Mapping) else [(f"{prefix}{name}", value)]
+        found += _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
     return found
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -29,6 +29,8 @@ from iocast.ground.files import read_campaign, read_json
 from iocast.ground.names import is_file_name
 from iocast.runs.phases import BYTES, main_phases, operations_in, phase_sentences
 from iocast.runs.question import Question, mounts_of
+from iocast.records.simulated import RunDocument
+from iocast.records.forecast import WorkloadDocument
 
 QUANTITIES = (*QUANTILES, "max")
 NS = 1e-9
@@ -124,6 +126,10 @@ class Run:
     """A complete run. `phase` names the phase that questions are about; its repeats are pooled. `role`: "fit" or
     "check"."""
 
+    json: RunDocument
+    record: records.Run
+    phases: list[records.Phase]
+
     def __init__(self, path: Path, phase: str = "benchmark", role: str = "fit") -> None:
         self.path = path
         self.role = role
@@ -137,7 +143,7 @@ class Run:
             )
 
     @staticmethod
-    def read(path: Path) -> tuple[dict[str, Any], records.Run]:
+    def read(path: Path) -> tuple[RunDocument, records.Run]:
         """The run.json of a complete run, and its record. @raises InputError for anything else"""
         require_run_directory(path)
         content: dict[str, Any] = read_json(path / "run.json", "run")
@@ -149,12 +155,12 @@ class Run:
                 "only complete runs can be used. Measure it again."
             )
         check_agreement(record, path)
-        return content, record
+        return cast(RunDocument, content), record
 
     @cached_property
     def question(self) -> Question:
         """What was measured, as forecasts are matched by it."""
-        workload = self.json["workload"] | {"parameters": self.parameters}
+        workload: WorkloadDocument = {**self.json["workload"], "parameters": self.parameters}
         return Question.of(workload, self.json["placement"], self.phase, mounts=self.mounts)
 
     @property

@@ -19,6 +19,7 @@ from typing import Any
 
 from iocast.ground.progress import stderr
 from iocast.ground.strict import is_whole
+from iocast.records.campaign import CampaignDocument
 
 PROC = Path("/proc")
 WINDOW_SECONDS = 0.25
@@ -168,7 +169,7 @@ def report_activity(place: Path | None, clients: int, nodes: int) -> dict[str, A
     return {"wall": time.time(), "host": socket.gethostname(), **found.to_json(clients)}
 
 
-def notes(campaign: dict[str, Any], name: str) -> list[str]:
+def notes(campaign: CampaignDocument, name: str) -> list[str]:
     """Sentences for answers that rest on a campaign (its campaign.json) which was measured on a busy machine."""
     looks = campaign.get("machine")
     busy = [look for look in looks if isinstance(look, dict) and look.get("busy")] if isinstance(looks, list) else []

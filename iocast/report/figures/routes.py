@@ -10,6 +10,7 @@ import altair as alt
 from iocast.report import evidence
 from iocast.report.figures import Drawing, Figure, Panel, Row, style
 from iocast.report.sources import Sources
+from iocast.records.platform import RoutePart, Step
 
 STATION = style.Mark("station", style.SKY, kind="bar")
 LOCKED = style.Mark("station, with a lock", style.ORANGE, kind="bar")
@@ -51,11 +52,11 @@ def _platforms(sources: Sources) -> list[tuple[str, dict[str, Any], set[str]]]:
     return found
 
 
-def route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
+def route(operation: str, parts: list[RoutePart]) -> list[Row]:
     """The steps of one operation, as a resolved platform has them."""
     rows: list[Row] = []
 
-    def walk(steps: list[dict[str, Any]], part: str, held: str, case: str = "") -> None:
+    def walk(steps: list[Step], part: str, held: str, case: str = "") -> None:
         for step in steps:
             if "limit" in step:
                 walk(step["steps"], part, f"{held}, {step['limit']}".lstrip(", "), case)
@@ -100,8 +101,13 @@ def route(operation: str, parts: list[dict[str, Any]]) -> list[Row]:
                     "case": case or None,
                 }
             )
-            for branch, of in (("hit", "cache"), ("miss", "cache"), ("recall", "lock")):
-                walk(step.get(branch, []), part, held, f"{case}, {branch} of {step.get(of)}".lstrip(", "))
+            cache = step.get("cache")
+            for branch, of, below in (
+                ("hit", cache, step.get("hit")),
+                ("miss", cache, step.get("miss")),
+                ("recall", step.get("lock"), step.get("recall")),
+            ):
+                walk(below or [], part, held, f"{case}, {branch} of {of}".lstrip(", "))
 
     for part in parts:
         walk(part["steps"], part.get("part", ""), "")
