@@ -294,7 +294,7 @@ class Run:
 
     def latencies(self, tag: str, phase: str | None = None) -> Latencies:
         """The pooled distribution of an operation ("create") or part ("create.open")."""
-        found = self._latencies.get(f"{phase or self.phase}.{tag}")
+        found: Latencies | None = self._latencies.get(f"{phase or self.phase}.{tag}")
         if found is None:
             raise InputError(f"The run '{self.path}' has no latencies of '{tag}' in the phase '{phase or self.phase}'.")
         return found
