@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import fdtrc, gammaincinv, stdtrit
 
 from iocast.records.run import Phase
-from iocast.runs.run_directory import NS, Latencies, Point, Run
+from iocast.runs.latency_log import NS, Latencies
+from iocast.runs.run_directory import Point, Run
 from iocast.wording.text import quantity
 from iocast.records.fitted import FindingDocument
 

@@ -16,7 +16,8 @@ from iocast.runs.agreement import ASSUMED, BETWEEN_RUNS, WITHIN_RUNS
 from iocast.runs.arrivals import refuse_in_calibration
 from iocast.errors import InputError
 from iocast.rules.residuals import kind_of
-from iocast.runs.run_directory import NS, Latencies, Point, Run
+from iocast.runs.latency_log import NS, Latencies
+from iocast.runs.run_directory import Point, Run
 from iocast.watching.utilisation import bounds
 from iocast.records.fitted import FittedSection, Observed
 

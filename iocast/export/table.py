@@ -14,7 +14,8 @@ from iocast.ground.files import read_json
 from iocast.records.run import read_run
 from iocast.records.simulated import PhaseOfRun, RunDocument, time_line
 from iocast.runs.agreement import check_agreement
-from iocast.runs.run_directory import NS, Latencies, read_log, require_run_directory
+from iocast.runs.latency_log import NS, Latencies, read_log
+from iocast.runs.run_directory import require_run_directory
 
 
 @dataclass(frozen=True)

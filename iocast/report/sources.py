@@ -30,7 +30,8 @@ from iocast.records.validation import ValidationDocument
 from iocast.runs.agreement import check_agreement, check_fitted, check_forecast
 from iocast.runs.phases import first_phase
 from iocast.runs.question import Question, mounts_of
-from iocast.runs.run_directory import Latencies, read_log, runs_below, runs_in
+from iocast.runs.latency_log import Latencies, read_log
+from iocast.runs.run_directory import runs_below, runs_in
 from iocast.runs.settings import whole_workload
 from iocast.records.feeding import Feeding
 from iocast.records.campaign import CampaignDocument

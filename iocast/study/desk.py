@@ -501,16 +501,11 @@ class Desk:
         profile = self.profile_at(ask.point.workload, scale)
         given: dict[str, str] = profile["given"]
         question: Request = {
-            "mix": profile["operations"],
-            "place": profile["place"],
-            "bytes": profile["bytes"],
-            "blocks": profile["blocks"],
-            "datasets": profile["datasets"],
-            "objects": profile["objects"],
-            "points": SCREENING_POINTS,
-            "waiting_factor": float(given.get("waiting_factor", 0)),
+            "mix": profile["operations"], "place": profile["place"], "bytes": profile["bytes"],
+            "blocks": profile["blocks"], "datasets": profile["datasets"], "objects": profile["objects"],
+            "points": SCREENING_POINTS, "waiting_factor": float(given.get("waiting_factor", 0)),
             "think_time": float(given.get("think_time", 0)),
-        }
+        }  # fmt: skip
         return {**self._question(ask.what, ask.point.workload, scale, key), **question}
 
     def _question(self, what: What, workload: str, scale: Scale, key: str) -> Request:
@@ -522,9 +517,8 @@ class Desk:
 
     def _simulation(self, workload: str, scale: Scale, key: str, seed: int) -> Request:
         reference, settings = self._as_measured(self.study.workloads[workload])[0], self.settings(workload, scale)
-        return self._question("simulate", workload, scale, key) | {
-            "workload": reference, "settings": settings, "seed": seed,
-        }  # fmt: skip
+        own: Request = {"workload": reference, "settings": settings, "seed": seed}
+        return {**self._question("simulate", workload, scale, key), **own}
 
     def measured(self, system: str, workload: str, scale: Scale) -> Result:
         """One simulation of a measured system of the catalogue. @raises InputError, RunError where it has no answer"""

@@ -20,7 +20,8 @@ from iocast.errors import InputError
 from iocast.export import COLUMNS, FORMATS, Row, export, rows_of
 from iocast.importers import all_importers, import_files, matching
 from iocast.importers.source import Source
-from iocast.runs.run_directory import Run, read_log
+from iocast.runs.latency_log import read_log
+from iocast.runs.run_directory import Run
 from iocast.wording.text import cell
 
 Iocast = Callable[..., CompletedProcess[str]]

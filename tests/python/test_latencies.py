@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from iocast.runs.run_directory import NS, Latencies
+from iocast.runs.latency_log import NS, Latencies
 
 
 @pytest.mark.parametrize("median", [3.0, 40_000.0, 5e9])

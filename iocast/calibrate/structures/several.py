@@ -13,7 +13,7 @@ from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen, Steps, leave_out_unused_locks, rewrite_visits, seconds, without_lock
 from iocast.platforms.documents import Document, set_path
-from iocast.runs.run_directory import NS
+from iocast.runs.latency_log import NS
 
 COUNTS = (2, 4, 8)
 """Of servers, of which the nearest fits about as well as one in between."""

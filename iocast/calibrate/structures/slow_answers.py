@@ -10,7 +10,7 @@ import numpy as np
 from iocast.calibrate.recipe import Option
 from iocast.calibrate.structures.seen import Seen, seconds
 from iocast.platforms.documents import Document
-from iocast.runs.run_directory import NS
+from iocast.runs.latency_log import NS
 
 NAME = "slow answers elsewhere"
 GAP = 1.5
