@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 
 namespace iocast {
 
@@ -58,14 +59,16 @@ private:
 
 class Lognormal final : public Law {
 public:
-  Lognormal(double mean, double sigma)
-      : mean_(mean)
-      , sigma_(sigma)
-      , mu_(portable::log(mean) - sigma * sigma / 2)
-      , table_([this, next = normals().begin()](double, bool) mutable { return portable::exp(mu_ + sigma_ * *next++); })
+  Lognormal(double mean, double sigma) : mean_(mean), sigma_(sigma), mu_(portable::log(mean) - sigma * sigma / 2) {}
+  double at(double u) const override
   {
+    if (!QuantileTable::covers(u)) [[unlikely]]
+      return quantile(u);
+    if (!table_) [[unlikely]] // a platform has more laws than a run draws from
+      table_.emplace(
+          [this, next = normals().begin()](double, bool) mutable { return portable::exp(mu_ + sigma_ * *next++); });
+    return table_->at(u);
   }
-  double at(double u) const override { return QuantileTable::covers(u) ? table_.at(u) : quantile(u); }
   double mean() const override { return mean_; }
   double variance() const override { return mean_ * mean_ * portable::expm1(sigma_ * sigma_); }
   std::string kind() const override { return "lognormal"; }
@@ -89,7 +92,7 @@ private:
   double mean_;
   double sigma_;
   double mu_;
-  QuantileTable table_;
+  mutable std::optional<QuantileTable> table_; ///< made with the first draw
 };
 
 class Empirical final : public Law {

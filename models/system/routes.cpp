@@ -17,7 +17,7 @@ inline void System::visit_at_once(JobId id, Station& station, double begin, doub
     visit_ahead(station, begin, work);
 }
 
-inline Limit& System::limit_for(JobId id, const Step& step)
+[[gnu::always_inline]] inline Limit& System::limit_for(JobId id, const Step& step)
 {
   const auto& spec = platform_.limits[step.target];
   size_t which     = spec.per == Per::node ? jobs_[id].owner : 0;
@@ -69,6 +69,13 @@ void System::advance(JobId id)
       case Step::Kind::train:
         if (!is_train(id, step)) {
           ++job.at;
+          continue;
+        }
+        break;
+      case Step::Kind::look:
+        if (Caches& caches = caches_[step.target]; caches.idle) {
+          caches.sums.lookups += !step.forgets;
+          job.at = static_cast<uint16_t>(job.at + (step.forgets ? 1 : step.jump));
           continue;
         }
         break;

@@ -50,8 +50,9 @@ bool System::passes(const Transfer& transfer, double time)
   const StationSpec& spec = platform_.stations[step.target];
   const auto bytes        = static_cast<double>(op.bytes());
   const bool is_nothing   = !fabric_ || fabric_->is_nothing(step.way, bytes);
-  if (!is_nothing && (bytes >= platform_.network.never_limited ||
-                      (step.stripes == Step::spanned && stripes_.cut(op, spec).size() > 1))) // to several servers
+  if (!is_nothing &&
+      (bytes >= platform_.network.never_limited || (step.stripes == Step::spanned && spec.stripe_count > 1 &&
+                                                    stripes_.cut(op, spec).size() > 1))) // to several servers
     return -1;
   const Transfer transfer = transfer_of(id, id, step, instance_for(id, spec), bytes);
   return is_nothing || passes(transfer, time) ? alone(transfer) : -1;
