@@ -64,12 +64,12 @@ YamlNode with_stripes(const YamlNode& yaml, uint32_t stripe_count)
 {
   std::string stations;
   for (const auto& [name, station] : yaml["stations"].entries())
-    if (station.text_or("spread", "") == "stripe")
+    if (station.text_or("spread", "") == "stripe" && station.text_or("allocation", "") != "by-stripe")
       stations += fmt::format("{}\"{}\": {{stripe_count: {}}}", stations.empty() ? "" : ", ", name, stripe_count);
   if (stations.empty())
     throw InputError(
-        fmt::format("No station of '{}' has objects striped over its instances (spread: stripe), so that a "
-                    "stripe count means nothing there.",
+        fmt::format("No station of '{}' has objects striped over some of its instances in turn (spread: stripe), so "
+                    "that a stripe count means nothing there.",
                     yaml.file()));
   return YamlNode::parse("stations: {" + stations + "}", "--stripe-count").over(yaml, "law");
 }

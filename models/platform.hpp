@@ -71,6 +71,7 @@ struct StationSpec {
   uint64_t stripe_size   = 1 << 20; ///< bytes, spread by stripe only: an object's bytes go in turn to ...
   uint32_t stripe_count  = 0;       ///< ... over this many instances, from ...
   bool allocated_in_turn = false;   ///< ... one after those of the object before it; else one that its name chooses
+  bool by_stripe         = false;   ///< each stripe lies on one that its number and the object's name choose
   std::vector<double> free{};       ///< ... by these shares of all free space, summed up to each instance; else evenly
   uint32_t servers      = 1;
   double rating         = 1; ///< how many times as fast as the demands say, memory of other sockets included

@@ -45,6 +45,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["stripe_count"] = station.stripe_count;
       if (station.allocated_in_turn)
         entry["allocation"] = "round-robin";
+      else if (station.by_stripe)
+        entry["allocation"] = "by-stripe";
       else if (!station.free.empty())
         entry["allocation"] = "weighted";
     }

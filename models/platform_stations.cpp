@@ -39,7 +39,8 @@ void PlatformReader::read()
     if (std::none_of(platform_.stations.begin(), platform_.stations.end(),
                      [](const auto& station) { return station.per == Per::node; }))
       for (const char* key : {"slow_nodes", "speed_sigma"})
-        if (const auto idle = clients->find(key); idle && (idle->is_map() || platform_.speed_sigma > 0))
+        if (const auto idle = clients->find(key);
+            idle && idle->file() == platform_.file && (idle->is_map() || platform_.speed_sigma > 0))
           idle->fail(fmt::format("'{}' has no effect: nodes differ at stations of their own, and no station of this "
                                  "platform has 'per: node'",
                                  key));
@@ -296,12 +297,18 @@ void PlatformReader::read_stripes(const YamlNode& yaml, StationSpec& station) co
     if (depth(count->file()) <= depth(yaml["spread"].file()))
       station.stripe_count = stripes; // else the file that says how objects are spread leaves their stripes out
   }
-  static const std::vector<std::string> known{"by-name", "round-robin", "weighted"};
+  static const std::vector<std::string> known{"by-name", "round-robin", "weighted", "by-stripe"};
   const auto allocation = yaml.text_or("allocation", "by-name");
   if (std::find(known.begin(), known.end(), allocation) == known.end())
-    yaml["allocation"].fail(fmt::format("an object's first instance can't be chosen by '{}'. {}", allocation,
+    yaml["allocation"].fail(fmt::format("an object's instances can't be chosen by '{}'. {}", allocation,
                                         allowed_sentence(allocation, known)));
   station.allocated_in_turn = allocation == "round-robin";
+  station.by_stripe         = allocation == "by-stripe";
+  if (station.by_stripe) {
+    refuse_idle(yaml, "stripe_count", "allocation",
+                fmt::format("with allocation: by-stripe each stripe of '{}' may lie on any instance", station.name));
+    station.stripe_count = station.count;
+  }
   if (allocation == "weighted")
     read_free(yaml, station);
   else
@@ -519,6 +526,9 @@ void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
           "servers keep the locks of their own stripes only where objects are striped over them; '{}' {}", spec.name,
           spec.per == Per::node ? "is of the client nodes"
                                 : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
+    if (spec.by_stripe)
+      station->fail(fmt::format("ranges are of stripes in turn; stripes of '{}' lie by chance (allocation: by-stripe)",
+                                spec.name));
   }
 }
 

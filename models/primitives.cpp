@@ -20,7 +20,7 @@ std::vector<PrimitiveEntry> mechanisms()
         {"stripe_count", "spread by stripe: instances of an object, default all"},
         {"allocation", "spread by stripe: an object's first instance, chosen by-name (default: by chance), or "
                        "round-robin: behind those of the object before it; or weighted, by chance as its share of all "
-                       "free space has it"},
+                       "free space has it; or by-stripe: each stripe by chance, on any instance"},
         {"free", "with allocation: weighted: a list of the free bytes of each instance"},
         {"servers", "servers (threads, cores) of an instance"},
         {"speed",

@@ -449,6 +449,11 @@ def _spanned(station: StationDocument, step: Step, size: float, operation: str) 
     if size == 0 or operation not in ACCESSES or int(station["stripe_count"]) == 1:
         return 1
     parts = min(math.ceil(size / stripe), int(station["stripe_count"]))
+    if parts > 1 and station.get("allocation") == "by-stripe":
+        raise InputError(
+            f"The route of {operation} goes to {parts} stripes or more, which lie by chance (allocation: by-stripe), "
+            "some of them together; use the simulator."
+        )
     if operation in FROM_THE_START and (parts == 1 or (size % (stripe * parts) == 0 and "transfer" not in step)):
         return parts
     raise InputError(

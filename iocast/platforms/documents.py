@@ -138,6 +138,8 @@ def _idle_at_station(own: Mapping[str, object]) -> set[str]:
         idle |= {"stripe_count"} if own["spread"] == "stripe" else _OF_STRIPES
     if own.get("allocation") not in (None, "weighted"):
         idle |= {"free"}
+    if own.get("allocation") == "by-stripe":
+        idle |= {"stripe_count"}
     if own.get("discipline") not in (None, "timeslice"):
         idle |= {"quantum", "wakeup"}
     if own.get("discipline") == "ps":

@@ -39,6 +39,8 @@ uint32_t System::instance_of(const Op& op, const StationSpec& spec, uint64_t off
     return (remainder((op.dataset + op.object) * spec.stripe_count, spec.count) +
             remainder(offset / spec.stripe_size, spec.stripe_count)) %
            spec.count;
+  if (spec.by_stripe)
+    return chance_of(op, offset / spec.stripe_size, spec);
   const uint64_t hash  = mix(spec.spread == Spread::dataset ? op.dataset : mix(op.dataset) ^ op.object);
   const uint32_t first = spec.free.empty() ? remainder(hash, spec.count) : weighted(hash, spec);
   if (spec.spread != Spread::stripe || spec.stripe_count == 1)

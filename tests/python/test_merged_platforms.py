@@ -58,6 +58,7 @@ SAME = {
     "a spread by all stripes": "stations: {oss: {spread: stripe, stripe_count: 3}}",
     "fewer stripes": "stations: {oss: {stripe_count: 1}}",
     "another allocation": "stations: {oss: {allocation: by-name}}",
+    "stripes by chance": "stations: {oss: {allocation: by-stripe}}",
     "servers by turns": "stations: {work: {discipline: fcfs}}",
     "servers that all share": "stations: {work: {discipline: ps}}",
     "a station of nodes": "stations: {other: {per: node}}",

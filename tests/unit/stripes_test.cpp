@@ -3,11 +3,16 @@
 // Accesses cut at the boundaries of stripes, and what their parts take.
 #include "input/error.hpp"
 #include "models/stripes.hpp"
+#include "sharpness.hpp"
 #include "small_system.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <random>
 #include <set>
 
 namespace iocast {
@@ -38,8 +43,9 @@ std::map<uint32_t, std::pair<uint64_t, std::set<uint32_t>>> counted(const Op& op
   std::map<uint32_t, std::pair<uint64_t, std::set<uint32_t>>> at;
   for (uint32_t block = 0; block < op.count; ++block)
     for (uint64_t byte = 0; byte < op.size; ++byte) {
+      const uint64_t stripe = (op.offset + block * op.stride + byte) / spec.stripe_size;
       auto& [bytes, blocks] =
-          at[static_cast<uint32_t>((op.offset + block * op.stride + byte) / spec.stripe_size % spec.stripe_count)];
+          at[spec.by_stripe ? chance_of(op, stripe, spec) : static_cast<uint32_t>(stripe % spec.stripe_count)];
       ++bytes;
       blocks.insert(block);
     }
@@ -74,7 +80,9 @@ TEST(Stripes, AsCountedByteByByte)
   for (uint32_t k = 0; k < 3000; ++k) {
     const auto words  = random_words(1, Stream::service, 0, k);
     const auto more   = random_words(1, Stream::service, 1, k);
-    const auto spec   = striped(1 + words[0] % 40, 1 + words[1] % 7);
+    auto spec         = striped(1 + words[0] % 40, 1 + words[1] % 7);
+    spec.count        = spec.stripe_count;
+    spec.by_stripe    = more[3] % 2 == 0;
     const auto size   = 1 + words[2] % 200;
     const auto blocks = 1 + more[0] % 4;
     const auto stride = blocks == 1 ? 0 : more[1] % 3 == 0 ? size : size + more[2] % 100;
@@ -82,13 +90,42 @@ TEST(Stripes, AsCountedByteByByte)
     const auto expect = counted(op, spec);
     const auto& parts = cutter.cut(op, spec);
     ASSERT_EQ(parts.size(), expect.size()) << k;
-    EXPECT_EQ(parts[0].turn, op.offset / spec.stripe_size % spec.stripe_count);
+    const uint64_t first = op.offset / spec.stripe_size;
+    EXPECT_EQ(parts[0].turn, spec.by_stripe ? chance_of(op, first, spec) : first % spec.stripe_count);
     for (const auto& part : parts) {
       EXPECT_EQ(part.bytes, expect.at(part.turn).first) << k;
       if (blocks == 1 || stride != size)
         EXPECT_EQ(part.blocks, expect.at(part.turn).second.size()) << k;
     }
   }
+}
+
+TEST(Stripes, ByChanceAreAsUnevenAsChanceIs)
+{
+  // The mean of the largest number of 24 stripes at one of 12 instances, against throws of another generator.
+  constexpr int objects = 20'000;
+  constexpr int stripes = 24;
+  auto spec             = striped(1, 12);
+  spec.count            = 12;
+  spec.by_stripe        = true;
+  std::mt19937_64 rng(1);
+  std::array<double, 2> sum{}, squares{};
+  for (int object = 0; object < objects; ++object)
+    for (const bool thrown : {false, true}) {
+      std::array<int, 12> at{};
+      for (uint64_t stripe = 0; stripe < stripes; ++stripe)
+        ++at[thrown ? rng() % 12 : chance_of(Op(OpKind::pwrite, 3, static_cast<uint64_t>(object), 1, 0), stripe, spec)];
+      const double most = *std::max_element(at.begin(), at.end());
+      sum[thrown] += most;
+      squares[thrown] += most * most;
+    }
+  double variance = 0;
+  for (const int one : {0, 1})
+    variance += (squares[one] - sum[one] * sum[one] / objects) / objects / objects;
+  expect_within("largest share of 12 instances", sum[0] / objects / stripes, sum[1] / objects / stripes, 5,
+                std::sqrt(variance) / stripes);
+  // Round robin has two everywhere.
+  EXPECT_GT(sum[0] / objects, 3);
 }
 
 const std::string reads = "operations:\n  stat: []\n  read: {{open: [], read: [{}], close: []}}\n";
