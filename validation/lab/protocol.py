@@ -3,11 +3,12 @@
 """Do forecasts for eight client nodes come true on servers of known capacity? In a laboratory (docs/laboratory.md) each
 server is measured with one rank on one node, two on two, four on four and sixteen on four, and calibrated. Forecasts of
 16, 32 and 64 ranks on eight nodes, with think time and without, are written with their hashes, and only then measured,
-twice. Prints how wrong they were, beside simple rules.
+twice. Prints how wrong they were, beside simple rules. A second calibration of the same runs is given the server's
+number of threads as a known fact; its forecasts are written at the same time, and have a row of their own.
 
     validation/lab/protocol.py [SERVER...] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
-Needs root and what each server needs; about five minutes a server on a quiet machine. With --keep, a server that is
+Needs root and what each server needs; about seven minutes a server on a quiet machine. With --keep, a server that is
 finished there is not measured again. Exit status 4 when an error is above its target."""
 
 import argparse
@@ -32,22 +33,27 @@ from scoreboard import BASELINE, Bars, Scores, error_table, judge, put, scores  
 from iocast.rules.baselines import closed_queue  # noqa: E402
 from iocast.ground.files import sha256, write_json  # noqa: E402
 from iocast.lab import laboratory  # noqa: E402
-from iocast.lab.servers import all_servers  # noqa: E402
+from iocast.ground import binaries  # noqa: E402
+from iocast.lab.servers import all_servers, find  # noqa: E402
 from iocast.runs.measured import measured  # noqa: E402
 from iocast.platforms.fitted import Fitted  # noqa: E402
 from iocast.validate import KINDS  # noqa: E402
 
 NODES = 8
+KNOWN = "known"
+"""Directory of what the calibration with known threads makes, below the server's."""
+STATIONS = ("mds", "server", "cpu")
+"""Where a family has the server's threads."""
 BARS = Bars(throughput=0.05, quantiles=0.10, q99=0.20, wasserstein=0.15, coverage=(0.80, 0.97))
 
 
 @contextmanager
 def brought_up(
-    server: str, settings: dict[str, str], rate: str = "", nodes: int = NODES
+    server: str, settings: dict[str, str], rate: str = "", mounts: int = 1
 ) -> Iterator[laboratory.Laboratory]:
     """A laboratory, until the block ends. It always has the same name, so that a campaign in it can go on."""
     name = f"validation-{server}"
-    laboratory.up(name, nodes, server, settings, rate)
+    laboratory.up(name, NODES, server, settings, rate, mounts)
     try:
         yield laboratory.Laboratory.open(name)
     finally:
@@ -79,22 +85,33 @@ def seal(forecasts: Path) -> None:
     )
 
 
-def validation_of(server: str, out: Path, plan: str = "laboratory") -> dict[str, Any]:
-    """The whole way for one server, in `out`; what is finished there is read."""
+def station_of(fitted: Path) -> str:
+    """The station of a calibrated platform that has the server's threads."""
+    stations = binaries.resolve_platform(str(fitted))["stations"]
+    return next(one for one in STATIONS if one in stations)
+
+
+def validations_of(server: str, out: Path, plan: str = "laboratory") -> dict[Path, dict[str, Any]]:
+    """The whole way for one server, in `out`; what is finished there is read. By directory of each calibration what its
+    forecasts came to, first of the one that knows nothing."""
+    places = [out, *([out / KNOWN] if "threads" in find(server).defaults else [])]
     if (out / "validation.json").exists():
-        found: dict[str, Any] = json.loads((out / "validation.json").read_text())
-        return found
-    out.mkdir(parents=True, exist_ok=True)
-    campaign, fitted, forecasts = out / "campaign", out / "fitted.yaml", out / "forecasts"
+        return {place: json.loads(file.read_text()) for place in places if (file := place / "validation.json").exists()}
+    campaign = out / "campaign"
     with brought_up(server, {}) as lab:
         measure(lab, plan, "fit", campaign)
-        if not fitted.exists():
-            iocast("calibrate", campaign, "--out", fitted)
-        if not forecasts.exists():
-            iocast("predict", fitted, "--points-of", campaign, "--out", forecasts)
-        seal(forecasts)
+        for place in places:
+            place.mkdir(parents=True, exist_ok=True)
+            fitted, forecasts = place / "fitted.yaml", place / "forecasts"
+            if not fitted.exists():
+                threads = find(server).defaults["threads"]
+                facts = ["--known", f"{station_of(out / 'fitted.yaml')}.servers={threads}"] if place != out else []
+                iocast("calibrate", campaign, *facts, "--out", fitted)
+            if not forecasts.exists():
+                iocast("predict", fitted, "--points-of", campaign, "--out", forecasts)
+            seal(forecasts)
         measure(lab, plan, "check", campaign)
-    return validated(out)
+    return {place: validated(place, campaign) for place in reversed(places)}  # of `out` last: it is the mark of the end
 
 
 def errors_of_the_queue(out: Path, validation: dict[str, Any]) -> dict[str, list[float]]:
@@ -111,9 +128,9 @@ def errors_of_the_queue(out: Path, validation: dict[str, Any]) -> dict[str, list
     return found
 
 
-def row_of(found: dict[str, dict[str, Any]], out: Path) -> Scores:
-    """Scores over these servers."""
-    ruled = [errors_of_the_queue(out / server, validation) for server, validation in found.items()]
+def row_of(found: dict[Path, dict[str, Any]]) -> Scores:
+    """Scores over these calibrations."""
+    ruled = [errors_of_the_queue(place, validation) for place, validation in found.items()]
     queue = {f"{kind}, {BASELINE}": float(np.median([e for one in ruled for e in one[kind]])) for kind in KINDS}
     return scores(list(found.values())) | queue
 
@@ -129,10 +146,15 @@ def main() -> None:
         parser.error(f"there is no {', '.join(unknown)}; allowed: {', '.join(all_servers())}")
     with tempfile.TemporaryDirectory(prefix="iocast-lab-") as scratch:
         out = given.keep or Path(scratch)
-        found = {server: validation_of(server, out / server) for server in given.servers or all_servers()}
-        rows = {server: row_of({server: validation}, out) for server, validation in found.items()}
-        rows |= {"all": row_of(found, out)} if len(rows) > 1 else {}
-    missed = judge(list(rows.values())[-1], BARS)
+        servers = given.servers or list(all_servers())
+        found = {server: validations_of(server, out / server) for server in servers}
+        rows: dict[str, Scores] = {}
+        for title, name in (("", ""), (", threads known", KNOWN)):
+            own = {server: out / server / name for server in servers if out / server / name in found[server]}
+            rows |= {f"{server}{title}": row_of({place: found[server][place]}) for server, place in own.items()}
+            if len(own) > 1:
+                rows[f"all{title}"] = row_of({place: found[server][place] for server, place in own.items()})
+    missed = judge(rows["all" if len(servers) > 1 else servers[0]], BARS)
     lines = error_table("16 to 64 ranks on 8 nodes, from up to 16 on 4", rows)
     lines += ["", f"Targets missed, over all: {', '.join(missed)}." if missed else "All targets are met."]
     print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))

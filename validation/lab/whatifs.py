@@ -12,52 +12,47 @@ is measured there is not measured again."""
 import argparse
 import json
 import math
+import string
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import binomtest
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "validation/lab")]
 from filesystems import iocast  # noqa: E402
-from protocol import NODES, brought_up, measure, seal, seal_of  # noqa: E402
+from protocol import NODES, brought_up, measure, seal, seal_of, station_of  # noqa: E402
 from scoreboard import put  # noqa: E402
 
 from iocast.ground import binaries  # noqa: E402
-from iocast.lab.servers import find  # noqa: E402
+from iocast.lab import laboratory  # noqa: E402
+from iocast.lab.servers import Server, find  # noqa: E402
 from iocast.runs.run_directory import find_runs  # noqa: E402
 
 RANKS_PER_NODE = 4
 REPEATS = 3
 NO_CHANGE = 0.03
 """Gains within this share of nothing are no change, on either side."""
-STATIONS = ("mds", "server", "cpu")
-"""Where a family has the server's threads."""
-Edits = Callable[[str, dict[str, Any]], list[str]]
-
-
-def threads(factor: float) -> Edits:
-    return lambda name, station: [f"stations.{name}.servers={max(1, round(station['servers'] * factor))}"]
-
-
-def speed(factor: float) -> Edits:
-    return lambda name, station: [f"stations.{name}.speed={station.get('speed', 1) * factor:g}"]
-
-
-def nothing(name: str, station: dict[str, Any]) -> list[str]:
-    return []
+Station = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change, as the platform has it and as the laboratory is made."""
+    """A change, as the platform has it and as the laboratory is made.
+
+    settings: of the server that change, by name the factor. edits: of the station with the server's threads, by key
+    what its value becomes. ranks: by default four a node."""
 
     title: str
-    edits: Edits
-    settings: Callable[[dict[str, str]], dict[str, str]] = field(default=lambda known: {})
+    settings: dict[str, float] = field(default_factory=dict)
+    edits: dict[str, Callable[[Station], float]] = field(default_factory=dict)
     nodes: int = NODES
+    ranks: int = 0
     link: str = ""
+    mounts: int = 1
 
     @property
     def name(self) -> str:
@@ -65,34 +60,64 @@ class WhatIf:
 
     @property
     def ranks_per_node(self) -> int:
-        return NODES * RANKS_PER_NODE // self.nodes
+        return self.ranks // self.nodes or RANKS_PER_NODE
+
+    def is_for(self, server: type[Server]) -> bool:
+        """Whether the server has what is changed."""
+        return self.settings.keys() <= server.defaults.keys() and (self.mounts == 1 or server.mounts)
+
+    def made(self, server: type[Server]) -> dict[str, str]:
+        """The changed settings of the server."""
+        return {name: times(server.defaults[name], factor) for name, factor in self.settings.items()}
+
+    def edits_of(self, name: str, station: Station) -> list[str]:
+        """For the fitted station of this name."""
+        edits = [f"stations.{name}.{key}={value(station):g}" for key, value in self.edits.items()]
+        if self.link:
+            edits.append(f"network.node_bandwidth={laboratory.bits_per_second(self.link) / 8:g}B/s")
+        return edits
 
 
-def times(setting: str, factor: float) -> Callable[[dict[str, str]], dict[str, str]]:
-    """The server's setting, changed by a factor."""
-
-    def changed(known: dict[str, str]) -> dict[str, str]:
-        number = known[setting].removesuffix("ms")
-        return {setting: f"{float(number) * factor:g}" + known[setting][len(number) :]}
-
-    return changed
+def times(setting: str, factor: float) -> str:
+    """A number with or without a unit, times a factor."""
+    number = setting.rstrip(string.ascii_letters)
+    return f"{float(number) * factor:g}{setting[len(number) :]}"
 
 
-BASE = WhatIf("as it is", nothing)
+def threads(factor: float) -> dict[str, Callable[[Station], float]]:
+    return {"servers": lambda station: max(1, round(station["servers"] * factor))}
+
+
+def speed(factor: float) -> dict[str, Callable[[Station], float]]:
+    return {"speed": lambda station: station.get("speed", 1) * factor}
+
+
+def further_servers(server: type[Server]) -> list[WhatIf]:
+    """One server node more, where a setting of the server makes it."""
+    base = server.nodes_of(server.defaults)
+    return [
+        WhatIf(f"one more of {name}", {name: 2}, {"count": lambda station: 2 * station.get("count", 1)})
+        for name, value in server.defaults.items()
+        if name in server.counts and value == "1" and server.nodes_of({**server.defaults, name: "2"}) > base
+    ]
+
+
+BASE = WhatIf("as it is")
 CHANGES = (
-    WhatIf("twice the threads", threads(2), times("threads", 2)),
-    WhatIf("half the threads", threads(0.5), times("threads", 0.5)),
-    WhatIf("half the service time", speed(2), times("service", 0.5)),
-    WhatIf("twice the service time", speed(0.5), times("service", 2)),
-    WhatIf("one node in place of eight", nothing, nodes=1),
-    WhatIf("links of 400 kbit per second", lambda name, station: ["network.node_bandwidth=50kB/s"], link="400kbit"),
+    WhatIf("twice the threads", {"threads": 2}, threads(2)),
+    WhatIf("half the threads", {"threads": 0.5}, threads(0.5)),
+    WhatIf("half the service time", {"service": 0.5}, speed(2)),
+    WhatIf("twice the service time", {"service": 2}, speed(0.5)),
+    WhatIf("twice the threads at half the speed", {"threads": 2, "service": 2}, threads(2) | speed(0.5)),
+    WhatIf("one node in place of eight", nodes=1, ranks=NODES * RANKS_PER_NODE),
+    WhatIf("a node lost", nodes=NODES - 1),
+    WhatIf("two mount points a node", mounts=2),
+    WhatIf("links of 400 kbit per second", link="400kbit"),
 )
-MORE = {
-    "glusterfs": (
-        WhatIf("one brick more", lambda name, station: [f"stations.{name}.count=2"], lambda known: {"bricks": "2"}),
-    )
-}
-"""Changes that only one server knows."""
+
+
+def changes_of(server: type[Server]) -> list[WhatIf]:
+    return [one for one in (*CHANGES, *further_servers(server)) if one.is_for(server)]
 
 
 def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dict[str, Any]]:
@@ -101,10 +126,10 @@ def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dic
     settings = [f"{name}={value}" for name, value in settings_of(out).items() if name in ("iterations", "objects")]
     sets = [word for setting in settings for word in ("--set", setting)]
     if not seal_of(directory).exists():
-        platform = binaries.resolve_platform(str(fitted))
-        name = next(one for one in STATIONS if one in platform["stations"])
+        name = station_of(fitted)
+        station = binaries.resolve_platform(str(fitted))["stations"][name]
         for change in changes:
-            edits = [word for edit in change.edits(name, platform["stations"][name]) for word in ("--edit", edit)]
+            edits = [word for edit in change.edits_of(name, station) for word in ("--edit", edit)]
             place = ["--nodes", change.nodes, "--ppn", change.ranks_per_node]
             iocast("predict", fitted, *place, *sets, *edits, "--out", directory / f"{change.name}.json")
     seal(directory)
@@ -133,7 +158,7 @@ def measured(server: str, change: WhatIf, out: Path) -> list[float]:
             f"settings: {json.dumps(settings)}\nrepeats: {REPEATS}\npoints:\n"
             f"  - {{nodes: {change.nodes}, ranks_per_node: {change.ranks_per_node}, role: check}}\n"
         )
-        with brought_up(server, change.settings(find(server).defaults), change.link) as lab:
+        with brought_up(server, change.made(find(server)), change.link, change.mounts) as lab:
             measure(lab, str(plan), "check", campaign)
     runs, _ = find_runs([campaign], "benchmark")
     return [phase.own_rate for run in runs for phase in run.phases if phase.own_rate is not None]
@@ -189,12 +214,14 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     errors = sorted(row["error"] for row in rows)
     known = [row["inside"] for row in rows if row["inside"] is not None]
     right = sum(row["direction"] for row in rows)
+    share = binomtest(sum(known), len(known), 0.9).pvalue if known else 1.0
     middle = errors[len(errors) // 2] if len(errors) % 2 else sum(errors[len(errors) // 2 - 1 :][:2]) / 2
     return [
         *lines,
         "",
         f"Direction right in {right} of {len(rows)}; size off by {100 * middle:.1f} % in the median; "
-        f"{sum(known)} of {len(known)} rates within their intervals.",
+        f"{sum(known)} of {len(known)} rates within their intervals, {'not ' * (share < 0.05)}consistent with 90 % "
+        "(exact binomial, 95 %).",
     ]
 
 
@@ -208,7 +235,7 @@ def main() -> None:
     rows = []
     for server in given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml")):
         out = given.keep / server
-        changes = [BASE, *CHANGES, *MORE.get(server, ())]
+        changes = [BASE, *changes_of(find(server))]
         forecasts = forecasts_of(server, changes, out)
         rates = {}
         for change in changes:

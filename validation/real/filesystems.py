@@ -93,14 +93,15 @@ def forecast_and_check(storage: list[object], family: str, plan: Path, out: Path
     iocast("measure", *storage, "--campaign", plan, "--role", "check", "--out", out / "campaign")
 
 
-def validated(out: Path) -> dict[str, Any]:
+def validated(out: Path, campaign: Path | None = None) -> dict[str, Any]:
+    """Judges the forecasts in `out` by the checks of a campaign, by default that in `out`, too."""
     earlier = [
         argument for forecast in sorted((out / "forecasts").glob("*.json")) for argument in ("--forecast", forecast)
     ]
     iocast(
         "validate",
         out / "fitted.yaml",
-        out / "campaign",
+        campaign or out / "campaign",
         "--role",
         "check",
         *earlier,

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of a laboratory's servers, which validation/lab/whatifs.py forecasts and makes."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from iocast.lab import servers
+from iocast.platforms.fitted import Fitted
+from iocast.platforms.platform_names import check_edits
+from programs import REPOSITORY
+
+sys.path.append(str(REPOSITORY / "validation" / "lab"))
+import whatifs  # noqa: E402
+
+
+@pytest.mark.parametrize("name", sorted(servers.all_servers()))
+def test_every_server_has_changes_that_laboratory_and_platform_know(name: str) -> None:
+    kind = servers.find(name)
+    changes = whatifs.changes_of(kind)
+    assert len(changes) >= 4 and len({one.name for one in changes}) == len(changes)
+    station = {"servers": 4, "speed": 1.0, "count": 1}
+    for change in changes:
+        made = kind.settings_of(change.made(kind))
+        assert 1 <= change.nodes <= whatifs.NODES and kind.nodes_of(made) >= 1
+        edits = [tuple(edit.split("=")) for edit in change.edits_of("server", station)]
+        check_edits(Fitted.open("network", edits))
+        # What is made and what is forecast are one change: a setting's factor is that of the station.
+        for setting, key, power in (("threads", "servers", 1), ("service", "speed", -1)):
+            if factor := change.settings.get(setting):
+                assert change.edits[key](station) == pytest.approx(station[key] * factor**power)
+        assert bool(change.settings) == bool(change.edits)
+    if any(kind.nodes_of({**kind.defaults, count: "2"}) > kind.nodes_of(kind.defaults) for count in kind.counts):
+        assert any("count" in change.edits for change in changes)
+
+
+@pytest.mark.parametrize(
+    ("setting", "factor", "text"), [("4ms", 0.5, "2ms"), ("2", 2, "4"), ("1.5GB", 2, "3GB"), ("10us", 0.1, "1us")]
+)
+def test_a_setting_keeps_its_unit(setting: str, factor: float, text: str) -> None:
+    assert whatifs.times(setting, factor) == text
