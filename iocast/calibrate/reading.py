@@ -18,8 +18,8 @@ from iocast.errors import InputError
 from iocast.rules.residuals import kind_of
 from iocast.runs.latency_log import NS, Latencies
 from iocast.runs.run_directory import Point, Run
-from iocast.watching.utilisation import bounds
-from iocast.records.fitted import FittedSection, Observed
+from iocast.watching.utilisation import bounds, bytes_over_links
+from iocast.records.fitted import FittedSection, LinkBytes, Observed
 
 LONGEST_NS = 86_400 * 10**9
 UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
@@ -327,6 +327,25 @@ def _rate_within(run: Run) -> tuple[float, int] | None:
     reported = run.phases[0].rate_over_repeats
     if reported and (reported.repeats or 0) > 1 and reported.standard_deviation is not None and reported.mean:
         return (reported.standard_deviation / reported.mean) ** 2, int(reported.repeats or 0) - 1
+    return None
+
+
+def link_bytes(points: list[Point]) -> LinkBytes | None:
+    """What operations moved over the links of their own node, each node having as many of them; None where no client
+    node was observed."""
+    for point in sorted(points, key=lambda p: -p.ranks):
+        moved: dict[str, list[float]] = {"sent": [], "received": []}
+        for run in point.runs if point.waiting_factor == 0 else []:
+            hosts = [str(host) for host in (run.record.environment or {}).get("hosts") or []]
+            for (host, way), each in bytes_over_links(run.path, run.phase).items():
+                if host in hosts:
+                    moved[way].append(each * len(hosts))
+        if all(moved.values()):
+            return {
+                "sent": float(np.mean(moved["sent"])),
+                "received": float(np.mean(moved["received"])),
+                "ranks": point.ranks,
+            }
     return None
 
 

@@ -97,6 +97,8 @@ def fitted_section(
     fitted["draw_structures"] = [structure for structure, _ in drawn]
     if observed := reading.observed_demands(search.points):
         fitted["observed"] = observed
+    if moved := reading.link_bytes(search.points):
+        fitted["link_bytes"] = moved
     if search.stall is not None:
         fitted["stall"] = {
             "every": search.stall.every,

@@ -195,7 +195,7 @@ def predict(
     phases: dict[str, PhaseDocument] = {}
     questions: dict[str, Question] = {}
     factors = dict.fromkeys(requested.phases, 1.0)
-    without_bytes: list[str] = []
+    limited: list[str] = []
     for name, (samples, shown) in found.items():
         question = Question.of(
             shown["workload"], answer["placement"], name, settings_known=not as_measured, mounts=platform.mounts
@@ -231,8 +231,9 @@ def predict(
         if not platform.rates_alone:
             system = resolved(platform.best(), platform.file)
             load = rules.target(question) if closed else None
-            quantities, unknown = links.doubted(platform, system, shares.share, nodes, quantities, load)
-            without_bytes += unknown
+            seen = links.observed_bytes(platform, question)
+            quantities, of_links = links.with_requests(platform, system, shares.share, nodes, quantities, load, seen)
+            limited += of_links
         one = cast(PhaseDocument, {"phase": name, "blend": blend_sentence, "bounded": bounded})
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not Quantity.of(key).is_part}
@@ -291,7 +292,7 @@ def predict(
     unsettled += filter(None, dict.fromkeys(one["bounded"] for one in every))
     answer["warnings"] = (
         unsettled
-        + list(dict.fromkeys(without_bytes))
+        + list(dict.fromkeys(limited))
         + requested.warnings
         + beyond_measured(platform, ranks, largest, factor)
         + other_placement(platform, nodes, ranks_per_node)

@@ -5,15 +5,18 @@ platform whose routes leave them out can't know when a link is full of them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from iocast.platforms.documents import steps_of
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.platform_names import route_name
-from iocast.records.forecast import Ends
+from iocast.records.fitted import LinkBytes
+from iocast.records.forecast import Ends, scaled
 from iocast.records.platform import NetworkDocument, ResolvedPlatform, Step
 from iocast.runs.limits_of import route_of, transfers
 from iocast.rules import blend
+from iocast.runs.measured import speaks_of
+from iocast.runs.question import Question
 from iocast.wording.text import quantity
 
 REQUEST_BYTES = 4096
@@ -26,35 +29,59 @@ LINKS: tuple[Literal["node_bandwidth", "server_bandwidth", "backbone_bandwidth"]
 )
 
 
-def doubted(
+class Full(NamedTuple):
+    """A link full of requests: the rate of all operations, the link, those operations that have no transfer, and the
+    bytes of one over it."""
+
+    rate: float
+    link: str
+    operations: list[str]
+    each: float
+
+
+def with_requests(
     platform: Fitted,
     system: ResolvedPlatform,
     shares: Mapping[str, float],
     nodes: int,
     quantities: dict[str, Ends],
     load: blend.Question | None,
+    moved: LinkBytes | None = None,
 ) -> tuple[dict[str, Ends], list[str]]:
-    """The quantities with intervals that begin where requests of REQUEST_BYTES would fill a link, and a sentence that
-    says so. Unchanged where the forecast is below that rate, or the platform's links are those that were measured.
+    """The quantities of a platform with other links than the measured ones, and sentences. With observed bytes of its
+    operations the rate is at most what the links carry. Without them the interval begins where requests of
+    REQUEST_BYTES would fill a link. Unchanged where the forecast is below these rates.
 
     @param shares of operations, by name
-    @param load of closed ranks, whose mean response time follows the rate by Little's law"""
+    @param load of closed ranks, whose mean response time follows the rate by Little's law
+    @param moved bytes of the workload's operations, as observed"""
     rate = quantities["rate"]
     if platform.fitted and not _edits_links(platform):
         return quantities, []
-    full = sorted(_full_at(system, shares, nodes))
-    if not full or max(rate["value"], rate["high"] or 0.0) <= full[0][0]:
+    full = min(_full_at(system, shares, nodes, moved), default=None)
+    if full is None or max(rate["value"], rate["high"] or 0.0) <= full.rate:
         return quantities, []
-    most, link, operations = full[0]
-    reach = "" if rate["low"] is None else ", down to which the interval reaches"
-    sentence = (
-        f"The platform moves no bytes of requests over links: what {operations} send{'s' * (', ' not in operations)} "
-        f"over {link} is not known, so that their limit changes no value here. With {REQUEST_BYTES // 1024} KiB each "
-        f"way an operation they are full at {quantity('rate', most)}{reach}."
-    )
+    most = full.rate
     longer = 1.0
     if load is not None and rate["value"] > most:
         longer = blend.mean_response(load, most) / blend.mean_response(load, rate["value"])
+    if moved is not None:
+        if rate["value"] <= most:
+            return quantities, []
+        sentence = (
+            f"The rate is what {full.link} can carry: operations moved {quantity('bytes', full.each)} each, as was "
+            f"observed at {moved['ranks']} ranks; the platform alone, whose requests have no bytes, says "
+            f"{quantity('rate', rate['value'])}."
+        )
+        factors = dict.fromkeys(quantities, longer) | {"rate": most / rate["value"]}
+        return {name: _times(one, factors[name]) for name, one in quantities.items()}, [sentence]
+    reach = "" if rate["low"] is None else ", down to which the interval reaches"
+    operations = full.operations
+    sentence = (
+        f"The platform moves no bytes of requests over links: what {', '.join(operations)} "
+        f"send{'s' * (len(operations) == 1)} over {full.link} is not known, so that their limit changes no value here. "
+        f"With {REQUEST_BYTES // 1024} KiB each way an operation they are full at {quantity('rate', most)}{reach}."
+    )
 
     def reaching(name: str, one: Ends) -> Ends:
         low, high = one["low"], one["high"]
@@ -67,15 +94,20 @@ def doubted(
     return {name: reaching(name, one) for name, one in quantities.items()}, [sentence]
 
 
+def _times(one: Ends, factor: float) -> Ends:
+    return {**one, **scaled(one, factor)}
+
+
 def _edits_links(platform: Fitted) -> bool:
     edited = {path for path, _ in platform.edits}
     overlays = {f"network.{key}" for overlay in platform.documents[1:] for key in overlay.get("network") or {}}
     return any(path == "network" or path.removeprefix("network.") in LINKS for path in edited | overlays)
 
 
-def _full_at(system: ResolvedPlatform, shares: Mapping[str, float], nodes: int) -> Iterator[tuple[float, str, str]]:
-    """For each link that operations without transfers cross: the rate of all operations at which requests would fill
-    it, its name, and those operations."""
+def _full_at(
+    system: ResolvedPlatform, shares: Mapping[str, float], nodes: int, moved: LinkBytes | None
+) -> Iterator[Full]:
+    """Of each link that operations without transfers cross."""
     network = system.get("network") or NetworkDocument()
     bandwidth: dict[str, float] = {key: network.get(key, 0.0) for key in LINKS}
     crossing: dict[str, list[str]] = {}  # operations by the station that all nodes share
@@ -85,18 +117,26 @@ def _full_at(system: ResolvedPlatform, shares: Mapping[str, float], nodes: int) 
             for station in dict.fromkeys(_shared(route, system)):
                 crossing.setdefault(station, []).append(op)
     every = list(dict.fromkeys(op for ops in crossing.values() for op in ops))
+    one_way = both_ways = float(REQUEST_BYTES)
+    if moved is not None and len(every) == sum(share > 0 for share in shares.values()):
+        one_way, both_ways = max(moved["sent"], moved["received"]), moved["sent"] + moved["received"]
     links = [
-        ("node_bandwidth", f"the network cards of {nodes} client node{'s' * (nodes != 1)}", nodes, every),
-        ("backbone_bandwidth", "the backbone", 1, every),
+        ("node_bandwidth", f"the network cards of {nodes} client node{'s' * (nodes != 1)}", nodes, every, one_way),
+        ("backbone_bandwidth", "the backbone", 1, every, both_ways),
         *(
-            ("server_bandwidth", f"the network cards of '{name}'", int(system["stations"][name].get("count", 1)), ops)
+            ("server_bandwidth", f"the network cards of '{name}'", int(system["stations"][name]["count"]), ops, one_way)
             for name, ops in crossing.items()
         ),
     ]
-    for key, link, count, operations in links:
+    for key, link, count, operations, each in links:
         if bandwidth[key] > 0 and operations:
             whole = sum(shares[op] for op in operations)
-            yield bandwidth[key] * count / (REQUEST_BYTES * whole), link, ", ".join(operations)
+            yield Full(bandwidth[key] * count / (each * whole), link, operations, each)
+
+
+def observed_bytes(platform: Fitted, question: Question) -> LinkBytes | None:
+    """Bytes of the measured workload's operations over links, where they were observed."""
+    return platform.fitted.get("link_bytes") if speaks_of(platform.fitted, question) else None
 
 
 def _shared(route: Sequence[Step], system: ResolvedPlatform) -> Iterator[str]:

@@ -125,6 +125,14 @@ class Observed(TypedDict):
     per_node: bool
 
 
+class LinkBytes(TypedDict):
+    """Bytes that an operation moved over the links of its own node, at the largest scale where these were observed."""
+
+    sent: float
+    received: float
+    ranks: int
+
+
 class StallFound(TypedDict):
     every: float
     length: float
@@ -190,6 +198,7 @@ class FittedSection(TypedDict, total=False):
     draws: list[dict[str, Any]]
     draw_structures: list[dict[str, str]]
     observed: dict[str, Observed]
+    link_bytes: LinkBytes
     stall: StallFound
     by_default: ByDefault
     next: dict[str, Any]

@@ -19,6 +19,8 @@ class ResourceUse(TypedDict):
     utilisation: float | None
     busy: float | None
     demand: float | None
+    bytes: NotRequired[float]
+    """Of a link, that a completed operation moved over it."""
 
 
 class PhaseUse(TypedDict):

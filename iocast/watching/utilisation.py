@@ -62,6 +62,8 @@ class Resource:
     servers: float | None  # seconds of work it can do in a second; None when not known
     counter: list[float] = field(default_factory=list)
     unit: str = "seconds"
+    bytes_each: float = 0.0
+    """Bytes of a unit of a link's counter."""
 
 
 class Observation:
@@ -131,11 +133,12 @@ class Observation:
                 if counted[-1] == counted[0]:
                     continue
                 if megabits:
+                    speed = megabits * 1e6 / 8
                     yield Resource(
-                        f"{self.host} link {name} {way}", "link", 1, [c * 8 / (megabits * 1e6) for c in counted]
+                        f"{self.host} link {name} {way}", "link", 1, [c / speed for c in counted], bytes_each=speed
                     )
                 else:
-                    yield Resource(f"{self.host} link {name} {way}", "link", None, counted, unit="bytes")
+                    yield Resource(f"{self.host} link {name} {way}", "link", None, counted, "bytes", 1.0)
 
 
 def _steady(values: Sequence[float | None]) -> list[float]:
@@ -271,6 +274,8 @@ def _phase(phase: Phase, start: float, observations: Sequence[Observation]) -> P
                     entry["utilisation"] = busy / seconds / resource.servers
                 if operations:
                     entry["demand"] = busy / operations
+                    if resource.bytes_each:
+                        entry["bytes"] = resource.bytes_each * busy / operations
             resources[resource.name] = entry
     found: PhaseUse = {
         "name": phase.name,
@@ -346,6 +351,22 @@ def _timeline(observations: Sequence[Observation], start: float, begin: float, e
             if used.max(initial=0.0) > 0:
                 found[resource.name] = {"seconds": middle, "utilisation": used.tolist()}
     return found
+
+
+def bytes_over_links(run: Path, phase: str = "benchmark") -> dict[tuple[str, str], float]:
+    """By host and direction ("sent", "received"): bytes that a completed operation, of whichever node, moved over the
+    host's links in the first repeat of a phase that was observed whole. The loopback is none."""
+    content = read_utilisation(run)
+    for one in [] if content is None else content["phases"]:
+        links = {tuple(name.split(" ")): use["bytes"] for name, use in one["resources"].items() if "bytes" in use}
+        if one["name"] != phase or not links:
+            continue
+        found: dict[tuple[str, str], float] = {}
+        for (host, _, device, way), moved in links.items():
+            if device != "lo":
+                found[host, way] = found.get((host, way), 0.0) + moved
+        return found
+    return {}
 
 
 def bounds(run: Path, phase: str = "benchmark") -> dict[str, Bound]:

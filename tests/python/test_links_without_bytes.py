@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from iocast.calibrate.reading import link_bytes
 from iocast.forecasts.answer import predict
-from iocast.forecasts.links import LINKS, REQUEST_BYTES, doubted
+from iocast.forecasts.links import LINKS, REQUEST_BYTES, with_requests
 from iocast.forecasts.request import resolved
 from iocast.platforms.documents import PLATFORMS
 from iocast.platforms.fitted import Fitted
+from iocast.records.fitted import LinkBytes
 from iocast.records.forecast import Ends
 from iocast.rules.blend import Question
 
@@ -36,7 +40,7 @@ def test_operations_move_bytes_over_a_limited_link_or_the_forecast_says_so(name:
         for op in set(OPERATIONS) & set(system["operations"]):
             text = json.dumps(system["operations"][op])
             crosses = any(f'"station": "{station}"' in text for station in stations)
-            _, sentences = doubted(platform, system, {op: 1.0}, NODES, {"rate": {**RATE, "value": 1e9}}, None)
+            _, sentences = with_requests(platform, system, {op: 1.0}, NODES, {"rate": {**RATE, "value": 1e9}}, None)
             if '"buffer"' not in text:  # whose drains may move them
                 assert bool(sentences) == (crosses and '"transfer"' not in text), (key, op, sentences)
 
@@ -47,7 +51,7 @@ def test_the_interval_reaches_down_to_where_requests_fill_the_link(key: str, cou
     system = resolved(platform.best())
     full = LIMIT * count / REQUEST_BYTES
     given = {"rate": RATE, "stat.q50": TIME}
-    found, sentences = doubted(
+    found, sentences = with_requests(
         platform, system, {"stat": 0.5, "create": 0.0, "unlink": 0.5}, NODES, given, Question(8, 4)
     )
     assert len(sentences) == 1 and "stat, unlink send" in sentences[0] and "create" not in sentences[0]
@@ -60,7 +64,10 @@ def test_the_interval_reaches_down_to_where_requests_fill_the_link(key: str, cou
 def test_links_that_are_wide_or_as_measured_change_nothing(edits: list[tuple[str, Any]]) -> None:
     platform = replace(Fitted.open("network", edits), fitted={"campaign": {}})
     given = {"rate": RATE, "stat.q50": TIME}
-    assert doubted(platform, resolved(platform.best()), {"stat": 1.0}, NODES, given, Question(8, 4)) == (given, [])
+    assert with_requests(platform, resolved(platform.best()), {"stat": 1.0}, NODES, given, Question(8, 4)) == (
+        given,
+        [],
+    )
 
 
 def test_a_forecast_prints_the_note() -> None:
@@ -70,3 +77,50 @@ def test_a_forecast_prints_the_note() -> None:
         for one in (with_limit("lustre", "server_bandwidth"), Fitted.open("lustre", []))
     ]
     assert len(notes[0]) == 1 and "stat" in notes[0][0] and not notes[1]
+
+
+@pytest.mark.parametrize(
+    ("key", "each"), [("node_bandwidth", 20.0), ("server_bandwidth", 20.0), ("backbone_bandwidth", 30.0)]
+)
+def test_links_carry_no_more_than_the_observed_bytes_of_operations(key: str, each: float) -> None:
+    """Directions of a card don't compete, those of the backbone do. A limit above the rate changes nothing."""
+    moved: LinkBytes = {"sent": 20.0, "received": 10.0, "ranks": 4}
+    given = {"rate": RATE, "stat.q50": TIME}
+    for limit in (LIMIT, 1e6):
+        platform = replace(with_limit("network", key, limit), fitted={"campaign": {}})
+        system = resolved(platform.best())
+        found, sentences = with_requests(platform, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved)
+        full = limit / each * (NODES if key == "node_bandwidth" else 1)
+        if full > RATE["value"]:
+            assert found == given and not sentences
+            continue
+        assert found["rate"]["value"] == pytest.approx(full) and len(sentences) == 1
+        assert found["rate"]["high"] / full == pytest.approx(RATE["high"] / RATE["value"])
+        assert found["stat.q50"]["value"] / TIME["value"] == pytest.approx(RATE["value"] / full)
+    as_measured = replace(Fitted.open("network", []), fitted={"campaign": {}})
+    assert with_requests(as_measured, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved) == (given, [])
+
+
+def test_bytes_of_operations_are_those_of_client_nodes(tmp_path: Path) -> None:
+    """Of the largest observed scale without think times, each node with its share of the operations; loopback and
+    servers are left out."""
+
+    def use(moved: float) -> dict[str, Any]:
+        return {"kind": "link", "bytes": moved}
+
+    points = []
+    for ranks, each in ((2, 100.0), (8, 50.0)):
+        (directory := tmp_path / str(ranks)).mkdir()
+        resources = {
+            "node1 link lan sent": use(each), "node1 link lan received": use(each / 2), "node1 link lo sent": use(9e9),
+            "server1 link lan sent": use(8e9), "node1 cpu": {"kind": "cpu"},
+        }  # fmt: skip
+        phase = {"name": "benchmark", "repeat": 1, "resources": resources}
+        document = {"schema_version": 1, "kind": "utilisation", "phases": [phase]}
+        (directory / "utilisation.json").write_text(json.dumps(document))
+        run = SimpleNamespace(
+            path=directory, phase="benchmark", record=SimpleNamespace(environment={"hosts": ["node1", "node2"]})
+        )
+        points += [SimpleNamespace(ranks=ranks, waiting_factor=factor, runs=[run]) for factor in (0.0, 1.0)]
+    assert link_bytes(points) == {"sent": 100.0, "received": 50.0, "ranks": 8}
+    assert link_bytes([]) is None

@@ -15,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -41,7 +42,7 @@ from iocast.validate import KINDS  # noqa: E402
 
 NODES = 8
 KNOWN = "known"
-"""Directory of what the calibration with known threads makes, below the server's."""
+"""Directory of the calibration with known threads, below the server's."""
 STATIONS = ("mds", "server", "cpu")
 """Where a family has the server's threads."""
 BARS = Bars(throughput=0.05, quantiles=0.10, q99=0.20, wasserstein=0.15, coverage=(0.80, 0.97))
@@ -64,6 +65,24 @@ def measure(lab: laboratory.Laboratory, plan: str, role: str, out: Path) -> None
     """The runs of this role, with ranks on the nodes of the laboratory."""
     inner = ["measure", *lab.record.arguments, "--campaign", plan, "--role", role, "--out", str(out)]
     iocast("lab", "run", lab.record.name, "--", sys.executable, "-m", "iocast", *inner)
+
+
+@contextmanager
+def observed(lab: laboratory.Laboratory, campaign: Path, file: Path) -> Iterator[None]:
+    """Observes the first client node meanwhile, and joins that to the campaign's runs: the links' bytes are counters
+    that a site has, too."""
+    file.unlink(missing_ok=True)
+    observe = [sys.executable, "-m", "iocast", "observe", "--out", str(file), "--every", "100ms"]
+    node = ["--node", lab.record.clients[0]]
+    command = [sys.executable, "-m", "iocast", "lab", "run", lab.record.name, *node, "--", *observe]
+    observer = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        observer.terminate()
+        observer.wait()
+    for run in sorted(campaign.glob("runs/*/run.json")):
+        iocast("observe", "--join", run.parent, file)
 
 
 def seal_of(forecasts: Path) -> Path:
@@ -98,8 +117,11 @@ def validations_of(server: str, out: Path, plan: str = "laboratory") -> dict[Pat
     if (out / "validation.json").exists():
         return {place: json.loads(file.read_text()) for place in places if (file := place / "validation.json").exists()}
     campaign = out / "campaign"
+    out.mkdir(parents=True, exist_ok=True)
     with brought_up(server, {}) as lab:
-        measure(lab, plan, "fit", campaign)
+        if not (out / "fitted.yaml").exists():
+            with observed(lab, campaign, out / "node.jsonl"):
+                measure(lab, plan, "fit", campaign)
         for place in places:
             place.mkdir(parents=True, exist_ok=True)
             fitted, forecasts = place / "fitted.yaml", place / "forecasts"
