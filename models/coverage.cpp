@@ -96,13 +96,13 @@ private:
         reach_.timed  = true;
         reach_.server = true;
         break;
-      case Step::Kind::take: {
-        const auto& pool          = platform_.pools[step.target];
-        const bool made_elsewhere = std::any_of(pool.refill.begin(), pool.refill.end(), [this](const Step& made) {
-          return made.kind == Step::Kind::visit && platform_.stations[made.target].per == Per::system;
+      case Step::Kind::use: {
+        const auto& mechanism    = *platform_.mechanisms[step.target];
+        const bool of_the_system = std::any_of(mechanism.steps.begin(), mechanism.steps.end(), [this](const Step& one) {
+          return one.kind == Step::Kind::visit && platform_.stations[one.target].per == Per::system;
         });
-        reach_.timed              = true;
-        reach_.server             = reach_.server || made_elsewhere || !pool.of_nodes();
+        reach_.timed             = true;
+        reach_.server            = reach_.server || of_the_system || !mechanism.of_nodes();
         break;
       }
       case Step::Kind::look: {

@@ -3,11 +3,11 @@
 #include "models/buffer.hpp"
 #include "models/cache.hpp"
 #include "models/extent.hpp"
-#include "models/pool.hpp"
 #include "profile/recorder.hpp"
 
 #include <array>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -71,8 +71,8 @@ struct FinishedPhase {
   const std::array<uint64_t, op_count>& bytes; ///< moved, by kind of operation
   const std::vector<BufferSums>& buffers;      ///< since the start, not of the phase
   const std::vector<CacheSums>& caches;        ///< likewise
-  const std::vector<PoolSums>& pools;          ///< likewise
   const std::vector<ExtentSums>& extents;      ///< likewise; of locks on ranges
+  nlohmann::ordered_json mechanisms{};         ///< what they did in it, by section and name
   NetworkUse network{};                        ///< empty where no transfer could wait for a link
   double first_step_seconds = 0;               ///< from the start to the end of the first step, see StepTimes
 };

@@ -206,7 +206,8 @@ struct Step {
     shards, ///< of redundant bytes move between the instance that has the object and the others, and are at their disks
     enter,
     flush,
-    take,
+    use,
+    leave,
     look,
     recalled,
     evicted,
@@ -218,7 +219,7 @@ struct Step {
   Kind kind     = Kind::end;
   uint16_t jump = 1;     ///< distance in steps: of a jump, of a look at a cache that misses (after a hit comes the next
                          ///< step), and of a lock that nobody had to give up
-  uint32_t target   = 0; ///< number of the station, limit, buffer, pool or cache
+  uint32_t target   = 0; ///< number of the station, limit, buffer, mechanism or cache
   int32_t lock      = -1;
   double lock_share = 0;
   bool lock_shared  = false; ///< for reading: others that read keep it as well
@@ -289,18 +290,18 @@ struct BufferSpec {
   uint64_t room() const { return capacity - stage_in; }
 };
 
-/// Objects made in advance, in batches that go through steps of their own.
-struct PoolSpec {
+struct MechanismKind;
+/// A mechanism of models/mechanisms/, whose file derives from this what it has besides.
+struct MechanismSpec {
+  const MechanismKind* kind = nullptr;
   std::string name;
   Per per          = Per::node;
-  int32_t station  = -1;              ///< not negative: one for each instance of this station
-  uint32_t size    = 0;               ///< objects of an instance, at first and at most
-  uint32_t low     = 0;               ///< when no more are left, batches are made until no further one fits
-  uint32_t batch   = 0;               ///< objects
-  uint32_t at_once = 1;               ///< batches
-  std::vector<Step> refill;           ///< ends with Kind::drained
-  nlohmann::ordered_json refill_json; ///< as read, with laws resolved
+  int32_t station  = -1;             ///< not negative: one for each instance of this station
+  uint32_t at_once = 1;              ///< pieces of an instance; 0: as many as there are clients
+  std::vector<Step> steps;           ///< of a piece; ends with Kind::drained; empty: it has no pieces
+  nlohmann::ordered_json steps_json; ///< as read, with laws resolved
 
+  virtual ~MechanismSpec() = default;
   bool of_nodes() const { return station < 0 && per == Per::node; }
 };
 
@@ -361,7 +362,7 @@ struct Platform {
   std::vector<BackgroundSpec> background;
   std::vector<CacheSpec> caches;
   std::vector<BufferSpec> buffers;
-  std::vector<PoolSpec> pools;
+  std::vector<std::shared_ptr<const MechanismSpec>> mechanisms; ///< by section
   NetworkSpec network;
   ServesSpec serves;
   std::vector<Way> ways;
@@ -370,8 +371,8 @@ struct Platform {
   std::vector<LawPointer> quantile_laws; ///< laws by the numbers that the steps' JSON has in place of quantiles, which
                                          ///< only to_json(true) computes
 
-  /// Calls do_it(step, buffer that it drains or fills, or nullptr) for each step of routes, drains, stages, refills and
-  /// fetches.
+  /// Calls do_it(step, buffer that it drains or fills, or nullptr) for each step of routes, drains, stages, fetches
+  /// and pieces of mechanisms.
   template <class DoIt> void for_each_step(DoIt do_it) const
   {
     for (const auto& route : routes)
@@ -381,8 +382,8 @@ struct Platform {
       for (const auto* steps : {&buffer.drain, &buffer.stage_in_steps})
         for (const auto& step : *steps)
           do_it(step, &buffer);
-    for (const auto& pool : pools)
-      for (const auto& step : pool.refill)
+    for (const auto& mechanism : mechanisms)
+      for (const auto& step : mechanism->steps)
         do_it(step, static_cast<const BufferSpec*>(nullptr));
     for (const auto& cache : caches)
       for (const auto& step : cache.fetch)
@@ -412,6 +413,7 @@ struct PrimitiveEntry {
   std::string name;
   std::string summary;
   std::vector<std::pair<std::string, std::string>> keys; ///< key, meaning
+  const MechanismKind* mechanism = nullptr;              ///< that declares more of its keys
 };
 const std::vector<PrimitiveEntry>& primitives();
 

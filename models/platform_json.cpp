@@ -175,18 +175,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     if (buffer.stage_in > 0)
       entry.update({{"staged", buffer.stage_in}, {"stage_in", buffer.stage_in_json}});
   }
-  for (const auto& pool : pools) {
-    auto& entry = json["pools"][pool.name];
-    if (pool.station >= 0)
-      entry["station"] = stations[static_cast<size_t>(pool.station)].name;
-    else
-      entry["per"] = name_of(pool.per);
-    entry.update({{"size", pool.size},
-                  {"low", pool.low},
-                  {"batch", pool.batch},
-                  {"at_once", pool.at_once},
-                  {"refill", pool.refill_json}});
-  }
+  for (const auto& mechanism : mechanisms)
+    json[mechanism->kind->section][mechanism->name] = mechanism_json(*mechanism, stations);
   json["network"] = {{"latency", network.latency},
                      {"node_bandwidth", network.node_bandwidth},
                      {"server_bandwidth", network.server_bandwidth},
@@ -216,9 +206,11 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     for (auto& child : node)
       self(self, child);
   };
-  for (const char* section : {"operations", "buffers", "pools", "caches"})
+  for (const char* section : {"operations", "buffers", "caches"})
     if (json.contains(section))
       settle(settle, json[section]);
+  for (const auto& mechanism : mechanisms)
+    settle(settle, json[mechanism->kind->section][mechanism->name]);
   return json;
 }
 

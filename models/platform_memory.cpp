@@ -122,8 +122,8 @@ void PlatformReader::check_fetch_step(const YamlNode& item, const Step& step) co
 
 void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) const
 {
-  if (filled_ != nullptr)
-    check_refill_step(item, step);
+  if (piece_of_ != nullptr)
+    check_piece_step(item, step);
   else if (drained_ != nullptr)
     check_drain_step(item, step);
   else if (fetched_ != nullptr)
@@ -279,70 +279,6 @@ void PlatformReader::check_not_held(const YamlNode& reference, const CacheSpec& 
   for (const auto& step : cache.fetch) // what is fetched may wait for what another cache fetches
     if (step.kind == Step::Kind::look && !step.forgets)
       check_not_held(reference, platform_.caches[step.target], held);
-}
-
-void PlatformReader::read_pools()
-{
-  const auto pools = yaml_.find("pools");
-  if (!pools)
-    return;
-  for (const auto& [name, yaml] : pools->entries()) {
-    PoolSpec pool;
-    pool.name = name;
-    read_place(yaml, pool, "pool");
-    pool.size  = static_cast<uint32_t>(yaml["size"].quantity(Unit::count, 1, 1e9));
-    pool.batch = static_cast<uint32_t>(yaml["batch"].quantity(Unit::count, 1, 1e9));
-    if (pool.batch > pool.size)
-      yaml["batch"].fail(fmt::format("the pool '{}' has no room for a batch of {}; its size is {}", name,
-                                     yaml["batch"].text(), yaml["size"].text()));
-    pool.low = static_cast<uint32_t>(yaml.quantity_or("low", Unit::count, pool.size - pool.batch, 0, 1e9));
-    if (pool.low > pool.size - pool.batch)
-      yaml["low"].fail(
-          fmt::format("when {} are left a batch of {} has no room in the pool '{}', whose size is {}; the most is {}",
-                      yaml["low"].text(), yaml["batch"].text(), name, yaml["size"].text(), pool.size - pool.batch));
-    pool.at_once     = static_cast<uint32_t>(yaml.quantity_or("at_once", Unit::count, 1, 1, 1e6));
-    const auto steps = yaml["refill"];
-    filled_          = &pool;
-    pool.refill_json = read_steps(steps, pool.refill, {});
-    filled_          = nullptr;
-    if (pool.refill.empty())
-      steps.fail("a pool that is filled through no step is never empty; give it at least one");
-    pool.refill.emplace_back().kind = Step::Kind::drained;
-    yaml.finish();
-    platform_.pools.push_back(std::move(pool));
-  }
-}
-
-void PlatformReader::check_refill_step(const YamlNode& item, const Step& step) const
-{
-  if (filled_ == nullptr)
-    return;
-  switch (step.kind) {
-    case Step::Kind::visit:
-      if (step.times != Times::once)
-        item["per"].fail(
-            "what fills a pool has no entries and no blocks; its demand is per operation, which is per batch");
-      if (step.stripes == Step::spanned)
-        item["stripes"].fail("what fills a pool has no bytes that could span stripes; give a number of them");
-      if (step.bandwidth > 0)
-        item["bandwidth"].fail("what fills a pool has no bytes; give the time of a batch as its demand");
-      if (step.lock >= 0)
-        if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)];
-            lock.per != Per::system || lock.hand_over)
-          item["lock"].fail("what fills a pool is of no dataset and of no object; it can take locks that are per: "
-                            "system and have no hand_over");
-      break;
-    case Step::Kind::delay:
-    case Step::Kind::seize:
-      break;
-    default:
-      for (const char* key : {"transfer", "disk", "buffer", "flush", "take", "cache", "forget"})
-        if (item.has(key))
-          item[key].fail("a pool is filled by delays, visits to stations and slots of limits");
-  }
-  if (!filled_->of_nodes())
-    check_nodeless_step(item, step,
-                        fmt::format("the pool '{}' is no node's, and so what fills it can't ", filled_->name));
 }
 
 } // namespace iocast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "input/error.hpp"
+#include "models/mechanism.hpp"
 #include "models/platform.hpp"
 
 #include <algorithm>
@@ -157,14 +158,22 @@ private:
   void check_beside_step(const YamlNode& item, const Step& step) const;
   void check_drain_step(const YamlNode& item, const Step& step) const;
   void check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const;
-  /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a pool needs to fill.
+  /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a mechanism needs for
+  /// its pieces.
   void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs,
                       const std::vector<uint32_t>& held) const;
   void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const;
   void check_not_held(const YamlNode& reference, const CacheSpec& cache, const std::vector<uint32_t>& held) const;
-  void read_pools();
-  /// A batch has no bytes and is of no object; of a pool that is no node's it has no node either.
-  void check_refill_step(const YamlNode& item, const Step& step) const;
+  void read_mechanisms(); // mechanism.cpp
+  std::shared_ptr<const MechanismSpec> read_mechanism(const MechanismKind& kind, const std::string& name,
+                                                      const YamlNode& yaml);
+  /// That whose step this is, or none.
+  static const MechanismKind* mechanism_of(const YamlNode& item);
+  nlohmann::ordered_json read_use(const MechanismKind& kind, const YamlNode& item, std::vector<Step>& out,
+                                  const std::vector<uint32_t>& held);
+  /// A piece of a mechanism has no bytes and is of no object; perhaps it has no node either.
+  void check_piece_step(const YamlNode& item, const Step& step) const;
+  void check_mechanisms_used(std::vector<bool>& stations) const;
   void read_network();
   void read_topology(const YamlNode& network);
   void read_places(const YamlNode& network, const std::string& topology, const std::string& place);
@@ -208,18 +217,19 @@ private:
   Platform& platform_;
   std::map<std::string, LawPointer> demands_;
   std::set<std::string> used_demands_;
-  std::vector<std::string> own_files_;        ///< those whose parts must be used: of the files that extend another, the
-                                              ///< platform's, and those below it that nobody above gives other routes
-  OpKind op_                 = OpKind::phase; ///< whose route is read
-  const BufferSpec* drained_ = nullptr;       ///< whose drain is read
-  const PoolSpec* filled_    = nullptr;       ///< whose refill is read
-  const CacheSpec* fetched_  = nullptr;       ///< whose fetch is read
+  std::vector<std::string> own_files_; ///< those whose parts must be used: of the files that extend another, the
+                                       ///< platform's, and those below it that nobody above gives other routes
+  OpKind op_                     = OpKind::phase; ///< whose route is read
+  const BufferSpec* drained_     = nullptr;       ///< whose drain is read
+  const MechanismSpec* piece_of_ = nullptr;       ///< whose pieces' steps are read
+  std::vector<uint32_t> enclosed_;                ///< mechanisms whose steps enclose those that are read
+  const CacheSpec* fetched_ = nullptr;            ///< whose fetch is read
 
   const BufferSpec* staged_ = nullptr; ///< whose stage-in is read
 
   bool reads_route() const
   {
-    return drained_ == nullptr && filled_ == nullptr && fetched_ == nullptr && staged_ == nullptr;
+    return drained_ == nullptr && piece_of_ == nullptr && fetched_ == nullptr && staged_ == nullptr;
   }
 };
 

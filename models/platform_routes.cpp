@@ -63,12 +63,12 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
   for (const auto& item : list.items()) {
     Step step;
     if (fetched_ != nullptr)
-      for (const char* key : {"buffer", "flush", "take"})
+      for (const char* key : {"buffer", "flush"})
         if (item.has(key))
           item[key].fail("what a cache fetches goes through delays, visits, transfers, limits, and caches that are "
                          "written above it");
     if (staged_ != nullptr)
-      for (const char* key : {"buffer", "flush", "take", "cache", "forget"})
+      for (const char* key : {"buffer", "flush", "cache", "forget"})
         if (item.has(key))
           item[key].fail("what is staged in goes through delays, visits, disks, transfers and limits");
     if (item.has("delay")) {
@@ -123,7 +123,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         flushed->fail("what a buffer drains waits for no other buffer to drain");
       step.kind   = Step::Kind::flush;
       step.target = find_in(platform_.buffers, *flushed, "buffer");
-      check_refill_step(item, step);
+      if (piece_of_ != nullptr)
+        check_piece_step(item, step);
       check_not_held(*flushed, platform_.buffers[step.target], held);
       if (const auto of = item.find("of")) {
         static const std::vector<std::string> known{flush_names.begin(), flush_names.end()};
@@ -135,18 +136,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       }
       out.push_back(step);
       json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
-    } else if (const auto taken = item.find("take")) {
-      step.kind   = Step::Kind::take;
-      step.target = find_in(platform_.pools, *taken, "pool");
-      if (drained_ != nullptr)
-        taken->fail("what a buffer drains takes nothing from a pool; an operation does");
-      check_refill_step(item, step);
-      if (op_ == OpKind::phase)
-        taken->fail("waking up makes nothing that a pool could have");
-      const auto& pool = platform_.pools[step.target];
-      check_not_held(*taken, pool.refill, fmt::format("pool '{}' needs the limit '{{}}' to fill", pool.name), held);
-      out.push_back(step);
-      json.push_back({{"take", taken->text()}});
+    } else if (const auto* kind = mechanism_of(item)) {
+      json.push_back(read_use(*kind, item, out, held));
     } else if (const auto cache = item.find("cache")) {
       json.push_back(read_look(item, *cache, out, held));
     } else if (const auto forgotten = item.find("forget")) {
@@ -518,7 +509,9 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
       return;
     }
     if (step.kind != Step::Kind::transfer && step.kind != Step::Kind::train && step.kind != Step::Kind::shards &&
-        step.kind != Step::Kind::enter && step.kind != Step::Kind::flush && step.kind != Step::Kind::take &&
+        step.kind != Step::Kind::enter && step.kind != Step::Kind::flush &&
+        !(step.kind == Step::Kind::use && !platform_.mechanisms[step.target]->kind->directories) &&
+        !(step.kind == Step::Kind::leave && !platform_.mechanisms[step.target]->kind->directories) &&
         !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
       route.steps.push_back(step);
     else if (jumps) // to the next step, so that others lead where they did

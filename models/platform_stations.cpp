@@ -17,9 +17,13 @@ void PlatformReader::read()
                         {"routes", "operations"},
                         {"servers", "stations"},
                         {"queues", "stations"}});
-  yaml_.allow_only({"schema_version", "extends", "description", "source",     "clients",     "stations", "limits",
-                    "locks",          "stalls",  "failures",    "background", "caches",      "buffers",  "pools",
-                    "demands",        "network", "operations",  "serves",     "calibration", "fitted"});
+  std::vector<std::string> sections{"schema_version", "extends", "description", "source",  "clients",
+                                    "stations",       "limits",  "locks",       "stalls",  "failures",
+                                    "background",     "caches",  "buffers",     "demands", "network",
+                                    "operations",     "serves",  "calibration", "fitted"};
+  for (const auto& kind : mechanism_kinds())
+    sections.push_back(kind.section);
+  yaml_.allow_only(sections);
   platform_.description = yaml_.text_or("description", "");
   platform_.source      = yaml_.text_or("source", "");
   read_stations();
@@ -60,7 +64,7 @@ void PlatformReader::read()
   read_network();
   read_caches();
   read_buffers();
-  read_pools();
+  read_mechanisms();
   read_operations();
   read_serves();
   refuse_endless_failures();
@@ -93,7 +97,6 @@ void PlatformReader::check_all_used() const
   std::vector<bool> limits(platform_.limits.size());
   std::vector<bool> locks(platform_.locks.size());
   std::vector<bool> buffers(platform_.buffers.size());
-  std::vector<bool> pools(platform_.pools.size());
   std::vector<bool> caches(platform_.caches.size());
   platform_.for_each_step([&](const Step& step, const BufferSpec*) {
     switch (step.kind) {
@@ -112,9 +115,6 @@ void PlatformReader::check_all_used() const
       case Step::Kind::flush:
         buffers[step.target] = true;
         break;
-      case Step::Kind::take:
-        pools[step.target] = true;
-        break;
       case Step::Kind::look:
         caches[step.target] = true;
         break;
@@ -129,15 +129,14 @@ void PlatformReader::check_all_used() const
   };
   mark(platform_.locks);
   mark(platform_.buffers);
-  mark(platform_.pools);
   mark(platform_.caches);
   if (platform_.network.routers >= 0)
     stations[static_cast<size_t>(platform_.network.routers)] = true;
+  check_mechanisms_used(stations);
   check_used("stations", "station", platform_.stations, stations);
   check_used("limits", "limit", platform_.limits, limits);
   check_used("locks", "lock", platform_.locks, locks);
   check_used("buffers", "buffer", platform_.buffers, buffers);
-  check_used("pools", "pool", platform_.pools, pools);
   check_used("caches", "cache", platform_.caches, caches);
   // A calibration writes what it measured, whether or not the structure that it tries has a use for it.
   std::set<std::string> measured;

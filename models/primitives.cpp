@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/mechanism.hpp"
 #include "models/topology.hpp"
 
 #include <fmt/format.h>
@@ -6,7 +7,7 @@
 namespace iocast {
 
 namespace {
-std::vector<PrimitiveEntry> mechanisms()
+std::vector<PrimitiveEntry> of_the_engine()
 {
   return {
       {"station",
@@ -188,19 +189,6 @@ std::vector<PrimitiveEntry> mechanisms()
         {"of",
          "elsewhere: from the caches of all other nodes, as when a lock is revoked; everywhere: from all. A pread "
          "or pwrite removes the pages that it touches, any other operation all of the object's"}}},
-      {"pool",
-       "objects made in advance. A step takes one, and waits in order of arrival when there is none. Batches are made "
-       "in "
-       "the background. A pool is full at first",
-       {{"per", "node (default) or system: owner of a pool"},
-        {"station", "in place of per: each instance of that station has one"},
-        {"size", "objects, at first and at most"},
-        {"batch", "objects made together"},
-        {"low", "number of objects at which batches start, until no further one fits; default size - batch: as soon as "
-                "one fits"},
-        {"at_once", "batches that are made at a time, default 1"},
-        {"refill", "steps of a batch: delays, visits and limits"},
-        {"take", "of the step: name of the pool; the node's or the server's own"}}},
       {"flush",
        "a step that waits until a buffer is drained",
        {{"flush", "name of the buffer; the node's or the server's own"},
@@ -251,9 +239,11 @@ std::vector<PrimitiveEntry> mechanisms()
 const std::vector<PrimitiveEntry>& primitives()
 {
   static const std::vector<PrimitiveEntry> entries = [] {
-    std::vector<PrimitiveEntry> all = mechanisms();
+    std::vector<PrimitiveEntry> all = of_the_engine();
+    for (const auto& kind : mechanism_kinds())
+      all.push_back({kind.word, kind.summary, kind.meanings(), &kind});
     for (const auto& kind : topology_kinds())
-      all.push_back({kind.name, fmt::format("a topology of the network: {}", kind.summary), kind.keys});
+      all.push_back({kind.name, fmt::format("a topology of the network: {}", kind.summary), kind.keys, nullptr});
     return all;
   }();
   return entries;

@@ -3,6 +3,7 @@
 #include "models/buffer.hpp"
 #include "models/cache.hpp"
 #include "models/calendar.hpp"
+#include "models/engine.hpp"
 #include "models/extent.hpp"
 #include "models/fabric.hpp"
 #include "models/failure.hpp"
@@ -12,7 +13,6 @@
 #include "models/limit.hpp"
 #include "models/lock.hpp"
 #include "models/platform.hpp"
-#include "models/pool.hpp"
 #include "models/stall.hpp"
 #include "models/station.hpp"
 #include "models/stripes.hpp"
@@ -71,6 +71,7 @@ public:
   uint64_t events() const { return events_; }
 
 private:
+  friend class Engine;
   enum class EventKind : uint32_t {
     wake,
     resume,
@@ -135,16 +136,6 @@ private:
     bool counts = false; ///< there is such a moment for the operation
     Waits waits = Waits::no;
     Cursor before; ///< as it was before the operation
-  };
-
-  /// What a job that drains a buffer, fills a pool or fetches into a cache has besides.
-  struct Piece {
-    Op bytes;              ///< that it moves; of a pool none
-    uint64_t serial   = 0; ///< as buffers and caches number what they give out
-    uint64_t epoch    = 0; ///< likewise
-    uint32_t buffer   = 0; ///< after buffers come pools, then caches, and then buffers that are staged in
-    uint32_t instance = 0;
-    uint64_t number   = 0; ///< among all of that buffer
   };
 
   // setup.cpp; what make_...() others make is in their parts' files
@@ -369,7 +360,7 @@ private:
   bool stage_out();
   bool is_staging_out() const;
   void staged();
-  size_t first_staged() const { return buffers_.size() + pools_.size() + caches_.size(); }
+  size_t first_staged() const { return first_fetched_ + caches_.size(); }
   uint32_t buffer_instance(JobId id, const Buffers& buffers) const;
   int32_t station_of_piece(const Piece& piece) const;
   bool is_own_station(JobId id, const StationSpec& spec) const;
@@ -377,12 +368,10 @@ private:
   std::array<uint32_t, 4> words_of_piece(JobId id) const;
   void check_buffers();
 
-  // pools.cpp
-  void make_pools();
-  bool take_from_pool(JobId id, const Step& step);
-  void refill(Pools& pools, uint32_t instance);
-  void batch_made(const Piece& piece);
-  void check_pools();
+  // engine.cpp: mechanisms of models/mechanisms/
+  void make_mechanisms();
+  [[gnu::noinline]] bool at_mechanism(JobId id, const Step& step);
+  nlohmann::ordered_json report_mechanisms();
 
   // caches.cpp
   void make_caches();
@@ -446,9 +435,9 @@ private:
   std::vector<std::vector<uint32_t>> stalls_at_; ///< by station
   std::vector<Step> beside_steps_;               ///< of background load, one each; then of the draining of buffers
   std::deque<Buffers> buffers_;
-  std::deque<Pools> pools_;
-  std::vector<uint16_t>
-      drain_steps_;          ///< by buffer, pool and cache, and by buffer that is staged in: the first of its steps
+  std::vector<std::unique_ptr<Mechanism>> mechanisms_; ///< as the platform has them
+  std::vector<uint16_t> drain_steps_;                  ///< by Piece::buffer: the first of its steps
+  size_t first_fetched_ = 0;                           ///< Piece::buffer of the first cache
   HugeVector<Piece> pieces_; ///< by job less the clients; empty where nothing drains, fills or is fetched ahead
   std::vector<JobId> freed_; ///< jobs that go on at the current time as a piece is out
   std::vector<Caches> caches_;
@@ -514,7 +503,6 @@ private:
   std::vector<VisitAhead> visits_ahead_; ///< of those beside clients that count already and may not be over
   std::vector<BufferSums> buffer_sums_;  ///< as they were at the end of the last phase
   std::vector<CacheSums> cache_sums_;    ///< likewise
-  std::vector<PoolSums> pool_sums_;      ///< likewise
   std::vector<ExtentSums> extent_sums_;  ///< likewise
   std::vector<uint64_t> background_count_;
 };

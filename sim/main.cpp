@@ -4,6 +4,7 @@
 #include "input/error_code.hpp"
 #include "input/options.hpp"
 #include "models/law.hpp"
+#include "models/mechanism.hpp"
 #include "models/topology.hpp"
 #include "profile/summary.hpp"
 #include "sim/serve.hpp"
@@ -88,10 +89,15 @@ nlohmann::ordered_json description_of(const std::string& name, uint32_t nodes)
   if (auto workload = describe_workload(name))
     return *workload;
   for (const auto& primitive : primitives())
-    if (primitive.name == name) {
-      nlohmann::ordered_json json{{"name", name}, {"kind", "primitive"}, {"summary", primitive.summary}};
-      for (const auto& [key, meaning] : primitive.keys)
+    if (primitive.name == name || (primitive.mechanism != nullptr && primitive.mechanism->section == name)) {
+      nlohmann::ordered_json json{{"name", primitive.name}, {"kind", "primitive"}, {"summary", primitive.summary}};
+      for (const auto& [key, meaning] : primitive.keys) {
         json["keys"].push_back({{"name", key}, {"meaning", meaning}});
+        if (primitive.mechanism != nullptr)
+          json["keys"].back().update(primitive.mechanism->declared(key));
+      }
+      if (primitive.mechanism != nullptr)
+        json["mechanism"] = primitive.mechanism->drawn();
       return json;
     }
   std::vector<std::string> names;
@@ -103,6 +109,8 @@ nlohmann::ordered_json description_of(const std::string& name, uint32_t nodes)
   const auto platform = open_platform(name);
   auto json           = platform.to_json(false);
   json["kind"]        = "platform";
+  for (const auto& mechanism : platform.mechanisms)
+    json["mechanisms"][mechanism->kind->section] = mechanism->kind->drawn();
   if (auto network = describe_network(platform, nodes); !network.is_null())
     json["topology"] = std::move(network);
   return json;

@@ -98,21 +98,6 @@ nlohmann::ordered_json caches_json(const Platform& platform, const std::vector<C
   return json;
 }
 
-/// Likewise; `lowest` is since the start.
-nlohmann::ordered_json pools_json(const Platform& platform, const std::vector<PoolSums>& before,
-                                  const std::vector<PoolSums>& after)
-{
-  auto json = nlohmann::ordered_json::object();
-  for (size_t i = 0; i < after.size(); ++i)
-    json[platform.pools[i].name] = {{"taken", after[i].taken - before[i].taken},
-                                    {"made", after[i].made - before[i].made},
-                                    {"left", after[i].left},
-                                    {"lowest", std::min<uint64_t>(after[i].lowest, platform.pools[i].size)},
-                                    {"waited", after[i].waited - before[i].waited},
-                                    {"wait", after[i].wait - before[i].wait}};
-  return json;
-}
-
 /// Likewise, of locks on ranges; `ranges` at its end.
 nlohmann::ordered_json locks_json(const Platform& platform, const std::vector<ExtentSums>& before,
                                   const std::vector<ExtentSums>& after)
@@ -177,7 +162,6 @@ Simulation::Simulation(const SimulationRequest& request)
     , coverage_(request.platform, *pattern_, request.placement)
     , buffers_(request.platform.buffers.size())
     , caches_(request.platform.caches.size())
-    , pools_(request.platform.pools.size())
     , extents_(request.platform.locks.size())
 {
   if (!request.until.empty())
@@ -263,9 +247,8 @@ void Simulation::add_phase(FinishedPhase phase)
   if (!caches_.empty())
     more["caches"] = caches_json(request_.platform, caches_, phase.caches);
   caches_ = phase.caches;
-  if (!pools_.empty())
-    more["pools"] = pools_json(request_.platform, pools_, phase.pools);
-  pools_ = phase.pools;
+  for (auto& [section, did] : phase.mechanisms.items())
+    more[section] = std::move(did);
   if (!phase.extents.empty())
     more["locks"] = locks_json(request_.platform, extents_, phase.extents);
   extents_      = phase.extents;

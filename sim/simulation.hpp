@@ -62,7 +62,6 @@ private:
   std::optional<PrecisionWatch> precision_;
   std::vector<BufferSums> buffers_; ///< these as they were at the end of the last phase
   std::vector<CacheSums> caches_;
-  std::vector<PoolSums> pools_;
   std::vector<ExtentSums> extents_;
   uint64_t short_trains_ = 0;
   std::optional<OpTrace> trace_;

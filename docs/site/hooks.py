@@ -112,14 +112,16 @@ def platform_keys() -> str:
         "| primitive | key | value | range | default | meaning |",
         "|---|---|---|---|---|---|",
     ]
-    rows = [("network", key, meaning) for key, meaning in NETWORK.items()]
+    rows = [("network", {"name": key, "meaning": meaning}) for key, meaning in NETWORK.items()]
     for entry in binaries.run_json([simulator, "--list", "primitives", "--json"])["primitives"]:
         described = binaries.run_json([simulator, "--describe", entry["name"], "--json"])
-        rows += [(entry["name"], key["name"], key["meaning"]) for key in described["keys"]]
-    for primitive, key, meaning in rows:
-        at = known.get((primitive, key), ranges.Range(""))
-        unit = ranges.unit_of(primitive, key, known)
-        lines.append(f"| {primitive} | `{key}` | {unit} | {at.between} | {at.default} | {_cell(meaning)} |")
+        rows += [(entry["name"], key) for key in described["keys"]]
+    for primitive, key in rows:
+        at = ranges.declared(key) or known.get((primitive, key["name"]), ranges.Range(""))
+        unit = key.get("value") or ranges.unit_of(at, key["name"])
+        lines.append(
+            f"| {primitive} | `{key['name']}` | {unit} | {at.between} | {at.default} | {_cell(key['meaning'])} |"
+        )
     return "\n".join(lines) + "\n"
 
 

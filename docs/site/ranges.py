@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units, defaults and ranges of the keys of platform files, from the sources that read them (models/platform_*.cpp)."""
+"""Units, defaults and ranges of the keys of platform files, from the sources that read them (models/platform_*.cpp)
+and, for mechanisms, from what the simulator says."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MODELS = Path(__file__).resolve().parents[2] / "models"
 READERS = {
@@ -23,7 +25,6 @@ READERS = {
     "read_buffers": ["buffer"],
     "read_caches": ["cache"],
     "read_fetch": ["cache"],
-    "read_pools": ["pool"],
     "read_steps": ["visit"],
     "read_look": ["cache"],
     "read": ["clients"],
@@ -35,12 +36,14 @@ UNITS = {
     "bytes": "bytes (64KiB)",
     "seconds": "time (2ms)",
     "rate": "per second (5/s)",
+    "per second": "per second (5/s)",
     "bandwidth": "bytes a second (10GB/s)",
+    "bytes per second": "bytes a second (10GB/s)",
 }
 DEMANDS = {("visit", "demand"), ("background", "demand"), ("lock", "hand_over"), ("delay", "delay")}
 """Keys whose value is a demand: a time, a law, or the name of one."""
-STEPS = {"drain", "refill", "recall", "fetch", "hit", "miss"}
-NAMES = {"station", "to", "lock", "transfer", "flush", "forget", "take", "of"}
+STEPS = {"drain", "recall", "fetch", "hit", "miss"}
+NAMES = {"station", "to", "lock", "transfer", "flush", "forget", "of"}
 NUMBER = r"[^,();]+(?:\([^()]*\))?[^,();]*"
 
 
@@ -71,10 +74,18 @@ def ranges() -> dict[tuple[str, str], Range]:
     return found | {key: Range("demand") for key in DEMANDS}
 
 
-def unit_of(primitive: str, key: str, known: dict[tuple[str, str], Range]) -> str:
+def declared(key: dict[str, Any]) -> Range | None:
+    """Of a key of a mechanism, which says it by itself."""
+    if "unit" not in key:
+        return None
+    low, high = (_number(repr(key[bound]), {}) for bound in ("low", "high"))
+    return Range(key["unit"], low, high, _number(repr(key["default"]), {}) if "default" in key else "")
+
+
+def unit_of(at: Range, key: str) -> str:
     """What a key's value is: a unit with an example, or the kind of value."""
-    if found := known.get((primitive, key)):
-        return UNITS.get(found.unit, "demand (2ms, a law or a name)")
+    if at.unit:
+        return UNITS.get(at.unit, "demand (2ms, a law or a name)")
     return "steps" if key in STEPS else "name" if key in NAMES else "word or list"
 
 

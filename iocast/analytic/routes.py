@@ -108,7 +108,7 @@ def read_routes(
     a factor on demands at stations of a node. `once`: operations that no object sees twice, whose look-ups in caches of
     objects are misses, as those of whole objects in caches of pages are.
 
-    Raises InputError for an operation without a route or with demands by entry, buffers, caches or pools, for locks
+    Raises InputError for an operation without a route or with demands by entry, buffers, caches or mechanisms, for locks
     that some share and some don't, and for a mix with nothing in it.
     """
     known = platform["operations"]
@@ -205,13 +205,6 @@ def _read_steps(
                 f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the "
                 "analytic solver can't know; use the simulator."
             )
-        elif "take" in step:
-            if not transfers:
-                continue
-            raise InputError(
-                f"The route of {route.operation} takes from the pool '{step['take']}', which fills in the background "
-                "as it is emptied; the analytic solver can't know when it is empty; use the simulator."
-            )
         elif "cache" in step or "forget" in step:
             waits = (
                 "cache" in step
@@ -239,6 +232,12 @@ def _read_steps(
         elif "disk" in step:
             if transfers:
                 _read_disk(platform, step["station"], step["disk"], size, limits, route)
+        elif "station" not in step:
+            kind, named = next(iter(step.items()))
+            raise InputError(
+                f"The route of {route.operation} has the step '{kind}: {named}' of a mechanism whose state hangs on what "
+                "was done before, which the analytic solver can't know; use the simulator."
+            )
         else:
             demand, bandwidth = (
                 at_speed(platform, step["station"], read_law(step["demand"])),

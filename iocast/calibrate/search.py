@@ -24,7 +24,7 @@ from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.runs.operations import phase_operations
-from iocast.platforms.documents import Document, dump, merge, steps_of
+from iocast.platforms.documents import Document, dump, mechanisms_in, merge, steps_of
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
 from iocast.ground.scratch import scratch_directory
@@ -67,8 +67,8 @@ MAX_REPEATS = 8
 """... but not more often."""
 
 
-MEMORY = ("caches", "buffers", "pools")
-"""Sections of a platform by which what was done before a phase matters in it."""
+MEMORY = ("caches", "buffers")
+"""Sections of a platform by which what was done before a phase matters in it; mechanisms remember as well."""
 
 
 def only(phases: str | list[str], pattern: str, documents: Iterable[Document] = ()) -> dict[str, str]:
@@ -87,7 +87,7 @@ def only(phases: str | list[str], pattern: str, documents: Iterable[Document] = 
 def remembers(document: Document, pattern: str, phases: str | list[str]) -> bool:
     """Whether it has memory that what was done before these phases of a workload leaves full or empty, so that it
     matters in them: where operations look for what those before have left."""
-    if not any(document.get(section) for section in (*MEMORY, "operations")):
+    if not any(document.get(section) for section in (*MEMORY, *mechanisms_in(document), "operations")):
         looked_at = _family_looks(str(document["extends"])) if "extends" in document else {}
     else:
         looked_at = _looks(document)
@@ -113,13 +113,13 @@ Looks = dict[str, tuple[set[str], set[str]]]
 
 
 def _looks(document: Document) -> Looks | None:
-    """The platform's caches and buffers, those that are behind others among them; None where it has pools."""
+    """The platform's caches and buffers, those that are behind others among them; None where it has mechanisms."""
     family = _family(str(document["extends"])) if "extends" in document else {}
-    sections = (*MEMORY, "operations")
+    sections = (*MEMORY, *mechanisms_in(family | document), "operations")
     whole = merge(
         {key: family[key] for key in sections if key in family}, {k: document[k] for k in sections if k in document}
     )
-    if whole.get("pools"):
+    if any(whole[section] for section in mechanisms_in(whole)):
         return None
     caches, buffers = (whole.get(section) or {} for section in ("caches", "buffers"))
     operations = whole.get("operations", {})

@@ -28,10 +28,13 @@ RESOLVED = (
     "background",
     "caches",
     "buffers",
-    "pools",
     "network",
 )
-"""Sections of a resolved platform beside its operations."""
+"""Sections of a resolved platform beside its operations and its mechanisms."""
+_OTHER_SECTIONS = {
+    *RESOLVED, *("schema_version", "extends", "description", "source", "name", "file", "kind"),
+    *("demands", "operations", "serves", "calibration", "fitted", "topology", "mechanisms"),
+}  # fmt: skip
 PLATFORMS = data_directory("platforms")
 Document = dict[str, Any]
 Value = TypeVar("Value")
@@ -302,6 +305,11 @@ _Dumper.add_representer(list, _represent_list)
 
 def dump(document: Document) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=108, allow_unicode=True)
+
+
+def mechanisms_in(document: Mapping[str, object]) -> list[str]:
+    """Sections of a platform's document, written or resolved, that mechanisms have (docs/extend.md, Mechanism)."""
+    return [section for section in document if section not in _OTHER_SECTIONS]
 
 
 def steps_of(content: object) -> Iterator[Step]:

@@ -21,14 +21,14 @@ MEMBERS: dict[str, tuple[str, dict[str, float]]] = {
     "background": ("background", {}),
     "caches": ("cache", {}),
     "buffers": ("buffer", {"linger": 0.0, "resume": 1.0, "at_once": 1, "unit": 0}),
-    "pools": ("pool", {"at_once": 1}),
 }
-"""Sections: the word for a member, and the values that are left out in its description."""
+"""Sections: the word for a member, and the values that are left out in its description. What mechanisms have of this
+comes with the platform (`mechanisms`)."""
 SIZES = ("capacity", "staged", "unit", "page", "ahead", "extent", "grow", "stripe_size", "never_limited")
 TIMES = ("every", "length", "at", "takeover", "timeout", "linger", "latency", "hop_latency")
 CURVE: tuple[Literal["contention", "coherency", "crowding"], ...] = ("contention", "coherency", "crowding")
 LATENCIES = ("latency", "hop_latency")
-STEPS = ("stage_in", "drain", "refill", "fetch")
+STEPS = ("stage_in", "drain", "fetch")
 
 
 def platform_text(platform: ResolvedPlatform) -> str:
@@ -39,18 +39,23 @@ def platform_text(platform: ResolvedPlatform) -> str:
             lines += textwrap.wrap(f"{key}: {platform[key]}", WIDTH, subsequent_indent="  ")
     lines += ["", "Stations", _indented(_stations(platform["stations"]))]
     lines += [""]
-    for section, (called, unstated) in MEMBERS.items():
-        members = cast(dict[str, dict[str, Json]], platform.get(section) or {})
-        for name, member in members.items():
+    mechanisms = platform.get("mechanisms", {})
+    says = {one["step"]: one["says"] for one in mechanisms.values()}
+    sections = MEMBERS | {section: (one["word"], one["defaults"]) for section, one in mechanisms.items()}
+    whole = cast(dict[str, dict[str, dict[str, Json]]], platform)
+    for section, (called, unstated) in sections.items():
+        units = mechanisms[section]["units"] if section in mechanisms else {}
+        inner = [*STEPS, mechanisms[section].get("pieces", "")] if section in mechanisms else STEPS
+        for name, member in (whole.get(section) or {}).items():
             entries = [
-                _described(key, value)
+                _described(key, value, units.get(key, ""))
                 for key, value in member.items()
-                if key not in STEPS and value is not None and unstated.get(key, ...) != value
+                if key not in inner and value is not None and unstated.get(key, ...) != value
             ]
             lines += [f"{called} {name}: {', '.join(entries)}"]
-            for key in STEPS:
+            for key in inner:
                 if steps := member.get(key):
-                    lines += [f"  {key}", *_route(cast(list[Step], steps), 4)]
+                    lines += [f"  {key}", *_route(cast(list[Step], steps), 4, says)]
     network = {
         key: value
         for key, value in cast(dict[str, Json], platform["network"]).items()
@@ -69,7 +74,7 @@ def platform_text(platform: ResolvedPlatform) -> str:
         for part in parts:
             named = bool(part["part"])
             lines += [f"    {part['part']}"] if named else []
-            lines += _route(part["steps"], 6 if named else 4) or [f"{' ' * (6 if named else 4)}nothing"]
+            lines += _route(part["steps"], 6 if named else 4, says) or [f"{' ' * (6 if named else 4)}nothing"]
     return "\n".join(lines)
 
 
@@ -147,14 +152,15 @@ def _more(station: StationDocument) -> str:
     return ", ".join(entries) or "-"
 
 
-def _route(steps: list[Step], indent: int) -> list[str]:
+def _route(steps: list[Step], indent: int, says: Mapping[str, str]) -> list[str]:
+    """@param says words for the steps of mechanisms, by their key"""
     lines = []
     for step in steps:
-        lines.append(" " * indent + _step(step))
-        lines += _route([*step.get("steps", []), *step.get("recall", [])], indent + 2)
+        lines.append(" " * indent + _step(step, says))
+        lines += _route([*step.get("steps", []), *step.get("recall", [])], indent + 2, says)
         for branch, below in (("hit", step.get("hit")), ("miss", step.get("miss"))):
             if below:
-                lines += [f"{' ' * (indent + 2)}{branch}:", *_route(below, indent + 4)]
+                lines += [f"{' ' * (indent + 2)}{branch}:", *_route(below, indent + 4, says)]
     return lines
 
 
@@ -168,14 +174,16 @@ OTHER_STEPS: dict[str, Callable[[Step], str]] = {
     "disk": lambda step: f"bytes {step['disk']} at the disk of {step['station']}{_parts(step)}",
     "buffer": lambda step: f"bytes into buffer {step['buffer']}",
     "flush": lambda step: f"wait until buffer {step['flush']} has drained ({step['of']})",
-    "take": lambda step: f"take one of pool {step['take']}",
     "cache": lambda step: f"look into cache {step['cache']}",
     "forget": lambda step: f"cache {step['forget']} forgets it" + (f" ({step['of']})" if "of" in step else ""),
 }
-"""Words for all steps but visits, by the key that tells them."""
+"""Words for all steps but visits and those of mechanisms, by the key that tells them."""
 
 
-def _step(step: Step) -> str:
+def _step(step: Step, says: Mapping[str, str]) -> str:
+    for kind, words in says.items():
+        if kind in step:
+            return words.format(cast(Mapping[str, str], step)[kind])
     for kind, say in OTHER_STEPS.items():
         if kind in step:
             return say(step)
@@ -206,7 +214,7 @@ def _law(law: LawDocument) -> str:
     return quantity("", law["mean"]) + (f" {law['name']}" if law.get("name") else "")
 
 
-def _described(key: str, value: Json) -> str:
+def _described(key: str, value: Json, unit: str = "") -> str:
     name = key.replace("_", " ")
     if key == "servers":
         servers = cast(dict[str, dict[str, float]], value)
@@ -217,11 +225,15 @@ def _described(key: str, value: Json) -> str:
         return f"{name} {', '.join(map(str, value))}"
     if not isinstance(value, int | float):
         return f"{name} {value}"
-    if key in SIZES:
+    if key in SIZES or unit == "bytes":
         return f"{name} {size(value)}"
     if key.endswith("bandwidth"):
         return f"{name} {quantity_of_bytes(value)}/s"
-    return f"{name} {quantity('', value) if key in TIMES else f'{value:g}' if isinstance(value, float) else value}"
+    if unit == "per second":
+        return f"{name} {value:g}/s"
+    if key in TIMES or unit == "seconds":
+        return f"{name} {quantity('', value)}"
+    return f"{name} {f'{value:g}' if isinstance(value, float) else value}"
 
 
 def size(count: float) -> str:

@@ -17,7 +17,16 @@ from iocast.ground import binaries
 from iocast.platforms.content import PROSE, whole
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
-from iocast.platforms.documents import PLATFORMS, RESOLVED, Document, get_path, make_room, set_path, steps_of
+from iocast.platforms.documents import (
+    PLATFORMS,
+    RESOLVED,
+    Document,
+    get_path,
+    make_room,
+    mechanisms_in,
+    set_path,
+    steps_of,
+)
 from iocast.ground.strict import Json
 from iocast.records.platform import ResolvedPlatform
 
@@ -26,10 +35,10 @@ SYNONYMS = {
     **dict.fromkeys(("nodes", "node", "machines", "hosts", "instances", "number"), "count"),
 }
 """Words for capacity that storage people use, with the key of a station that means it."""
-_USED_BY_ROUTES = ("stations", "limits", "locks", "demands", "caches", "buffers", "pools")
-"""Sections whose parts matter through the routes alone."""
-_USERS = ("operations", "locks", "caches", "buffers", "pools", "stalls", "failures", "background")
-"""Sections that name parts."""
+_USED_BY_ROUTES = ("stations", "limits", "locks", "demands", "caches", "buffers")
+"""Sections whose parts matter through the routes alone; those of mechanisms are such as well."""
+_USERS = ("operations", "locks", "caches", "buffers", "stalls", "failures", "background")
+"""Sections that name parts; those of mechanisms do as well."""
 UNKNOWN_KEY = "unknown-key"
 """Code of iocast-sim's error about a key that a part can't have."""
 
@@ -48,7 +57,7 @@ def paths(node: dict[str, Json] | list[Json], prefix: str = "") -> Iterator[str]
 def known_paths(document: Document, resolved: Document) -> set[str]:
     """Paths that an edit may name: those that the platform's files write, and the defaults of the resolved platform."""
     known = set(paths(document))
-    for part in RESOLVED:
+    for part in (*RESOLVED, *mechanisms_in(resolved)):
         known |= set(paths({part: resolved.get(part) or {}}))
     known |= {
         f"demands.{n}.{key}"
@@ -73,7 +82,8 @@ def missing(
     section = path.partition(".")[0]
     if isinstance(value, dict) and "law" not in value and section in RESOLVED and parent == section:
         return None  # a whole part, which the simulator judges
-    if (
+    whole_part = isinstance(value, dict) and "law" not in value and parent == section  # of a section that is new here
+    if whole_part or (
         parent != section
         and parent in known
         and isinstance(get_path(document, parent, {}), dict)
@@ -94,14 +104,16 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
     """Whether the path leads into a part that no operation's route uses, so that no value there changes an answer:
     often one that a family has and a platform that extends it serves otherwise."""
     section = path.partition(".")[0]
+    mechanisms = {*mechanisms_in(document), *mechanisms_in(resolved)}
+    users = (*_USERS, *mechanisms)
     if section == "network":
         return not any(
             "transfer" in step
             for where in (document, resolved)
-            for user in _USERS
+            for user in users
             for step in steps_of(where.get(user) or {})
         )
-    if section not in _USED_BY_ROUTES:
+    if section not in (*_USED_BY_ROUTES, *mechanisms):
         return False
     parts = document.get(section)
     found = (
@@ -109,7 +121,7 @@ def is_unused(path: str, document: Document, resolved: Document) -> bool:
         if isinstance(parts, dict)
         else []
     )
-    used = {text for where in (document, resolved) for user in _USERS for text in texts_in(where.get(user) or {})}
+    used = {text for where in (document, resolved) for user in users for text in texts_in(where.get(user) or {})}
     return bool(found) and max(found, key=len) not in used
 
 
@@ -134,15 +146,16 @@ def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str |
     used = set(operations)
     routes = {route_name(op, resolved) for op in used} | {"wake"}
     reached = set(texts_in({name: resolved["operations"].get(name, []) for name in routes}))
+    mechanisms = mechanisms_in(resolved)
     for _ in resolved:  # what drains, fills and fetches reaches more; a chain is no longer than the sections
-        for kind in ("locks", "caches", "buffers", "pools"):
+        for kind in ("locks", "caches", "buffers", *mechanisms):
             parts = resolved.get(kind) or {}
             reached |= {text for name in reached & set(parts) for text in texts_in(parts[name])}
     known = resolved.get(section)
     names = [name for name in known if rest == name or rest.startswith(f"{name}.")] if isinstance(known, dict) else []
     if section == "operations":
         idle = bool(names) and max(names, key=len) not in routes
-    elif section in ("stations", "limits", "locks", "caches", "buffers", "pools"):
+    elif section in ("stations", "limits", "locks", "caches", "buffers", *mechanisms):
         idle = bool(names) and max(names, key=len) not in reached
     else:
         return None

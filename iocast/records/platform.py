@@ -40,7 +40,6 @@ class Step(TypedDict, total=False):
     buffer: str
     flush: str
     of: str
-    take: str
     cache: str
     hit: list[Step]
     miss: list[Step]
@@ -217,6 +216,18 @@ class TopologyDocument(TypedDict, total=False):
     servers: dict[str, SwitchesOfServers]
 
 
+class MechanismDocument(TypedDict, total=False):
+    """Of a section that a mechanism has: what its file declares (docs/extend.md, 'Mechanism'). `says`: words for its
+    step, {} for the name; `pieces`: key of steps in the background; `units`, `defaults`: of its numbers."""
+
+    word: str
+    step: str
+    says: str
+    pieces: str
+    units: dict[str, str]
+    defaults: dict[str, float]
+
+
 class ResolvedPlatform(TypedDict, total=False):
     name: str
     file: str
@@ -232,7 +243,7 @@ class ResolvedPlatform(TypedDict, total=False):
     background: dict[str, BackgroundDocument]
     caches: dict[str, CacheDocument]
     buffers: dict[str, BufferDocument]
-    pools: dict[str, dict[str, Any]]
     network: NetworkDocument
     topology: TopologyDocument
     operations: dict[str, list[RoutePart]]
+    mechanisms: dict[str, MechanismDocument]

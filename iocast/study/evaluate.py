@@ -24,7 +24,7 @@ from iocast.runs import limits_of
 from iocast.platforms.content import content_hash, program_hash, sources_of, workload_hash
 from iocast.errors import InputError
 from iocast.runs.operations import READS, WRITES, Shares, iteration, pooled_quantity, profile
-from iocast.platforms.documents import RESOLVED, Document
+from iocast.platforms.documents import RESOLVED, Document, mechanisms_in
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Accelerators
 from iocast.records.simulated import Latency, SimulatedPhase, StationDocument
@@ -127,7 +127,7 @@ def evaluate_all(requests: list[Request]) -> list[Result]:
 def _resolve(request: Request, file: Path) -> Result:
     """The platform as the simulator understands it, without its laws' quantiles."""
     resolved: dict[str, Any] = binaries.run_json([binaries.find("iocast-sim"), "--describe", str(file), "--json"])
-    return {key: resolved[key] for key in (*RESOLVED, "operations") if key in resolved}
+    return {key: resolved[key] for key in (*RESOLVED, *mechanisms_in(resolved), "operations") if key in resolved}
 
 
 def _profile(request: Request, _: Path) -> Result:

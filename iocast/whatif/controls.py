@@ -10,26 +10,27 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from iocast import listing
-from iocast.platforms.documents import Document, get_path
+from iocast.platforms.documents import Document, get_path, mechanisms_in
 from iocast.platforms.platform_names import idle_edit, texts_in
 
 COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
 KEYS: dict[str, dict[str, str]] = {
     "stations": {"servers": COUNT, "count": COUNT, "speed": FACTOR, "disk.read": BANDWIDTH, "disk.write": BANDWIDTH},
     "limits": {"slots": COUNT},
-    "pools": {"size": COUNT},
     "caches": {"capacity": BYTES},
     "buffers": {"capacity": BYTES},
     "stalls": {"every": SECONDS, "length": SECONDS},
 }
 """Keys of a part that a reader may change, by section, with their unit."""
 NETWORK = {"latency": SECONDS, "node_bandwidth": BANDWIDTH, "server_bandwidth": BANDWIDTH}
-KINDS = {"stations": "station", "limits": "limit", "pools": "pool", "caches": "cache", "buffers": "buffer",
+KINDS = {"stations": "station", "limits": "limit", "caches": "cache", "buffers": "buffer",
          "stalls": "stall"}  # fmt: skip
 FIRST = ("servers", "count", "slots")
 """Keys that are shown at once, where the part is of the system; all others are folded."""
 SETTINGS = ("object_size", "waiting_factor", "datasets", "objects", "iterations", "working_set", "think_time")
-SETTING_UNITS = {"bytes": BYTES, "seconds": SECONDS, "count": COUNT, "factor": FACTOR}
+UNITS = {"bytes": BYTES, "seconds": SECONDS, "count": COUNT, "factor": FACTOR, "per second": "/s",
+         "bytes per second": BANDWIDTH}  # fmt: skip
+"""Of a parameter of the workload or a key of a mechanism, as the simulator names them."""
 SPAN = 64.0
 """A slider reaches from the value over this to the value times this; numbers beyond can be typed."""
 SCALES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2.0**10,
@@ -107,7 +108,7 @@ def _control(
 def _of_workload(workload: str, settings: Mapping[str, str]) -> Iterator[Control]:
     described = listing.described("workloads", workload)
     for parameter in described.get("parameters", []):
-        name, unit = parameter["name"], SETTING_UNITS.get(parameter["unit"])
+        name, unit = parameter["name"], UNITS.get(parameter["unit"])
         value = number(settings.get(name, parameter["default"]))
         if name in SETTINGS and unit is not None and value is not None:
             yield _control("setting", (name,), name.replace("_", " "), parameter["meaning"], unit, value,
@@ -115,8 +116,10 @@ def _of_workload(workload: str, settings: Mapping[str, str]) -> Iterator[Control
 
 
 def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator[Control]:
-    for section, keys in KEYS.items():
-        meanings = _meanings(KINDS[section])
+    for section in (*KEYS, *mechanisms_in(resolved)):
+        declared = listing.described("primitives", KINDS.get(section, section)).get("keys", [])
+        meanings = {one["name"]: one["meaning"] for one in declared}
+        keys = KEYS.get(section) or {one["name"]: UNITS[one["unit"]] for one in declared if "unit" in one}
         for name, part in (resolved.get(section) or {}).items():
             for key, unit in keys.items():
                 value = get_path(dict(part), key)
@@ -132,10 +135,6 @@ def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator
     for key, unit in NETWORK.items():
         if value := (resolved.get("network") or {}).get(key):
             yield _control("platform", ("network", key), f"network: {key.replace('_', ' ')}", "", unit, value, False)
-
-
-def _meanings(primitive: str) -> dict[str, str]:
-    return {one["name"]: one["meaning"] for one in listing.described("primitives", primitive).get("keys", [])}
 
 
 def _of_demands(document: Document, operations: list[str]) -> Iterator[Control]:

@@ -41,6 +41,7 @@
     if (unit === "s") return seconds(value).replace("\u00a0", "");
     if (unit === "B") return bytes(value).replace("\u00a0", "");
     if (unit === "B/s") return `${bytes(value).replace("\u00a0", "")}/s`;
+    if (unit === "/s") return `${Number(value.toPrecision(4))}/s`;
     return unit === "" ? String(Math.round(value)) : String(Number(value.toPrecision(4)));
   }
 

@@ -48,7 +48,7 @@ void System::add_beside_steps(const std::vector<Step>& steps, size_t pieces)
     jobs = std::max(jobs, size_t{step.stripes} + 1);
   most_background_ += jobs * pieces;
   if (beside_steps_.size() > UINT16_MAX)
-    throw InputError(fmt::format("The drains of the buffers, the refills of the pools and the fetches of the caches of "
+    throw InputError(fmt::format("The drains of the buffers, the pieces of mechanisms and the fetches of the caches of "
                                  "'{}' have {} steps together; the most is {}.",
                                  platform_.file, beside_steps_.size(), UINT16_MAX));
 }
@@ -61,9 +61,7 @@ bool System::at_buffer(JobId id, const Step& step)
     piece_drained(id);
     return false;
   }
-  if (!(step.kind == Step::Kind::enter  ? enter_buffer(id, step)
-        : step.kind == Step::Kind::take ? take_from_pool(id, step)
-                                        : flush_buffer(id, step)))
+  if (!(step.kind == Step::Kind::enter ? enter_buffer(id, step) : flush_buffer(id, step)))
     return false;
   ++jobs_[id].at;
   return true;
@@ -174,8 +172,8 @@ void System::piece_drained(JobId id)
   const Piece piece = pieces_[id - placement_.ranks];
   free_jobs_.push_back(id);
   if (piece.buffer >= buffers_.size()) {
-    if (piece.buffer < buffers_.size() + pools_.size())
-      batch_made(piece);
+    if (piece.of != nullptr)
+      piece.of->out(piece);
     else if (piece.buffer < first_staged())
       fetched(piece);
     else
@@ -275,18 +273,17 @@ uint32_t System::buffer_instance(JobId id, const Buffers& buffers) const
                                    : instance_for(id, platform_.stations[static_cast<size_t>(buffers.spec->station)]);
 }
 
-/// Of the buffer, pool or cache that it is of; negative: it is of no station.
+/// Of the buffer, mechanism or cache that it is of; negative: it is of no station.
 int32_t System::station_of_piece(const Piece& piece) const
 {
   if (piece.buffer >= first_staged())
     return platform_.buffers[piece.buffer - first_staged()].station;
-  const size_t pool = piece.buffer - buffers_.size();
-  return piece.buffer < buffers_.size() ? platform_.buffers[piece.buffer].station
-         : pool < pools_.size()         ? platform_.pools[pool].station
-                                        : platform_.caches[pool - pools_.size()].station;
+  return piece.of != nullptr              ? piece.of->spec().station
+         : piece.buffer < buffers_.size() ? platform_.buffers[piece.buffer].station
+                                          : platform_.caches[piece.buffer - first_fetched_].station;
 }
 
-/// Pieces of a server's buffer stay with that server, and so does what fills its pool or its cache.
+/// Pieces of a server's buffer stay with that server, and so do those of its mechanisms and its cache.
 bool System::is_own_station(JobId id, const StationSpec& spec) const
 {
   const int32_t own = station_of_piece(pieces_[id - placement_.ranks]);

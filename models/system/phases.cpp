@@ -90,7 +90,6 @@ void System::end_phase()
   recorder_->trim_slow();
   check_buffers();
   check_caches();
-  check_pools();
   check_extents();
   check_stations();
   const auto times = times_of_stations();
@@ -100,8 +99,8 @@ void System::end_phase()
     network = fabric_->use_since(phase_start_, now_);
   }
   on_phase_({static_cast<size_t>(phase_), phase_start_, end, now_, std::move(rank_seconds), think_asked_, think_actual_,
-             cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, pool_sums_,
-             extent_sums_, std::move(network),
+             cut_ranks_, watch_ != nullptr, *recorder_, sums_, times, moved_, buffer_sums_, cache_sums_, extent_sums_,
+             report_mechanisms(), std::move(network),
              steps_.empty() ? 0 : static_cast<double>(steps_.front().times.first_end_ns()) * 1e-9});
 }
 
@@ -168,9 +167,8 @@ void System::check_nothing_is_held() const
 {
   if (std::any_of(buffers_.begin(), buffers_.end(), [](const Buffers& buffers) { return buffers.sums.held > 0; }))
     return; // what still drains may hold them
-  for (const auto& pools : pools_)
-    if (std::any_of(pools.instances.begin(), pools.instances.end(), [](const Pool& pool) { return pool.is_making(); }))
-      return; // and so may what is being made
+  if (std::any_of(mechanisms_.begin(), mechanisms_.end(), [](const auto& mechanism) { return mechanism->is_busy(); }))
+    return;
   if (is_fetching())
     return;
   size_t held = locks_.held();

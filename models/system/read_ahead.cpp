@@ -108,8 +108,8 @@ bool System::plan_piece(Caches& caches, uint32_t instance, const Op& op, uint64_
 /// All pieces begin that can.
 void System::fetch(Caches& caches, uint32_t instance)
 {
-  const auto number = static_cast<uint32_t>(buffers_.size() + pools_.size()) +
-                      static_cast<uint32_t>(caches.spec - platform_.caches.data());
+  const auto number =
+      static_cast<uint32_t>(first_fetched_) + static_cast<uint32_t>(caches.spec - platform_.caches.data());
   while (const auto fetch = caches.ahead[instance].next()) {
     ++caches.sums.requests;
     begin_piece({fetch->bytes, fetch->serial, fetch->epoch, number, instance, caches.fetches++},
@@ -120,7 +120,7 @@ void System::fetch(Caches& caches, uint32_t instance)
 /// The pages that the piece was fetched for are there, those excepted that nobody wants any more.
 void System::fetched(const Piece& piece)
 {
-  Caches& caches   = caches_[piece.buffer - buffers_.size() - pools_.size()];
+  Caches& caches   = caches_[piece.buffer - first_fetched_];
   ReadAhead& ahead = caches.ahead[piece.instance];
   const Op& op     = piece.bytes;
   const ReadAhead::Fetch fetch{op, piece.serial, piece.epoch};

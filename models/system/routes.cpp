@@ -127,9 +127,13 @@ void System::advance(JobId id)
         break;
       case Step::Kind::enter:
       case Step::Kind::flush:
-      case Step::Kind::take:
       case Step::Kind::drained:
         if (!at_buffer(id, step))
+          return;
+        break;
+      case Step::Kind::use:
+      case Step::Kind::leave:
+        if (!at_mechanism(id, step))
           return;
         break;
       case Step::Kind::look:

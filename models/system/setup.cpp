@@ -60,7 +60,7 @@ System::System(const Platform& platform, const Pattern& pattern, const Placement
   make_failures();
   make_background();
   make_buffers(footprint);
-  make_pools();
+  make_mechanisms();
   make_caches();
   make_read_ahead(asks_for(footprint, OpKind::pread));
   for (const auto& buffers : buffers_)
@@ -113,9 +113,9 @@ void System::find_where_nobody_waits()
     for (const auto& buffer : platform_.buffers)
       if (visit(buffer.drain, i))
         most_at_once += buffer.at_once;
-    for (const auto& pool : platform_.pools)
-      if (visit(pool.refill, i))
-        most_at_once += pool.at_once;
+    for (const auto& mechanism : platform_.mechanisms)
+      if (visit(mechanism->steps, i))
+        most_at_once += mechanism->at_once == 0 ? placement_.ranks : mechanism->at_once;
     for (const auto& cache : platform_.caches)
       if (visit(cache.fetch, i))
         most_at_once += cache.at_once;

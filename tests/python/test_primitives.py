@@ -149,7 +149,7 @@ def test_a_run_tells_what_a_pool_cost(simulator: Path, tmp_path: Path) -> None:
     assert simulate(simulator, tmp_path, POOL, *settings, workload="md-workbench")["phases"] == run["phases"]
     assert simulate(simulator, tmp_path, POOL, *settings, workload="md-workbench", seed=2)["phases"] != run["phases"]
     rows = route("create", run["platform"]["operations"]["create"])
-    assert [(r["name"], r["kind"]) for r in rows] == [("mds", "station"), ("p", "pool, one is taken")]
+    assert [(r["name"], r["kind"]) for r in rows] == [("mds", "station"), ("take p", "another mechanism")]
 
 
 RANGES = """schema_version: 1

@@ -405,7 +405,7 @@ operations:
         ("{cache: server}", "{cache: pages}", ("p.yaml:15", "no earlier cache 'pages'", "server")),
         ("{cache: server}", "{buffer: b}", ("p.yaml:15", "what a cache fetches goes through")),
         ("{cache: server}", "{flush: b}", ("p.yaml:15", "what a cache fetches goes through")),
-        ("{cache: server}", "{take: b}", ("p.yaml:15", "what a cache fetches goes through")),
+        ("{cache: server}", "{take: b}", ("p.yaml:15", "not what goes on in the background")),
         ("{cache: server}", "{station: mds, demand: 1ms, per: block}", ("p.yaml:15", "no blocks")),
         ("transfer: read", "transfer: write", ("p.yaml:15", "is read, not written")),
         (
@@ -486,9 +486,9 @@ operations:
         ("{station: oss, size", "{station: cpu, size", ("p.yaml:13", "per: node")),
         ("{station: oss, size", "{per: object, size", ("p.yaml:13", "system, node")),
         ("refill: [{station: oss, demand: 1ms}, {limit: threads, steps: []}]", "refill: []", ("p.yaml:13", "no step")),
-        ("refill: [", "refill: [{transfer: write, station: oss}, ", ("p.yaml:13", "filled by delays")),
-        ("refill: [", "refill: [{cache: c}, ", ("p.yaml:13", "filled by delays")),
-        ("refill: [", "refill: [{take: p}, ", ("p.yaml:13", "no pool 'p'")),
+        ("refill: [", "refill: [{transfer: write, station: oss}, ", ("p.yaml:13", "through delays")),
+        ("refill: [", "refill: [{cache: c}, ", ("p.yaml:13", "through delays")),
+        ("refill: [", "refill: [{take: p}, ", ("p.yaml:13", "only an operation has the step 'take'")),
         ("refill: [", "refill: [{station: cpu, demand: 1ms}, ", ("p.yaml:13", "is no node's")),
         ("refill: [", "refill: [{limit: rpcs, steps: []}, ", ("p.yaml:13", "is no node's")),
         ("demand: 1ms}, {limit", "demand: 1ms, per: block}, {limit", ("p.yaml:13", "no blocks")),
@@ -500,7 +500,7 @@ operations:
         (
             "limit: rpcs, steps: [{take",
             "limit: threads, steps: [{take",
-            ("p.yaml:15", "'p' needs the limit 'threads' to fill", "wait for itself"),
+            ("p.yaml:15", "'p' needs the limit 'threads' to refill", "wait for itself"),
         ),
         ("wake: [{station: cpu, demand: 1ms}]", "wake: [{take: p}]", ("p.yaml:16", "waking up")),
     ],
@@ -514,7 +514,7 @@ def test_pools_are_simulated_only(iocast: Iocast, tmp_path: Path) -> None:
         "schema_version: 1\nextends: queue\npools: {c: {size: 9, batch: 1, refill: [{delay: 1ms}]}}\noperations: {stat:"
         " [{take: c}]}\n"
     )
-    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "pool 'c'", "use the simulator")
+    refused(iocast("predict", tmp_path / "p.yaml", "--solver", "analytic"), "stat", "take: c", "use the simulator")
 
 
 FAILING = "schema_version: 1\nextends: lustre\nfailures:\n  oss3: {station: oss, instance: 3, at: 1s, length: 10s}\n"

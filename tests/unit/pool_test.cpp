@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pools of objects made in advance, whose course can be computed by hand.
-#include "models/pool.hpp"
 #include "tests/unit/small_system.hpp"
 
 #include <fmt/format.h>
@@ -9,9 +8,17 @@
 namespace iocast {
 namespace {
 
+struct Pool {
+  uint64_t taken  = 0;
+  uint64_t made   = 0;
+  uint64_t left   = 0;
+  uint64_t lowest = 0;
+  uint64_t waited = 0;
+  double wait     = 0;
+};
 struct Made {
   double seconds = 0; ///< of the creates
-  PoolSums pool;
+  Pool pool;
   Histogram create;
   StationSums stations;
 };
@@ -31,7 +38,9 @@ Made make(const std::string& pool, uint32_t objects, const Placement& placement 
                            .make(placement);
   Made made;
   System system(platform, *pattern, placement, {}, [&](const FinishedPhase& phase) {
-    made = {phase.end - phase.start, phase.pools.at(0), phase.recorder.of_kind(OpKind::create).whole, phase.stations};
+    const auto& did = phase.mechanisms.at("pools").at("p");
+    const Pool of{did["taken"], did["made"], did["left"], did["lowest"], did["waited"], did["wait"]};
+    made = {phase.end - phase.start, of, phase.recorder.of_kind(OpKind::create).whole, phase.stations};
   });
   system.start();
   system.run();

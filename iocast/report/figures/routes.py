@@ -17,10 +17,10 @@ LOCKED = style.Mark("station, with a lock", style.ORANGE, kind="bar")
 DELAY = style.Mark("delay", "#d0d0d0", kind="bar")
 TRANSFER = style.Mark("transfer over the network", style.GREEN, kind="bar")
 BUFFER = style.Mark("buffer, entered or flushed", style.PURPLE, kind="bar")
-POOL = style.Mark("pool, one is taken", style.BLUE, kind="bar")
+MECHANISM = style.Mark("another mechanism", style.BLUE, kind="bar")
 CACHE = style.Mark("look into a cache", style.YELLOW, kind="bar")
 LIMIT = style.Mark("a slot of a limit is held", style.BLACK, kind="line")
-MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, POOL, CACHE]
+MARKS = [STATION, LOCKED, DELAY, TRANSFER, BUFFER, MECHANISM, CACHE]
 
 
 def data(sources: Sources) -> list[Row] | None:
@@ -71,8 +71,6 @@ def route(operation: str, parts: list[RoutePart]) -> list[Row]:
                 kind, name, law = BUFFER.label, step["buffer"], {}
             elif "flush" in step:
                 kind, name, law = BUFFER.label, f"flush {step['flush']}", {}
-            elif "take" in step:
-                kind, name, law = POOL.label, step["take"], {}
             elif "cache" in step:
                 kind, name, law = CACHE.label, step["cache"], {}
             elif "forget" in step:
@@ -81,6 +79,8 @@ def route(operation: str, parts: list[RoutePart]) -> list[Row]:
                     f"forget {step['forget']}" + (f" {step['of']}" if "of" in step else ""),
                     {},
                 )
+            elif "station" not in step:
+                kind, name, law = MECHANISM.label, " ".join(next(iter(step.items()))), {}
             else:
                 kind, name, law = (
                     (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label,
@@ -101,6 +101,7 @@ def route(operation: str, parts: list[RoutePart]) -> list[Row]:
                     "case": case or None,
                 }
             )
+            walk(step.get("steps", []), part, f"{held}, {name}".lstrip(", "), case)  # of a mechanism
             cache = step.get("cache")
             for branch, of, below in (
                 ("hit", cache, step.get("hit")),
