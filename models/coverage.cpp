@@ -3,6 +3,7 @@
 
 #include "input/error.hpp"
 #include "input/error_code.hpp"
+#include "models/mechanism.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -103,6 +104,8 @@ private:
         });
         reach_.timed             = true;
         reach_.server            = reach_.server || of_the_system || !mechanism.of_nodes();
+        reach_.by_bytes =
+            reach_.by_bytes || (mechanism.kind->by_bytes != nullptr && mechanism.kind->by_bytes(mechanism));
         break;
       }
       case Step::Kind::look: {

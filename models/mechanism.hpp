@@ -49,7 +49,7 @@ struct MechanismKind {
   std::string summary;
   std::string step; ///< key of the step that names one: take
   std::string step_meaning;
-  std::string says; ///< what a drawing says of the step; {} is the name
+  std::string says;    ///< what a drawing says of the step; {} is the name
   std::string example; ///< one of its section whose every number matters to creates; `s` is a station
   std::string use;     ///< its step, of one that is called m
   std::vector<Key> keys;
@@ -61,6 +61,7 @@ struct MechanismKind {
   bool directories = true; ///< mkdir and rmdir have its step where they go the way of create and unlink
   /// Refuses what no single key's bounds refuse. @throws InputError
   void (*check)(const MechanismSpec& spec, const YamlNode& yaml) = nullptr;
+  bool (*by_bytes)(const MechanismSpec& spec) = nullptr; ///< whether more bytes may take longer; none: they don't
 
   bool has_place() const { return owners.front() == Per::node; }
   /// Keys and meanings in the order of a section, those of place, pieces and step among them.

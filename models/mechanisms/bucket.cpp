@@ -119,7 +119,8 @@ const bool registered = register_mechanism({
     .make    = [](const Engine& engine, const MechanismSpec& spec) -> std::unique_ptr<Mechanism> {
       return std::make_unique<Buckets>(engine, static_cast<const BucketSpec&>(spec));
     },
-    .check = check,
+    .check    = check,
+    .by_bytes = [](const MechanismSpec& spec) { return static_cast<const BucketSpec&>(spec).bandwidth > 0; },
 });
 } // namespace
 

@@ -32,8 +32,8 @@ TEST(Token, MovesFromNodeToNode)
 TEST(Token, AMoveIsWorkOfServers)
 {
   const std::string manager = ", manager: {}";
-  const auto moves          = [](const Outcome& outcome) { return outcome.stations[1][static_cast<size_t>(draining)].visits; };
-  const auto shared         = use("per: system, move: [{station: manager, demand: 2ms}]", 5, {2, 1}, manager);
+  const auto moves  = [](const Outcome& outcome) { return outcome.stations[1][static_cast<size_t>(draining)].visits; };
+  const auto shared = use("per: system, move: [{station: manager, demand: 2ms}]", 5, {2, 1}, manager);
   EXPECT_NEAR(shared.seconds, 20 * 0.001 + 19 * 0.002, 1e-9);
   EXPECT_EQ(moves(shared), 19U);
   // Each rank has objects of its own, whose tokens stay.
@@ -53,8 +53,8 @@ TEST(Token, AMoveIsWorkOfTheNodeThatGivesItUp)
 TEST(Token, WhatMakesNoSenseIsRefused)
 {
   const auto refused = [](const std::string& token, const std::string& stat, const std::string& why) {
-    expect_refused("stations: {s: {}}\nlimits: {l: {slots: 1, per: system}}\ntokens: {t: {" + token + "}}\noperations: {stat: [" +
-                       stat + "], read: {}}\n",
+    expect_refused("stations: {s: {}}\nlimits: {l: {slots: 1, per: system}}\ntokens: {t: {" + token +
+                       "}}\noperations: {stat: [" + stat + "], read: {}}\n",
                    why);
   };
   const std::string used = "{token: t, steps: [{limit: l, steps: []}]}";
