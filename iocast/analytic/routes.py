@@ -108,8 +108,8 @@ def read_routes(
     a factor on demands at stations of a node. `once`: operations that no object sees twice, whose look-ups in caches of
     objects are misses, as those of whole objects in caches of pages are.
 
-    Raises InputError for an operation without a route or with demands by entry, buffers, caches or mechanisms, for locks
-    that some share and some don't, and for a mix with nothing in it.
+    Raises InputError for an operation without a route or with demands by entry, buffers, caches or mechanisms, for
+    locks that some share and some don't, and for a mix with nothing in it.
     """
     known = platform["operations"]
     routes = []
@@ -235,8 +235,8 @@ def _read_steps(
         elif "station" not in step:
             kind, named = next(iter(step.items()))
             raise InputError(
-                f"The route of {route.operation} has the step '{kind}: {named}' of a mechanism whose state hangs on what "
-                "was done before, which the analytic solver can't know; use the simulator."
+                f"The route of {route.operation} has the step '{kind}: {named}' of a mechanism, whose state hangs on "
+                "what was done before, which the analytic solver can't know; use the simulator."
             )
         else:
             demand, bandwidth = (
