@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from iocast.ground import binaries
 from iocast.campaign.plan import CAMPAIGNS, read_plan
@@ -22,8 +22,11 @@ class Parameter(TypedDict):
 
 
 class Key(TypedDict):
+    """`unit`: of a number of a mechanism."""
+
     name: str
     meaning: str
+    unit: NotRequired[str]
 
 
 class Described(TypedDict, total=False):

@@ -80,7 +80,7 @@ def route(operation: str, parts: list[RoutePart]) -> list[Row]:
                     {},
                 )
             elif "station" not in step:
-                kind, name, law = MECHANISM.label, " ".join(next(iter(step.items()))), {}
+                kind, name, law = MECHANISM.label, " ".join(map(str, next(iter(step.items())))), {}
             else:
                 kind, name, law = (
                     (LOCKED if step.get("lock") and step.get("lock_share") else STATION).label,
