@@ -222,7 +222,7 @@ private:
     const int error = -ceph_statx(mount_, path, &statx, CEPH_STATX_MODE | CEPH_STATX_SIZE, AT_SYMLINK_NOFOLLOW);
     if (error == 0)
       found = {statx.stx_mode, statx.stx_size};
-    return error;
+    return answer(-error);
   }
 
   int read_text(const char* path, std::string& text) override
@@ -235,7 +235,7 @@ private:
       text.append(some.data(), static_cast<size_t>(got));
     if (file >= 0)
       ceph_close(mount_, file);
-    return got < 0 ? -got : 0;
+    return answer(got);
   }
 
   int make_file(const char* path) override

@@ -132,7 +132,7 @@ def test_a_question_has_one_answer_however_it_is_put(tmp_path: Path) -> None:
             assert by_setting[key] == by_file[key], (read_only, key)
         with Workers(1) as workers, Store(tmp_path / "store") as store:
             desk = Desk(read_study(tmp_path / "study.yaml"), store, workers, lambda *_: None)
-            assert desk.question("own", desk.study.largest).answers(Question.read(by_file["question"]))
+            assert desk.question("own", desk.study.largest, fitted.fitted).answers(Question.read(by_file["question"]))
             ask = Ask("analytic", 0, Point(NORMAL, "own", "s"), 0)
             shift = desk.gather([ask], "")[ask]["quantities"]["rate"] / desk._stored([ask])[ask]["quantities"]["rate"]
             assert (shift == 1.0) == (read_only == "true")
@@ -155,7 +155,7 @@ def test_a_workload_by_its_name_is_the_measured_one_in_forecasts_and_studies(tmp
             for called in (None, "md-workbench"):
                 forecast = predict(fitted, called, given, 2, 1, solver="analytic")
                 requested = Question.read(forecast["question"])
-                here = desk.question(name, desk.study.largest)
+                here = desk.question(name, desk.study.largest, fitted.fitted)
                 assert here.answers(requested) and here.settings == requested.settings, name
             point = desk._stored([ask := Ask("analytic", 0, Point(NORMAL, name, "s"), 0)]) or desk.gather([ask], "")
             assert point[ask]["quantities"]["seconds"] > 0

@@ -78,7 +78,7 @@ def test_a_platform_set_by_hand_to_measurements_says_so(iocast: Iocast, tmp_path
 def test_less_confidence_is_named_as_what_the_design_has() -> None:
     answer: dict[str, Any] = {
         "decision": {"id": "B", "cost": 0},
-        "designs": [{"id": "A", "probability": 0.7, "meets": False, "cost": 0}],
+        "designs": [{"id": "A", "name": "A", "probability": 0.7, "meets": False, "cost": 0}],
         "confidence_asked": 0.9,
         "platform": {"name": "p", "calibrated": True},
         "other_confidences": [
