@@ -305,7 +305,6 @@ struct Caches {
   bool renew(uint32_t instance, bool held, double now);
   /// False when the instance hadn't it, and it wasn't on its way.
   bool forget(uint32_t instance, uint64_t key);
-  void prefetch(const Op& op, uint64_t page) const;
   /// Out of all instances but `spared`.
   void forget_elsewhere(uint64_t key, uint32_t spared);
   /// With what is held at this moment. @throws RunError when it does not add up

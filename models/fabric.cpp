@@ -631,7 +631,6 @@ bool Fabric::goes_on(uint32_t id, double now)
     for (const auto& pass : route_of(moves_[id]))
       if (pass.link >= network_links_)
         passed_[pass.link - network_links_] += bytes_at(moves_[id], pass.link);
-  moves_[id].flows = false;
   if (moves_[id].has) {
     moves_[id].has   = false;
     DiskQueue& queue = queues_[ways_[moves_[id].way].first_queue + moves_[id].instance];

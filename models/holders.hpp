@@ -91,8 +91,6 @@ public:
     return found == keys_of_.end() ? std::vector<uint64_t>{} : found->second;
   }
 
-  void prefetch(uint64_t key) const { held_.prefetch(key); }
-
   /// What each instance has, all together.
   uint64_t size() const { return size_; }
 

@@ -157,6 +157,10 @@ void PlatformReader::read_buffers()
     BufferSpec buffer;
     buffer.name = name;
     read_place(yaml, buffer, "buffer");
+    if (buffer.station >= 0 && platform_.stations[static_cast<size_t>(buffer.station)].by_stripe)
+      yaml["station"].fail(fmt::format("what a buffer has of an object drains as if its stripes lay in turn; those of "
+                                       "'{}' lie by chance (allocation: by-stripe)",
+                                       yaml["station"].text()));
     buffer.capacity = static_cast<uint64_t>(yaml["capacity"].quantity(Unit::bytes, 1, 1e18));
     if (const auto granularity = yaml.find("granularity")) {
       const auto granule = static_cast<uint64_t>(granularity->quantity(Unit::bytes, 1, 1e18));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of operations that ask no server. A client of a database or an object store opens and closes what it names
+"""Parts of operations that need no server. A client of a database or an object store opens and closes what it names
 without a request, and a file system's may answer from its own memory. A family lets each part visit its server. There
 such a part would wait behind all others' requests, which it doesn't."""
 
@@ -28,8 +28,8 @@ Steps = list[Any]
 
 
 def routes(points: list[Point], single: Point, recipe: Recipe, family: Document) -> dict[str, Steps]:
-    """Of each part that asks no server its route, by path, in which it takes its time without one. By what was measured
-    alone: a part's mean, of a lone rank and of most ranks without think times."""
+    """Routes of the parts that need no server, by path: each takes its time as a delay. Measurements decide: a part's
+    mean, of a lone rank and of most ranks without think times."""
     closed = [point for point in points if point.waiting_factor == 0 and point.ranks > 1]
     most = max(closed, key=lambda point: point.ranks, default=single)
     alone: dict[str, dict[str, float]] = defaultdict(dict)  # by station and demand

@@ -337,7 +337,7 @@ class Desk:
         return {a: self._shifted(a, result[a]) for a in wanted}  # in the requested order, whichever was ready first
 
     def question(self, workload: str, scale: Scale, fitted: Mapping[str, Any]) -> Question:
-        """What a workload asks at a scale, through as many mount points as a platform's calibration had."""
+        """The question of a workload at a scale, with the mount points of a platform's calibration."""
         place = {"ranks": scale.ranks, "nodes": scale.nodes, "ranks_per_node": scale.ranks_per_node}
         profile = self.profiles[workload]
         mounts = mounts_of((fitted.get("campaign") or {}).get("environment"))

@@ -57,14 +57,6 @@ bool Caches::forget(uint32_t instance, uint64_t key)
   return coming || held;
 }
 
-/// Asks for who has a page that comes soon after this one.
-void Caches::prefetch(const Op& op, uint64_t page) const
-{
-  constexpr uint64_t soon = 8;
-  if (holders && op.size > soon * spec->page)
-    holders->prefetch(page_key(op, page + soon));
-}
-
 void Caches::forget_elsewhere(uint64_t key, uint32_t spared)
 {
   for (const uint32_t instance : holders->take(key, spared)) {
@@ -188,7 +180,6 @@ bool System::look_up(JobId id, const Step& step)
     touch(cache_instance(id, caches, 0), entry_key(op), 1);
   else
     for_each_page(op, page_size, [&](uint64_t page, uint32_t bytes) {
-      caches.prefetch(op, page);
       touch(cache_instance(id, caches, page * page_size), page_key(op, page), bytes);
     });
   if (cache && cache->rate() < 1) {
@@ -239,10 +230,8 @@ void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
   if (caches.spec->page == 0)
     caches.forget_elsewhere(entry_key(op), spared);
   else if (is_access(op.kind))
-    for_each_page(op, caches.spec->page, [&](uint64_t page, uint32_t) {
-      caches.prefetch(op, page);
-      caches.forget_elsewhere(page_key(op, page), spared);
-    });
+    for_each_page(op, caches.spec->page,
+                  [&](uint64_t page, uint32_t) { caches.forget_elsewhere(page_key(op, page), spared); });
   else
     for (const uint64_t key : caches.holders->keys_of(object_key(op)))
       caches.forget_elsewhere(key, spared);

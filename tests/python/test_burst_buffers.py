@@ -45,6 +45,15 @@ def write_platform(
     return str(file)
 
 
+def test_a_buffer_of_a_station_whose_stripes_lie_by_chance_is_refused(simulator: Path, tmp_path: Path) -> None:
+    platform = Path(write_platform(tmp_path, "capacity: 1GiB", count=2))
+    command = [str(simulator), "--platform", str(platform), "--print-platform"]
+    subprocess.run(command, capture_output=True, check=True)
+    platform.write_text(platform.read_text().replace("stripe_size: 1MiB,", "stripe_size: 1MiB, allocation: by-stripe,"))
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "p.yaml:7" in done.stderr and "lie by chance" in done.stderr, done.stderr
+
+
 def run(simulator: Path, platform: str, *settings: str, nodes: int = 1) -> list[dict[str, Any]]:
     """The phases; each rank writes 32 blocks of a MiB to a file of its own."""
     given = ("block_size=1MiB", "per_process=32MiB", "sharing=process", "run=write", "phases=benchmark", "fsync=never")

@@ -145,7 +145,7 @@ def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monk
         ([{"delay": "500ns"}], {"stations": {"server": {"servers": 64}}}, ["create"]),  # but no request is as short
     ],
 )
-def test_a_part_that_asks_no_server_doesn_t_wait_there(
+def test_a_part_that_needs_no_server_doesn_t_wait_there(
     close: list[Any], others: dict[str, Any], own: list[str], tmp_path: Path
 ) -> None:
     """Though the family has it visit the server."""

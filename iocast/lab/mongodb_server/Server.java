@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server that speaks MongoDB's protocol and keeps everything in memory: java -cp 'JARS/*' Server.java PORT [ADDRESS
-// [THREADS SECONDS]]. With THREADS and SECONDS each command takes one of so many threads for so long. With MONGODB_USER
-// and MONGODB_PASSWORD in its environment it serves that user only.
+// [THREADS SECONDS]]. THREADS: commands that are served at a time; SECONDS: service time of each. MONGODB_USER and
+// MONGODB_PASSWORD in its environment: the only user that it serves.
 import de.bwaldvogel.mongo.MongoServer;
 import de.bwaldvogel.mongo.backend.QueryResult;
 import de.bwaldvogel.mongo.backend.memory.MemoryBackend;
@@ -42,7 +42,7 @@ public class Server {
   static final Set<String> GREETINGS = Set.of("hello", "ismaster", "ping", "buildinfo", "endsessions");
 }
 
-/** Holds each command but greetings for a constant time: no more than so many at once, others in order of arrival. */
+/** Constant service time of each command but greetings, with a limit of those at a time; others wait in order. */
 class Held extends MemoryBackend {
   private final long[] freeFrom; // of each thread, by the clock of System.nanoTime
   private final long service; // nanoseconds
