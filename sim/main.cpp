@@ -212,9 +212,11 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     return 0;
   }
   if (!given.describe.empty()) {
-    fmt::print("{}", description_text(
-                         description_of(given.describe, given.nodes_given ? make_placement(given.nodes, 1).nodes() : 0),
-                         given.json));
+    auto description = description_of(given.describe, given.nodes_given ? make_placement(given.nodes, 1).nodes() : 0);
+    if (!given.json) // these are for programs
+      for (const char* key : {"mechanism", "mechanisms"})
+        description.erase(key);
+    fmt::print("{}", description_text(description, given.json));
     return 0;
   }
   if (given.brief && (!given.json || !given.out.empty()))

@@ -100,7 +100,11 @@ std::string plain(const nlohmann::ordered_json& value)
 /// One parameter or key: name, default, meaning, unit.
 std::string parameter_line(const nlohmann::ordered_json& item, const std::string& margin, const std::string& prefix)
 {
-  const auto fallback = item.value("default", "");
+  const auto stated   = item.find("default");
+  const bool in_range = stated != item.end() && (!stated->is_number() || *stated >= item.value("low", 0.0));
+  const auto fallback = !in_range             ? ""
+                        : stated->is_number() ? fmt::format("{:g}", stated->get<double>())
+                                              : plain(*stated);
   const auto unit     = item.value("unit", "");
   return fmt::format("{}  {:<18} {:<16} {}{}\n", margin, prefix + item.value("name", ""), fallback,
                      item.value("meaning", ""), unit.empty() ? "" : " [" + unit + "]");
