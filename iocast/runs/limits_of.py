@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from iocast.runs.operations import MOVES_DATA
-from iocast.platforms.documents import steps_of
+from iocast.platforms.documents import mechanisms_in, steps_of
 from iocast.records.simulated import SimulatedPhase
 from iocast.wording.text import quantity
 from iocast.records.platform import BELOW, Direction, ResolvedPlatform, Step
@@ -118,7 +118,8 @@ def text(
             f"the ranks themselves. They are in an operation {share} of the time; the rest are their pauses, or waits "
             "for each other.",
         )
-    found = _where_time_goes(whole / phase["operations"], stations, system)
+    mean = whole / phase["operations"]
+    found = _waiting(mean, phase, stations, system) or _where_time_goes(mean, stations, system)
     return found._replace(text=found.text + _uneven_end(phase))
 
 
@@ -127,6 +128,23 @@ def share_if_pausing(responding: float, whole: float) -> str:
     as while an application computes; else "". responding: seconds in operations, of all ranks together; whole: seconds
     of all ranks"""
     return f"{100 * responding / whole:.2g} %" if 0 < responding < PAUSING * whole else ""
+
+
+def _waiting(
+    mean: float, phase: SimulatedPhase, stations: Mapping[str, Mapping[str, float]], system: ResolvedPlatform
+) -> Limit | None:
+    """The mechanism for which a mean operation waits, where that takes longer than any part of a station, and than all
+    that is counted together."""
+    waits = {
+        f"the {section.removesuffix('s')} '{name}'": one["wait"] / phase["operations"]
+        for section in mechanisms_in(system)
+        for name, one in cast(Mapping[str, Mapping[str, Mapping[str, float]]], phase).get(section, {}).items()
+    }
+    what, seconds = max(waits.items(), key=lambda item: item[1], default=("", 0.0))
+    parts = [one.get(part, 0.0) for one in stations.values() for part in _PARTS]
+    if not seconds or seconds <= max([mean - sum(parts) - sum(waits.values()), *parts]):
+        return None
+    return limit(Kind.WAITS, f"waiting for {what}, {100 * seconds / mean:.0f} % of an operation's time.")
 
 
 def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: ResolvedPlatform) -> Limit:

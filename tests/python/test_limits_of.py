@@ -33,6 +33,13 @@ operations:
   pwrite: [{station: disk, demand: 10us}, {transfer: write, station: disk}]
   pread: [{station: disk, demand: 2ms}]
 """
+WAITS = """
+schema_version: 1
+extends: p.yaml
+{section}: {{m: {of}}}
+operations: {{stat: [{step}]}}
+"""
+VISIT = "{station: server, demand: 10us}"
 FILES = ("mdtest", {"items": "20", "files_only": "true"})
 BYTES = ("ior-easy", {"per_process": "64MiB"})
 
@@ -188,3 +195,20 @@ def test_what_is_not_known_has_its_reason() -> None:
     assert known == "Links carry at most: the backbone 1.00 GB/s."
     known = capacity_text(phase(), SYSTEM | {"network": {"backbone_bandwidth": 1e9}}, 1)
     assert known == "Links carry at most: the backbone 1.00 GB/s."
+
+
+@pytest.mark.parametrize(
+    ("section", "of", "step"),
+    [
+        ("buckets", "{rate: 100/s, burst: 1}", f"{{bucket: m}}, {VISIT}"),
+        ("tokens", "{per: system, move: [{station: server, demand: 20ms}]}", f"{{token: m, steps: [{VISIT}]}}"),
+        ("pools", "{size: 1, batch: 1, refill: [{station: server, demand: 20ms}]}", f"{{take: m}}, {VISIT}"),
+    ],
+)
+def test_the_mechanism_that_operations_wait_for_is_named(section: str, of: str, step: str, tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(PLATFORM)
+    file = tmp_path / "waits.yaml"
+    file.write_text(WAITS.format(section=section, of=of, step=step))
+    settings = {"items": "20", "files_only": "true"}
+    forecast = predict(Fitted.open(str(file)), "mdtest", settings, 2, 2, phase="file-stat", solver="simulate")
+    assert f"{LEAD}waiting for the {section[:-1]} 'm', " in forecast["bottleneck"], forecast["bottleneck"]
