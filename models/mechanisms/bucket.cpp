@@ -34,7 +34,11 @@ struct Level {
 class Buckets final : public Mechanism {
 public:
   Buckets(const Engine& engine, const BucketSpec& spec)
-      : Mechanism(engine, spec), spec_(spec), requests_(engine.instances()), bytes_(engine.instances())
+      : Mechanism(engine, spec)
+      , spec_(spec)
+      , requests_(engine.instances())
+      , bytes_(engine.instances())
+      , last_(engine.instances())
   {
   }
 
@@ -44,7 +48,7 @@ public:
     Level& requests  = requests_[engine_.instance_of(id)];
     Level& bytes     = bytes_[engine_.instance_of(id)];
     const auto moved = static_cast<double>(engine_.op(id).bytes());
-    double passes    = now;
+    double passes    = std::max(now, last_[engine_.instance_of(id)]); // nobody overtakes
     if (spec_.rate > 0)
       passes = requests.passes_at(passes, 1, spec_.rate, spec_.burst);
     if (spec_.bandwidth > 0 && moved > 0)
@@ -53,6 +57,7 @@ public:
       requests.take(passes, 1, spec_.rate);
     if (spec_.bandwidth > 0)
       bytes.take(passes, moved, spec_.bandwidth);
+    last_[engine_.instance_of(id)] = passes;
     ++sums_.passed;
     if (passes <= now)
       return true;
@@ -78,6 +83,7 @@ private:
   const BucketSpec& spec_;
   std::vector<Level> requests_; ///< by instance
   std::vector<Level> bytes_;    ///< likewise
+  std::vector<double> last_;    ///< likewise: when the last one passes, in seconds
   Sums sums_;                   ///< since the last report
 };
 

@@ -68,6 +68,22 @@ TEST(Bucket, AtRandomRequestsWaitAsForAServerOfConstantTime)
   EXPECT_NEAR(longest(at_random("{bucket: b}", "rate: 100/s, burst: 3")), longest(bucket) - 20, 1);
 }
 
+TEST(Bucket, WhatHasNoBytesWaitsBehindBytes)
+{
+  // Reads pass at 10/s. A stat that comes behind those of the two others passes with the later.
+  const auto longest = [](const std::string& bucket, uint32_t ranks) {
+    const auto outcome = run("stations: {s: {}}\nbuckets: {b: {per: system, " + bucket +
+                                 "}}\noperations:\n  stat: [{bucket: b}]\n  read: {open: [], read: [{bucket: b}], "
+                                 "close: []}\n",
+                             {ranks, 1}, 100);
+    return 1e-6 * static_cast<double>(outcome.latency[static_cast<size_t>(OpKind::stat)].max_ns());
+  };
+  EXPECT_NEAR(longest("bandwidth: 39010B/s", 1), 0, 1);
+  EXPECT_NEAR(longest("bandwidth: 39010B/s", 3), 200, 1);
+  // Also where there are tokens of requests at any time.
+  EXPECT_NEAR(longest("bandwidth: 39010B/s, rate: 1000000/s, burst: 9", 3), 200, 1);
+}
+
 TEST(Bucket, WhatMakesNoSenseIsRefused)
 {
   const auto refused = [](const std::string& bucket, const std::string& why) {

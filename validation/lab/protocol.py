@@ -129,7 +129,7 @@ def validations_of(server: str, out: Path, plan: str = "laboratory") -> dict[Pat
                 threads = find(server).defaults["threads"]
                 facts = ["--known", f"{station_of(out / 'fitted.yaml')}.servers={threads}"] if place != out else []
                 iocast("calibrate", campaign, *facts, "--out", fitted)
-            if not forecasts.exists():
+            if not seal_of(forecasts).exists():
                 iocast("predict", fitted, "--points-of", campaign, "--out", forecasts)
             seal(forecasts)
         measure(lab, plan, "check", campaign)

@@ -6,7 +6,7 @@ nodes. Prints forecast and measured gain by change.
 
     validation/lab/whatifs.py [SERVER...] --keep DIR [--json] [--page docs/scoreboard.md]
 
-DIR is that of protocol.py. Needs root and what each server needs; about two minutes a server. With the same DIR, what
+DIR is that of protocol.py. Needs root and what each server needs; 15 to 25 minutes a server. With the same DIR, what
 is measured there is not measured again."""
 
 import argparse
@@ -214,14 +214,14 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     errors = sorted(row["error"] for row in rows)
     known = [row["inside"] for row in rows if row["inside"] is not None]
     right = sum(row["direction"] for row in rows)
-    share = binomtest(sum(known), len(known), 0.9).pvalue if known else 1.0
+    share = float(binomtest(sum(known), len(known), 0.9).pvalue) if known else 1.0
     middle = errors[len(errors) // 2] if len(errors) % 2 else sum(errors[len(errors) // 2 - 1 :][:2]) / 2
     return [
         *lines,
         "",
         f"Direction right in {right} of {len(rows)}; size off by {100 * middle:.1f} % in the median; "
-        f"{sum(known)} of {len(known)} rates within their intervals, {'not ' * (share < 0.05)}consistent with 90 % "
-        "(exact binomial, 95 %).",
+        f"{sum(known)} of {len(known)} rates within their intervals, {'not ' if share < 0.05 else ''}consistent with "
+        "90 % (exact binomial, 95 %).",
     ]
 
 
