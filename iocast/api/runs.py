@@ -13,7 +13,7 @@ from iocast.ground.files import read_json
 from iocast.importers import import_files
 from iocast.importers.series import import_series, is_series
 from iocast.records.run import Run, read_run
-from iocast.runs.run_directory import run_directories
+from iocast.runs.run_directory import run_directories, runs_in
 from iocast.wording.text import quantity, table
 
 
@@ -101,5 +101,10 @@ def open_runs(paths: Place | Sequence[Place]) -> Runs:
 
 
 def sources_of(sources: Runs | Place | Sequence[Place]) -> list[Path]:
-    """The directories of runs, or the named places."""
-    return sources.directories if isinstance(sources, Runs) else as_paths(sources)
+    """The directories of runs, or the named places. All runs of one directory are that directory, of whose runs a
+    question takes those that have its phase."""
+    if not isinstance(sources, Runs):
+        return as_paths(sources)
+    parents = {path.parent for path in sources.directories}
+    whole = len(parents) == 1 and sorted(sources.directories) == runs_in(next(iter(parents)))
+    return list(parents) if whole else sources.directories

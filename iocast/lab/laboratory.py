@@ -30,6 +30,8 @@ from iocast.lab.record import MARK, MAX_MOUNTS, Damaged, Known, Record, alone, c
 from iocast.ground.processes import start
 
 MAX_NODES = 64
+NODES_OF_CAMPAIGN = 8
+"""Of the campaign `laboratory`."""
 NETWORK = "10.78.0"
 """First parts of all addresses. Laboratories don't see each other, so each has the same."""
 FIRST_CLIENT, FIRST_SERVER = 11, 201
@@ -384,11 +386,12 @@ def description(record: Record) -> str:
     given = " ".join(f"{name}={value}" for name, value in record.settings.items())
     measure = " ".join(["iocast measure", *record.arguments])
     link = f", links of {record.rate}" if record.rate else ""
+    campaign = "laboratory" if len(record.clients) >= NODES_OF_CAMPAIGN else "quick"
     link += f", {record.mounts} mount points each" if record.mounts > 1 else ""
     return (
         f"{record.name}: {len(record.clients)} client nodes{link}; {kind.title} on "
         f"{len(record.servers)} server node{'s' * (len(record.servers) != 1)} ({given}).\n"
         f"Known: {kind.known}\nNot known: {kind.unknown}\n"
-        f"Measure it: iocast lab run {record.name} -- {measure} --campaign laboratory "
+        f"Measure it: iocast lab run {record.name} -- {measure} --campaign {campaign} "
         f"--out results/{record.name}"
     )

@@ -138,3 +138,13 @@ def test_rows_are_a_table_of_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RunError, match="pandas is not installed"):
         answer.to_pandas()
+
+
+def test_opened_runs_are_fitted_to_the_phase_that_some_of_them_have(tmp_path: Path) -> None:
+    table = tmp_path / "rates.csv"
+    table.write_text(
+        "phase,nodes,ppn,rate\n"
+        + "".join(f"file-{verb},{n},1,{900 * n}\n" for verb in ("create", "remove") for n in (1, 2))
+    )
+    fitted = iocast.calibrate(iocast.import_results(table), phases=["file-create"])
+    assert fitted.phases == ["file-create"]
