@@ -18,9 +18,11 @@ from typing import Any, cast
 import msgspec
 import psutil
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from programs import REPOSITORY
 
 from iocast.ground import binaries
 from iocast.errors import InputError, RunError
@@ -285,6 +287,17 @@ def damaged_manifests(content: dict[str, Any]) -> Iterator[bytes]:
                 yield json.dumps(content | {key: other}).encode()
     yield json.dumps(content | {"further": 1}).encode()
     yield from (b"[]", b"{}", b"\xff", b"[" * 1000, json.dumps(content | {"kind": "run"}).encode())
+
+
+def test_the_campaign_that_is_proposed_needs_no_more_nodes_than_there_are() -> None:
+    most = {
+        name: max(
+            point.get("nodes", 1)
+            for point in yaml.safe_load((REPOSITORY / f"campaigns/{name}.yaml").read_text())["points"]
+        )
+        for name in ("laboratory", "quick")
+    }
+    assert most == {"laboratory": laboratory.NODES_OF_CAMPAIGN, "quick": 1}
 
 
 def test_a_damaged_manifest_is_listed_and_removed_and_stops_no_other(place: Path) -> None:

@@ -146,5 +146,6 @@ def test_opened_runs_are_fitted_to_the_phase_that_some_of_them_have(tmp_path: Pa
         "phase,nodes,ppn,rate\n"
         + "".join(f"file-{verb},{n},1,{900 * n}\n" for verb in ("create", "remove") for n in (1, 2))
     )
-    fitted = iocast.calibrate(iocast.import_results(table), phases=["file-create"])
-    assert fitted.phases == ["file-create"]
+    runs = iocast.import_results(table)
+    for source in (runs, iocast.open_runs(runs.directories[0].parent)):
+        assert iocast.calibrate(source, phases=["file-create"]).phases == ["file-create"]

@@ -145,10 +145,16 @@ def settings_of(out: Path) -> dict[str, Any]:
     return found
 
 
+def finished(campaign: Path) -> bool:
+    """Whether all its runs are complete; one that was cut off goes on where it was."""
+    file = campaign / "campaign.json"
+    return file.exists() and all(point["status"] == "complete" for point in json.loads(file.read_text())["points"])
+
+
 def measured(server: str, change: WhatIf, out: Path) -> list[float]:
     """Rates of each repeat with the change made."""
     campaign = out / "made" / change.name
-    if not campaign.exists():
+    if not finished(campaign):
         settings = {
             name: value for name, value in settings_of(out).items() if name not in ("waiting_factor", "repeats")
         }
