@@ -413,8 +413,13 @@ def _hold_out(points: list[Point], measured: list[growth.Measured], unit: str) -
 def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
     """What the rates leave open, in finished sentences."""
     notes = [
-        "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage systems "
-        "grow.",
+        (
+            "Only rates were fitted: latencies are those of measured scales, stretched to the rate, and intervals rest "
+            "on how other storage systems grow."
+            if any(_latency(point) for point in points)
+            else "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage "
+            "systems grow."
+        ),
         *_unused_latencies(points),
     ]
     if growth.one_scale(measured):

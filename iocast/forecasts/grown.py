@@ -52,8 +52,7 @@ def grown_rates(platform: Fitted, request: Request, nodes: int, ranks_per_node: 
     if unit := unit_entry(campaign.get("unit")):
         rate["unit"] = unit["unit"]
     quantities = {"rate": rate}
-    inside = nodes * ranks_per_node / (1 + factor)
-    quantities |= stretched.latencies(campaign["points"], inside, found, changes, level)
+    quantities |= stretched.latencies(campaign["points"], target, found, changes, level)
     unmeasured, unknown = _beyond_the_machine(campaign, nodes, ranks_per_node, working_set)
     if unmeasured:
         for quantity in quantities.values():

@@ -18,6 +18,8 @@ from iocast.platforms.fitted import Fitted
 from iocast.runs.measured import measured_workload
 from iocast.runs.operations import Shares, phase_operations
 from iocast.runs.phases import check_phase, first_phase, main_phases, phase_sentences
+from iocast.runs.question import meaning
+from iocast.runs.run_directory import LENGTHS
 from iocast.platforms.documents import Document, dump
 from iocast.platforms.platform_names import idle_edit
 from iocast.records.platform import ResolvedPlatform
@@ -103,13 +105,23 @@ def measured_request(platform: Fitted, settings: dict[str, str], solver: str, ph
             f"The platform was fitted to rates of the phase {platform.phase} alone, and not of '{phase}'. "
             f"{phase_sentences(phase, {platform.phase: ()})} Other phases need a calibration of their own."
         )
-    unknown = [name for name in settings if name not in ("waiting_factor", "working_set")]
+    measured = platform.fitted["campaign"]["workload"]
+    lengths = [name for name in LENGTHS if name in measured["parameters"]]
+    allowed = ("waiting_factor", "working_set", *lengths)
+    unknown = [name for name in settings if name not in allowed]
     if unknown:
         raise InputError(
             f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
-            "Allowed: waiting_factor, working_set."
+            f"Allowed: {', '.join(allowed)}."
         )
-    return Request(platform.fitted["campaign"]["workload"]["pattern"], settings, [platform.phase], phase)
+    found = Request(measured["pattern"], settings, [platform.phase], phase)
+    for name in lengths:
+        if name in settings and meaning(settings[name]) != meaning(measured["parameters"][name]):
+            found.warnings.append(
+                f"{name}={settings[name]} was not measured, but {name}={measured['parameters'][name]}. Rates alone do "
+                f"not tell what it changes: the forecast takes no change, and its interval has none."
+            )
+    return found
 
 
 def ranks_per_node_of(platform: Fitted) -> int:

@@ -382,8 +382,11 @@ class Record:
         try:
             read_run(document)
         except Impossible as error:
-            where = self.imported["origin"].get(error.where, f"{path}:1").partition(" ")[0]
+            number = re.match(r"phases\[(\d+)\]", error.where)
+            its_own = self.phases[int(number[1])].origin.get("") if number else None
+            where = (self.imported["origin"].get(error.where) or its_own or f"{path}:1").partition(" ")[0]
             what = re.sub(r"phases\[(\d+)\]", lambda found: f"phase {self.phases[int(found[1])].name}", error.where)
+            what = "the name of a phase" if re.fullmatch(r"phases\[\d+\]\.name", error.where) else what
             raise InputError(f"{where}: {what}{error.what}; nothing of this run is imported.") from error
 
     def _origins(self, source: Source, answer: Mapping[str, Any]) -> dict[str, str]:

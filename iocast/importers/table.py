@@ -8,7 +8,8 @@ operation's latencies in seconds: `mean`, `min`, `q25`, `q50`, `q75`, `q90`, `q9
 was not reported. Further columns become parameters of the workload: runs that differ in one are different measurements.
 
 A line without a phase has its operation as phase, and a phase with several operations is one phase for each: rates of
-different operations are no repeats of one another.
+different operations are no repeats of one another. With the column `run` lines of the same run, placement and settings
+are one run: its phases, their repeats (column `repeat`, else in the order of the lines) and the operations of each.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from typing import Any
 
 from iocast.errors import InputError
 from iocast.importers import Importer
 from iocast.importers.record import SUMMARY, Latency, Phase, Record
+from iocast.importers.results import is_result
 from iocast.importers.source import Source
 from iocast.runs.question import SCALES
 from iocast.ground.strict import is_whole
@@ -40,14 +43,18 @@ KNOWN = (
     "waiting_factor",
     "workload",
     "label",
+    "run",
+    "repeat",
     *LATENCIES,
 )
-TEXTS = ("unit", "phase", "operation", "workload", "label")
+TEXTS = ("unit", "phase", "operation", "workload", "label", "run")
 """Columns of words; the other ones have numbers or sizes."""
 
 
 UNITS = f"operations, bytes, {', '.join(unit for unit in SCALES if unit.endswith('B'))}; each may end in /s"
 """Values of the column `unit`."""
+NOT_OF_A_NAME = r"[^A-Za-z0-9._=+-]+"
+"""Characters that names of phases, operations and workloads can't have."""
 THOUSANDS = ("k", "K", "M", "G")
 """Letters after a number, of which `Source.number` names the whole number."""
 
@@ -96,6 +103,7 @@ def _read_one(source: Source) -> list[Record]:
     header: list[str] = []
     near: dict[str, str] = {}
     found: list[tuple[int, dict[str, str]]] = []
+    renamed: dict[str, str] = {}
     for (number, _), cells in zip(lines, rows, strict=False):
         cells = [cell.strip() for cell in cells]
         if not header:
@@ -115,9 +123,15 @@ def _read_one(source: Source) -> list[Record]:
             raise source.refuse(
                 number, f"this line has {len(cells)} cells, the header {len(header)}; a cell with a comma needs quotes"
             )
-        found.append((number, {name: cell for name, cell in zip(header, cells, strict=True) if cell}))
+        row = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+        for name in ("phase", "operation", "workload"):
+            if name in row and (plain := re.sub(NOT_OF_A_NAME, "-", row[name]).strip("-.")) != row[name]:
+                renamed[row[name]] = row[name] = plain or "unnamed"
+        found.append((number, row))
     source.require_last_line()
-    further = [name for name in header if name not in KNOWN]
+    kept = {name: {row[name] for _, row in found if name in row} for name in header if name not in KNOWN}
+    results = [name for name, cells in kept.items() if is_result(name, cells)]
+    further = [name for name in kept if name not in results]
     if not found:
         raise source.refuse(lines[-1][0] if lines else 1, "there is no result below the header")
     first = lines[0][0]
@@ -128,14 +142,73 @@ def _read_one(source: Source) -> list[Record]:
             )
     operations: dict[str, set[str]] = {}
     for _, row in found:
-        operations.setdefault(_named_phase(row), set()).add(row.get("operation", ""))
-    records = [_record(source, number, row, operations) for number, row in found]
+        if "run" not in row:  # a run's operations stay together
+            operations.setdefault(_named_phase(row), set()).add(row.get("operation", ""))
+    records = _in_runs(source, [(row, _record(source, number, row, operations, results)) for number, row in found])
     if further:
         records[0].warnings.append(
             f"{source.path.name}: settings of the workload, by which its lines are different measurements, are in the "
             f"column{'s' * (len(further) > 1)} {', '.join(further)}."
         )
+    if renamed:
+        called = ", ".join(f"'{text}' is {name}" for text, name in renamed.items())
+        records[0].warnings.append(
+            f"{source.path.name}: names of phases, operations and workloads have letters, digits and . _ = + -, so "
+            f"that {called} here."
+        )
+    if results:
+        records[0].warnings.append(
+            f"{source.path.name}: the column{'s' * (len(results) > 1)} {', '.join(results)} "
+            f"{'have' if len(results) > 1 else 'has'} results or names of files, and no settings of the workload."
+        )
     return records
+
+
+def _in_runs(source: Source, lines: Sequence[tuple[dict[str, str], Record]]) -> list[Record]:
+    """Records with those of one run joined; a run has one placement and settings."""
+    found: list[Record] = []
+    runs: dict[tuple[Any, ...], Record] = {}
+    for row, record in lines:
+        (phase,) = record.phases
+        settings = tuple(sorted((name, str(value)) for name, value in record.parameters.items()))
+        key = (row.get("run", ""), record.pattern, record.ranks, record.nodes, settings)
+        if "run" not in row or key not in runs:
+            found.append(record)
+            runs[key] = record
+            if "run" in row:
+                record.label = record.label or row["run"]
+                record.name = f"{record.name.split('-')[0]}-{row['run']}"
+            continue
+        _join(source, runs[key], phase, "repeat" in row)
+    return found
+
+
+def _join(source: Source, run: Record, phase: Phase, numbered: bool) -> None:
+    """Adds a line's operation to the run's phase and repeat. Operations of one repeat ran side by side."""
+    (operation,) = phase.latency
+    same = [one for one in run.phases if one.name == phase.name]
+    if not numbered:
+        phase.repeat = sum(operation in one.latency for one in same)
+    at = next((one for one in same if one.repeat == phase.repeat), None)
+    if at is None:
+        run.phases.append(phase)
+        order = list(dict.fromkeys(one.name for one in run.phases))
+        run.phases.sort(key=lambda one: (order.index(one.name), one.repeat))
+        return
+    line = int(phase.origin[""].rpartition(":")[2])
+    if operation in at.latency:
+        raise source.refuse(
+            line,
+            f"'{operation}' of the phase '{phase.name}' of this run is there twice with repeat {phase.repeat}; give "
+            "each repeat a number of its own",
+        )
+    if at.more.get("rate_unit") != phase.more.get("rate_unit"):
+        raise source.refuse(line, f"the operations of the phase '{phase.name}' of this run have rates in two units")
+    at.latency |= phase.latency
+    at.rate = (at.rate or 0.0) + (phase.rate or 0.0)
+    whole = at.operations is not None and phase.operations is not None
+    at.operations = (at.operations or 0) + (phase.operations or 0) if whole else None
+    at.seconds = at.operations / at.rate if at.operations is not None else None
 
 
 def _differs_by_one(name: str, known: str) -> bool:
@@ -159,8 +232,10 @@ def _named_phase(row: dict[str, str]) -> str:
     return row.get("phase") or row.get("operation") or "benchmark"
 
 
-def _record(source: Source, number: int, row: dict[str, str], operations: dict[str, set[str]]) -> Record:
-    """`operations`: those of each phase in the table."""
+def _record(
+    source: Source, number: int, row: dict[str, str], operations: dict[str, set[str]], results: Collection[str]
+) -> Record:
+    """`operations`: those of each phase in the table, but of lines with a run. `results`: columns with no settings."""
     numbers = {
         name: _plain_number(source, row[name], number, name)
         for name in row
@@ -187,7 +262,7 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
     if mean is not None and not least <= mean <= most:
         raise source.refuse(number, f"the mean {row['mean']} is not between min and max of the same latencies")
     operation, name = row.get("operation", "operation"), _named_phase(row)
-    if len(operations[name]) > 1 and name != operation:
+    if len(operations.get(name, ())) > 1 and name != operation and "run" not in row:
         name += f"-{operation}"
     count = round(numbers["operations"]) if "operations" in numbers else None
     phase = Phase(
@@ -198,6 +273,10 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
         seconds=count / numbers["rate"] if count else None,
     )
     phase.origin[""] = source.at(number)
+    if "repeat" in row and "run" in row:
+        if not is_whole(row["repeat"]):
+            raise source.refuse(number, f"repeat is '{row['repeat']}', which is no whole number; count from 0 or 1")
+        phase.repeat = int(row["repeat"])
     if row.get("unit", "operations").removesuffix("/s") != "operations":
         if count is not None:
             raise source.refuse(
@@ -219,7 +298,8 @@ def _record(source: Source, number: int, row: dict[str, str], operations: dict[s
         speaker="A table",
     )
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
-    record.parameters = {name: cell for name, cell in row.items() if name not in KNOWN}
+    record.parameters = {name: cell for name, cell in row.items() if name not in (*KNOWN, *results)}
+    record.facts = {name: row[name] for name in results if name in row}
     if "working_set" in row:
         record.parameters["working_set"] = _bytes(source, row["working_set"], number, "working_set")
     machine: dict[str, float] = (

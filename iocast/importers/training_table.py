@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from iocast.importers import Importer
 from iocast.importers.dlio import accelerators_of
 from iocast.importers.record import Phase, Record
+from iocast.importers.results import is_result
 from iocast.importers.source import Source
 from iocast.ground.strict import is_whole
 from iocast.training.tasks import task_of
@@ -106,7 +107,9 @@ def _record(source: Source, number: int, row: dict[str, str]) -> Record:
     record = Record(f"{number:04d}-{count}", "MLPerf Storage", [phase], pattern="training", ranks=count, nodes=hosts)
     record.origin = dict.fromkeys(("ranks", "nodes", "parameters"), source.at(number))
     numbers = {*SHARES, *RATES, "accelerators", "hosts", "runs", "cv_percent"}
-    record.parameters = {key: cell for key, cell in row.items() if key not in numbers and cell}
+    further = {key: cell for key, cell in row.items() if key not in numbers and cell}
+    record.parameters = {key: cell for key, cell in further.items() if not is_result(key, [cell])}
+    record.facts = {key: cell for key, cell in further.items() if key not in record.parameters}
     record.speaker = "A table of trainings"
     record.missing = {"phases[].operations": "A table of trainings has rates; how many samples were read is not in it."}
     return record

@@ -292,8 +292,9 @@ class Point:
 
 
 def is_table(run: Run) -> bool:
-    """Whether the run is a line of a CSV table, which has the latencies of one operation at most."""
-    return run.record.imported is not None and run.record.imported.format == "table"
+    """Whether the run is of a CSV table that has the latencies of one operation at most of each phase."""
+    of_a_table = run.record.imported is not None and run.record.imported.format == "table"
+    return of_a_table and all(len(phase.operation_names) < 2 for phase in run.phases)
 
 
 def group(runs: list[Run]) -> list[Point]:
