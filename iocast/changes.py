@@ -36,19 +36,17 @@ class Side:
     def simulated(self) -> bool:
         return all(run.record.source == "simulated" for run in self.runs)
 
-    def values(self, quantity: str) -> NDArray[np.float64] | None:
-        """The quantity in every run: the geometric mean over its repeats that tell it; None when a run has none."""
-        found = []
-        for run in self.runs:
-            reported = logs(run.phases, quantity)
-            if not len(reported):
-                return None
-            found.append(math.exp(float(reported.mean())))
-        return np.array(found)
+    def known(self, quantity: str) -> list[float]:
+        """The quantity in the runs that have it: the geometric mean over its repeats that tell it."""
+        reported = [logs(run.phases, quantity) for run in self.runs]
+        return [math.exp(np.mean(one)) for one in reported if len(one)]
+
+    def tells(self, quantity: str) -> bool:
+        """Whether every run has it."""
+        return len(self.known(quantity)) == len(self.runs)
 
     def pooled(self, quantity: str) -> float | None:
-        values = self.values(quantity)
-        return None if values is None else float(np.exp(np.mean(np.log(values))))
+        return float(np.exp(np.mean(np.log(self.known(quantity))))) if self.tells(quantity) else None
 
     @property
     def repeated(self) -> bool:

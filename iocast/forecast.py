@@ -18,6 +18,7 @@ from iocast.calibrate.storage import RATES_ALONE, Storage, best_family, storage_
 from iocast.errors import InputError, RunError
 from iocast.ground.files import read_json, write_json, write_text
 from iocast.platforms.fitted import Fitted
+from iocast.importers.record import Stated
 from iocast.importers.series import series_notes
 from iocast.ground.names import as_file_name, shortened
 from iocast.runs.phases import is_beside, main_phases, phase_sentences
@@ -114,7 +115,7 @@ def forecast(
     platform: str | None = None,
     phase: str | None = None,
     only: Mapping[str, Sequence[str]] | None = None,
-    stated: dict[str, Any] | None = None,
+    stated: Stated | None = None,
     level: float = 0.9,
     seed: int = 0,
     report: Report,
@@ -177,7 +178,7 @@ def _whole_way(
     platform: str | None,
     phase: str | None,
     only: Mapping[str, Sequence[str]],
-    stated: dict[str, Any],
+    stated: Stated,
     level: float,
     seed: int,
     report: Report,

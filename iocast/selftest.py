@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from iocast.runs.run_directory import Point, find_runs, group
 from iocast.ground.scratch import scratch_directory
 from iocast.validate import errors, validate
 from iocast.records.platform import ResolvedPlatform
+from iocast.records.validation import AllowedError, SelftestDocument, ServedDocument
 
 ALLOWED = {"throughput": 0.10, "q50 to q95": 0.15, "q99": 0.30}
 """Median errors, as factors less 1, that a forecast may have at four times the ranks."""
@@ -41,7 +41,7 @@ MAX_DEVIATION = 4.0
 Report = Callable[[str, int, int], None]
 
 
-def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, report: Report) -> dict[str, Any]:
+def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, report: Report) -> SelftestDocument:
     """All that was measured, found and forecast lies in the new directory `out`.
 
     @raises InputError for a truth, family or campaign that can't be used, before anything is made
@@ -70,23 +70,25 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
         platform, _points(out, "check"), forecasts=[Earlier.of_document(one) for one in forecasts.values()]
     )
     write_json(out / "validation.json", validation)
-    answer: dict[str, Any] = {
+    services = _services(log, resolved)
+    missed: dict[str, AllowedError] = {
+        kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed}
+        for kind, allowed in ALLOWED.items()
+    }
+    answer: SelftestDocument = {
         "schema_version": SCHEMA_VERSION,
         "kind": "selftest",
         "truth": truth,
         "family": family,
         "forecasts_sha256": digests,
+        "structure": platform.fitted["structure"],
+        "notes": platform.fitted["notes"],
+        "services": services,
+        "errors": missed,
+        "coverage": validation["summary"]["coverage"],
+        "passed": all(one["error"] <= one["allowed"] for one in missed.values())
+        and all(one["deviation"] <= MAX_DEVIATION for one in services.values()),
     }
-    answer |= {"structure": platform.fitted["structure"], "notes": platform.fitted["notes"]}
-    answer["services"] = _services(log, resolved)
-    answer["errors"] = {
-        kind: {"error": float(np.median(errors(validation, kind))), "allowed": allowed}
-        for kind, allowed in ALLOWED.items()
-    }
-    answer["coverage"] = validation["summary"]["coverage"]
-    answer["passed"] = all(one["error"] <= one["allowed"] for one in answer["errors"].values()) and all(
-        one["deviation"] <= MAX_DEVIATION for one in answer["services"].values()
-    )
     write_json(out / "selftest.json", answer)
     return answer
 
@@ -132,14 +134,14 @@ def _points(out: Path, role: str) -> list[Point]:
     return [point for point in group(runs) if point.role == role]
 
 
-def _services(log: Path, truth: ResolvedPlatform) -> dict[str, dict[str, float]]:
+def _services(log: Path, truth: ResolvedPlatform) -> dict[str, ServedDocument]:
     """By operation: how many were served, how long in the mean, what the truth says, and how many standard errors lie
     between."""
     found: dict[str, list[float]] = defaultdict(list)
     with log.open() as lines:
         for row in csv.DictReader(lines):
             found[row["operation"]].append(float(row["finish"]) - float(row["start"]))
-    result = {}
+    result: dict[str, ServedDocument] = {}
     for operation, seconds in sorted(found.items()):
         step = next(step for part in truth["operations"][operation] for step in part["steps"])
         law, speed = step["demand"], truth["stations"][step["station"]]["speed"]

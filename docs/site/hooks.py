@@ -13,7 +13,6 @@ from html import unescape
 from pathlib import Path
 from textwrap import dedent, indent
 
-import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -23,8 +22,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY), str(Path(__file__).parent)]
 
 from iocast.ground import binaries  # noqa: E402
-from iocast.cli import app  # noqa: E402
 from iocast.cli import manual_pages  # noqa: E402
+from iocast.cli.app import command  # noqa: E402
 from iocast.errors import InputError, RunError  # noqa: E402
 from iocast.study import keys  # noqa: E402
 from iocast.whatif.platform import platform_page  # noqa: E402
@@ -83,7 +82,7 @@ def playable() -> str:
 def reference() -> dict[str, str]:
     """Markdown by page."""
     commands, things = [], {}
-    for page in manual_pages.all_pages(typer.main.get_command(app)):
+    for page in manual_pages.all_pages(command()):
         if page.section == 1:
             commands.append(page.markdown(2))
         else:

@@ -83,10 +83,10 @@ class _Terms:
     """Non-negative terms at first, first+1, ...; zero elsewhere. Constant factors never matter in this file."""
 
     def __init__(self, first: int, values: Array) -> None:
-        keep = np.flatnonzero(values > NEGLIGIBLE * values.max())
+        keep = np.flatnonzero(values > NEGLIGIBLE * np.max(values))
         self.first = first + int(keep[0])
         self.last = first + int(keep[-1])
-        self._values = values[keep[0] : keep[-1] + 1] / values.max()
+        self._values = values[keep[0] : keep[-1] + 1] / np.max(values)
 
     def window(self, low: int, high: int) -> Array:
         """The terms low..high, all inside first..last."""
@@ -108,14 +108,14 @@ class _Queue:
         self.first = 0
         self.last = population
         if slope < 0:
-            reach = self._at + (float(self._head[-1] - self._head.max()) - math.log(NEGLIGIBLE)) / -slope
+            reach = self._at + (float(self._head[-1] - np.max(self._head)) - math.log(NEGLIGIBLE)) / -slope
             self.last = int(min(population, max(reach, self._at)))
 
     def window(self, low: int, high: int) -> Array:
         """The terms low..high, up to a factor that depends on the window: they may lie far below those elsewhere."""
         tail = np.arange(max(low, self._at), high + 1) - self._at
         logs = np.concatenate((self._head[low : min(high + 1, self._at)], self._head[-1] + self._slope * tail))
-        return np.asarray(np.exp(logs - logs.max()))
+        return np.asarray(np.exp(logs - np.max(logs)))
 
 
 def _log_terms(station: Station, theta: float) -> Array:
@@ -166,7 +166,7 @@ def _convolve(a: _Law, b: _Law, low: int, high: int) -> _Terms | None:
         values = np.maximum(oaconvolve(x, y), 0.0)
     first = short.first + start
     values = values[max(0, low - first) : high - first + 1]
-    return _Terms(max(low, first), values) if values.any() else None
+    return _Terms(max(low, first), values) if np.any(values) else None
 
 
 def _copies(queue: _Law, copies: int, population: int) -> _Law:
@@ -195,15 +195,15 @@ class ClosedNetwork:
     """
 
     def __init__(self, stations: Sequence[Station], delay: float, population: int) -> None:
-        heaviest = max((s.demand / s.instances / float(s.rates.max()) for s in stations), default=0.0)
-        self.stations = [s for s in stations if s.demand / s.instances > NO_LOAD * heaviest * float(s.rates.max())]
+        heaviest = max((s.demand / s.instances / float(np.max(s.rates)) for s in stations), default=0.0)
+        self.stations = [s for s in stations if s.demand / s.instances > NO_LOAD * heaviest * float(np.max(s.rates))]
         self.delay = delay
         self.population = population
         if population < 1 or (delay <= 0 and not self.stations):
             raise ValueError("A closed network needs at least one customer and some time per cycle.")
         self._theta, self._complements = self._choose_rate()
         self._slopes = [math.log1p(-c) for c in self._complements]  # of the queues' tails
-        retrograde = any(s.rates[-1] < s.rates.max() for s in self.stations)
+        retrograde = any(s.rates[-1] < np.max(s.rates) for s in self.stations)
         for _ in range(200):
             self.throughput = self._solve()
             # Where rates fall with the queue, the open network was a guess (see _choose_rate): go to where the closed
@@ -211,7 +211,7 @@ class ClosedNetwork:
             if not retrograde or abs(self.throughput / self._theta - 1) * math.sqrt(population) < 0.1:
                 break
             self._theta = self.throughput
-            loads = [self._theta * s.demand / s.instances / float(s.rates[-1]) for s in self.stations]
+            loads = [self._theta * s.demand / s.instances / s.rates.item(-1) for s in self.stations]
             self._complements, self._slopes = [1 - x for x in loads], [math.log(x) for x in loads]
 
     def _solve(self) -> float:
@@ -245,7 +245,7 @@ class ClosedNetwork:
             rest = self._rest(others, total - last, total)
             first, last = total - min(rest.last, total), total - rest.first
             terms = own.window(first, last) * rest.window(total - last, total - first)[::-1]
-        return first, terms / terms.sum()
+        return first, terms / np.sum(terms)
 
     def mean_queue(self, name: str) -> float:
         """Mean customers at one instance of a station, waiting or in service."""
@@ -262,8 +262,8 @@ class ClosedNetwork:
         if not self.stations:
             return self.population / self.delay, []
         stations = [replace(s, rates=s.rates[: int(np.argmax(s.rates)) + 1]) for s in self.stations]
-        loads = np.array([s.demand / s.instances / float(s.rates[-1]) for s in stations])
-        heaviest = float(loads.max())
+        loads = np.array([s.demand / s.instances / s.rates.item(-1) for s in stations])
+        heaviest = float(np.max(loads))
         relative = loads / heaviest
 
         def customers(t: float) -> float:
@@ -285,7 +285,7 @@ class ClosedNetwork:
         return theta, [
             complement + share * (1 - x)
             if len(new.rates) == len(old.rates)
-            else 1 - theta * old.demand / old.instances / float(old.rates[-1])
+            else 1 - theta * old.demand / old.instances / old.rates.item(-1)
             for new, old, x in zip(stations, self.stations, relative, strict=True)
         ]
 
@@ -334,7 +334,7 @@ def _mean_open_queue(station: Station, theta: float, one_minus_ratio: float) -> 
     if len(station.rates) == 1:
         return (1 - one_minus_ratio) / one_minus_ratio
     logs = _log_terms(station, theta)
-    head = np.exp(logs - logs.max())
+    head = np.exp(logs - np.max(logs))
     c, ratio = len(station.rates), 1 - one_minus_ratio
     tail = head[c]
     mass = float(head[:c].sum()) + tail / one_minus_ratio

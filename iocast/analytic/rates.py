@@ -66,14 +66,14 @@ def with_locks(rates: Array, service: float, locks: Sequence[LockUse]) -> tuple[
         return rates, np.zeros((len(rates), 0))
     demands = np.array([lock.visits * lock.hold for lock in locks])
     instances = np.array([float(lock.instances) for lock in locks])
-    free = service - float(demands.sum())
+    free = service - float(np.sum(demands))
     at_locks = np.zeros(len(locks))
     result = np.empty_like(rates)
     found = np.zeros((len(rates), len(locks)))
     for n in range(1, len(rates) + 1):
         found[n - 1] = at_locks / instances
         residence = demands * (1 + found[n - 1])
-        throughput = n / (free + float(residence.sum()))
+        throughput = n / (free + float(np.sum(residence)))
         at_locks = throughput * residence
         result[n - 1] = throughput * service * rates[n - 1] / n
     return result, found
@@ -89,7 +89,7 @@ class Background:
 
     def load(self, rates: Array) -> float:
         """Share of the final rate that it uses."""
-        return self.rate * self.demand / float(rates[-1])
+        return self.rate * self.demand / rates.item(-1)
 
 
 def with_background(rates: Array, service: float, work: Background) -> Array:
@@ -121,7 +121,7 @@ def with_background(rates: Array, service: float, work: Background) -> Array:
     wanted = open_wait(rates, work)
     stretch = (service / rates[0] + wanted) / (service / rates[0] + product_form_wait)
     result[:c] /= stretch
-    result[1:] = np.minimum(result[1:], np.maximum(float(rates[-1]) * (1 - load), 1e-300))
+    result[1:] = np.minimum(result[1:], np.maximum(rates.item(-1) * (1 - load), 1e-300))
     return np.asarray(result)
 
 
@@ -131,4 +131,4 @@ def open_wait(rates: Array, work: Background) -> float:
     log_states = np.concatenate(([0.0], np.cumsum(np.log(work.rate * work.demand / rates))))
     delayed = log_states[c] - np.log1p(-load)
     probability = np.exp(delayed - logsumexp(np.append(log_states[:c], delayed)))
-    return float(probability) * work.demand / (float(rates[-1]) * (1 - load)) * (1 + work.variation) / 2
+    return float(probability) * work.demand / (rates.item(-1) * (1 - load)) * (1 + work.variation) / 2

@@ -50,7 +50,7 @@ class Table:
         size = len(self.values)
         result = look_up(self.values, u)
         beyond = u > 1 - 0.5 / size
-        if beyond.any():
+        if np.any(beyond):
             inner = size - 1 - size // 100
             slope = (self.values[-1] - self.values[inner]) / math.log((size - inner - 0.5) / 0.5)
             result[beyond] = self.values[-1] + slope * (-np.log1p(-u[beyond]) - math.log(size / 0.5))
@@ -124,7 +124,7 @@ def _strangers(served: Served, others: NDArray[np.int64], u: Array) -> Array:
         m = np.arange(1, reach)
         rates = served.speed[np.minimum(n + m, c) - 1]
         logs = np.concatenate(([0.0], np.cumsum(np.log(offered * (n + m) / (m * rates)))))
-        below = np.cumsum(np.exp(logs - logs.max()))
+        below = np.cumsum(np.exp(logs - np.max(logs)))
         at = others == n
         result[at] = np.searchsorted(below / below[-1], u[at])
     return result
@@ -230,7 +230,7 @@ def slot_waits(
         u = _points(4, points)
         slots = len(station.rates)
         waiting = np.maximum(_found(flow.group, station.name, u[:, 0]) - slots + 1, 0).astype(np.float64)
-        table = Table(np.sort(_gamma(waiting, u[:, 1]) * station.demand / holdings / float(station.rates[-1])))
+        table = Table(np.sort(_gamma(waiting, u[:, 1]) * station.demand / holdings / station.rates.item(-1)))
         waits[held.name] = (1, lambda v, table=table: table(v[:, 0]))  # type: ignore[misc]
     return waits
 
@@ -253,7 +253,7 @@ def summarise(parts: Sequence[tuple[int, Part]], operations: float, points: int 
     starts = np.cumsum([0] + [n for n, _ in parts])
     samples = [part(u[:, start : start + n]) for (n, part), start in zip(parts, starts, strict=False)]
     total = np.sum(samples, axis=0)
-    result = {"mean": float(total.mean())}
+    result = {"mean": float(np.mean(total))}
     result |= zip(QUANTILES, np.quantile(total, list(QUANTILES.values())).tolist(), strict=True)
     result["max"] = max(_maximum(parts, samples, u, starts, operations), result["q99"] if operations >= 69 else 0.0)
     return result

@@ -11,6 +11,7 @@ from typing import Any
 from iocast.api.answer import Answer, Place, Row, as_paths
 from iocast.ground.files import read_json
 from iocast.importers import import_files
+from iocast.importers.record import Stated
 from iocast.importers.series import import_series, is_series
 from iocast.records.run import Run, read_run
 from iocast.runs.run_directory import run_directories, runs_in
@@ -87,7 +88,8 @@ def import_results(
     @raises InputError with file and line"""
     kept = None if out is not None else TemporaryDirectory(prefix="iocast-runs-")
     place = Path(out) if out is not None else Path(kept.name) / "runs" if kept is not None else Path()
-    files, stated = as_paths(paths), {"ranks": ranks, "nodes": nodes, "label": label}
+    files = as_paths(paths)
+    stated: Stated = {"ranks": ranks, "nodes": nodes, "label": label}
     if format is None and is_series(files):
         return Runs(import_series(files, place, stated), kept)
     return Runs(import_files(files, place, format, stated), kept)

@@ -13,9 +13,9 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import fdtrc, gammaincinv, stdtrit
 
+from iocast.ground.arrays import Array, log, means, numbers, rows as rows_of, sums
 from iocast.records.run import Phase
 from iocast.runs.latency_log import NS, Latencies
 from iocast.runs.run_directory import Point, Run
@@ -166,14 +166,14 @@ def _chance_of_columns(rows: list[dict[str, float]]) -> float:
     rows: of each run a value by node or rank."""
     names = sorted({name for row in rows for name in row})
     cells = [(i, names.index(name), value) for i, row in enumerate(rows) for name, value in row.items()]
-    values = np.array([value for _, _, value in cells])
+    values = numbers(value for _, _, value in cells)
     design = np.zeros((len(cells), len(rows) + len(names)))
     for k, (i, j, _) in enumerate(cells):
         design[k, i] = design[k, len(rows) + j] = 1.0
 
-    def left(columns: NDArray[np.float64]) -> tuple[float, int]:
+    def left(columns: Array) -> tuple[float, int]:
         fit, _, rank, _ = np.linalg.lstsq(columns, values, rcond=None)
-        return float(np.sum((values - columns @ fit) ** 2)), int(rank)
+        return float(np.sum(np.square(values - columns @ fit))), int(rank)
 
     (without, of_rows), (within, of_all) = left(design[:, : len(rows)]), left(design)
     between, freedom = of_all - of_rows, len(cells) - of_all
@@ -204,17 +204,17 @@ def lone_ranks(points: list[Point]) -> Finding | None:
         elif len(point.runs) == 1:
             balance = [p.balance for p in point.first.phases if p.balance is not None]
             once += [(float(np.mean(balance)), point)] if balance else []
-    for chance, point, means in sorted(tested, key=lambda one: one[0]):
-        name = max(means, key=lambda one: abs(means[one]))
-        if chance < FALSE_ALARM / len(tested) and abs(means[name]) > MATTERS / 2:
-            host = _hosts(point.first, len(means))[int(name)]
+    for chance, point, off in sorted(tested, key=lambda one: one[0]):
+        name = max(off, key=lambda one: abs(off[one]))
+        if chance < FALSE_ALARM / len(tested) and abs(off[name]) > MATTERS / 2:
+            host = _hosts(point.first, len(off))[int(name)]
             return Finding(
                 "nodes",
-                f"At {point.name} the rank on {host} took {_longer(means[name])} than the one in the middle, in "
+                f"At {point.name} the rank on {host} took {_longer(off[name])} than the one in the middle, in "
                 f"{len(point.runs)} runs. With one rank a node nothing shows whether that is the node or the rank's "
                 "share of the work; measure two ranks or more on each. A forecast takes all nodes for alike but for "
                 "speed_sigma.",
-                {"point": point.name, "node": host, "log_ratio": means[name]},
+                {"point": point.name, "node": host, "log_ratio": off[name]},
             )
     evenness, point = min(once, key=lambda one: one[0], default=(1.0, points[0]))
     if tested or evenness > UNEVEN:
@@ -286,23 +286,20 @@ def others(points: list[Point]) -> Finding | None:
         for run in point.runs:
             for phase in run.phases:
                 lines = [line["count"] for line in phase.series.values()]
-                counts = np.array([sum(n or 0.0 for n in bins) for bins in zip_longest(*lines, fillvalue=0)])[
-                    1:-1
-                ]  # the first and the last are cut
-                together = (
-                    max(1, math.ceil(50 / max(counts.mean(), 1e-9))) if len(counts) else 1
-                )  # bins, for 50 operations in each
-                counts = counts[: len(counts) // together * together].reshape(-1, together).sum(axis=1)
+                every = numbers(sum(n or 0.0 for n in bins) for bins in zip_longest(*lines, fillvalue=0))
+                counts = every[1:-1]  # the first and the last are cut
+                # Bins, for 50 operations in each.
+                together = max(1, math.ceil(50 / max(float(np.mean(counts)), 1e-9))) if len(counts) else 1
+                counts = sums(counts[: len(counts) // together * together].reshape(-1, together), 1)
                 if len(counts) >= 20:
-                    known.append((counts, _variation(run)))
+                    known.append((counts, float(np.mean(counts)), _variation(run)))
         if not known:
             continue
-        degrees = sum(len(counts) - 1 for counts, _ in known)
+        degrees = sum(len(counts) - 1 for counts, _, _ in known)
         statistic = sum(
-            float(((counts - counts.mean()) ** 2).sum()) / (counts.mean() * max(0.05, variation))
-            for counts, variation in known
+            float(np.sum(np.square(counts - mean))) / (mean * max(0.05, variation)) for counts, mean, variation in known
         )
-        swing = float(np.median([counts.std() / counts.mean() for counts, _ in known]))
+        swing = float(np.median([float(np.std(counts)) / mean for counts, mean, _ in known]))
         if swing > MATTERS and statistic > 4 * float(gammaincinv(degrees / 2, 1 - FALSE_ALARM)):
             return Finding(
                 "others",
@@ -319,12 +316,11 @@ def bands(points: list[Point]) -> list[Finding]:
     """Operations whose latencies at the smallest scale fall into several bands: ways through the system that the
     average hides."""
     lone = next((p for p in points if p.ranks == 1 and p.waiting_factor == 0), None)
-    found = []
-    for op in lone.first.operations if lone else []:
-        if op not in lone.first.tags():  # type: ignore[union-attr]
-            continue
-        parts = latency_bands(lone.first.latencies(op))  # type: ignore[union-attr]
-        if len(parts) > 1:
+    if lone is None:
+        return []
+    found, logged = [], set(lone.first.tags())
+    for op in lone.first.operations:
+        if op in logged and len(parts := latency_bands(lone.first.latencies(op))) > 1:
             bands = ", ".join(f"{quantity('', value)} ({100 * share:.0f} %)" for value, share in parts)
             found.append(
                 Finding(
@@ -391,23 +387,21 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
 
     step, smooth = 0.02, 0.05  # decades
     _, highest, counts = latencies.recorded()
-    logs = np.log10(np.maximum(highest, 1))
+    logs: Array = np.log10(np.maximum(highest, 1))
     if not logs.size or float(np.ptp(logs)) < 2 * step:
         return []
-    edges = np.arange(logs.min() - 10 * smooth, logs.max() + 10 * smooth, step)
-    density = gaussian_filter1d(
-        np.histogram(logs, edges, weights=counts)[0].astype(float), smooth / step, mode="constant"
-    )
-    peaks = list(find_peaks(density)[0])
-    total = float(sum(counts))
-    weights = np.asarray(counts, dtype=float)
+    edges: Array = np.arange(np.min(logs) - 10 * smooth, np.max(logs) + 10 * smooth, step)
+    weights = counts.astype(np.float64)
+    density: Array = gaussian_filter1d(np.histogram(logs, edges, weights=weights)[0], smooth / step, mode="constant")
+    peaks = [int(peak) for peak in find_peaks(density)[0]]
+    total = float(np.sum(counts))
 
     def split(kept: list[int]) -> list[tuple[float, float, float]]:
         """Bands between the valleys of these peaks: edges and share."""
         valleys = [a + int(np.argmin(density[a : b + 1])) for a, b in zip(kept, kept[1:], strict=False)]
         borders = [-math.inf, *(float(edges[v]) + step / 2 for v in valleys), math.inf]
         return [
-            (low, high, float(weights[(logs > low) & (logs <= high)].sum()) / total)
+            (low, high, float(np.sum(weights[(logs > low) & (logs <= high)])) / total)
             for low, high in zip(borders, borders[1:], strict=False)
         ]
 
@@ -415,15 +409,15 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
         parts = split(peaks)
         bad = []
         for n, (a, b) in enumerate(zip(peaks, peaks[1:], strict=False)):
-            lesser = n if density[a] < density[b] else n + 1
-            shallow = density[a : b + 1].min() > BAND_VALLEY * min(density[a], density[b])
+            lesser = n if density.item(a) < density.item(b) else n + 1
+            shallow = np.min(density[a : b + 1]) > BAND_VALLEY * min(density.item(a), density.item(b))
             if (
                 shallow
                 or (b - a) * step < math.log10(BAND_APART)
                 or parts[lesser][2] < BAND_SHARE
                 or parts[lesser][2] * total < 100
             ):
-                bad.append((float(density[peaks[lesser]]), lesser))
+                bad.append((density.item(peaks[lesser]), lesser))
         if not bad:
             break
         del peaks[min(bad)[1]]
@@ -432,8 +426,8 @@ def latency_bands(latencies: Latencies) -> list[tuple[float, float]]:
     result = []
     for low, high, share in split(peaks):
         inside = (logs > low) & (logs <= high)
-        middle = np.searchsorted(np.cumsum(weights[inside]), weights[inside].sum() / 2)
-        result.append((float(10 ** logs[inside][middle] * NS), share))
+        middle = int(np.searchsorted(np.cumsum(weights[inside]), np.sum(weights[inside]) / 2))
+        result.append((math.pow(10, logs[inside].item(middle)) * NS, share))
     return result
 
 
@@ -451,21 +445,23 @@ def _share(log_ratio: float) -> str:
 
 def _times_of_lone_ranks(run: Run, count: int) -> dict[str, float] | None:
     """The mean logarithm of each rank's time over the run's phases, by its number."""
-    seconds = [phase.rank_seconds for phase in run.phases]
-    if any(not s or len(s) != count or min(s) <= 0 for s in seconds):
-        return None
-    means = np.log(np.asarray(seconds, dtype=float)).mean(axis=0)
-    return {str(rank): float(one) for rank, one in enumerate(means)}
+    logs = _logs_of_ranks(run, count)
+    return None if logs is None else {str(rank): float(one) for rank, one in enumerate(logs)}
 
 
-def _times_by_node(run: Run) -> list[Any] | None:
+def _logs_of_ranks(run: Run, count: int) -> Array | None:
+    """The mean logarithm of each rank's time; None where a phase lacks one of them."""
+    seconds = [own for phase in run.phases if (own := phase.rank_seconds) and len(own) == count and min(own) > 0]
+    return means(log(seconds)) if len(seconds) == len(run.phases) else None
+
+
+def _times_by_node(run: Run) -> list[Array] | None:
     """Logarithms of the ranks' times by node; None without several nodes of several ranks each."""
     count, per_node = run.record.placement.nodes or 1, run.record.placement.ranks_per_node or 1
-    seconds = [phase.rank_seconds for phase in run.phases]
-    if count < 2 or per_node < 2 or any(not s or len(s) != count * per_node or min(s) <= 0 for s in seconds):
+    if count < 2 or per_node < 2 or per_node != int(per_node):
         return None
-    mean = np.log(np.asarray(seconds, dtype=float)).mean(axis=0).reshape(count, per_node)
-    return list(mean) if float(np.ptp(mean)) > 1e-9 else None
+    logs = _logs_of_ranks(run, count * int(per_node))
+    return None if logs is None or float(np.ptp(logs)) <= 1e-9 else rows_of(logs.reshape(count, -1))
 
 
 def _hosts(run: Run, count: int) -> list[str]:

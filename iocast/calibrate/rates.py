@@ -203,8 +203,8 @@ def _next_step(explained: Array, most: float) -> float:
 
 
 def _normalised(logs: Array) -> Array:
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
+    weights = np.exp(logs - np.max(logs))
+    return np.asarray(weights / np.sum(weights))
 
 
 def calibrate_rates(points: list[Point], platform: str, seed: int, report: Report) -> Document:

@@ -167,8 +167,9 @@ def hardly_anything_left(document: Document) -> bool:
             continue
         law = (document.get("demands") or {}).get(str(work.get("demand")))
         if isinstance(law, dict) and "values" in law and "shift" in law:
-            values, shift = [seconds_of(value) for value in law["values"]], seconds_of(law["shift"])
-            if shift is None or None in values:
+            values = [seconds for value in law["values"] if (seconds := seconds_of(value)) is not None]
+            shift = seconds_of(law["shift"])
+            if shift is None or len(values) < len(law["values"]):
                 continue  # the simulator says what is wrong with it
             left = np.maximum(np.array(values) + shift, 0.0)
             if trapezoid(left, law["probabilities"]) < HARDLY_ANYTHING * trapezoid(values, law["probabilities"]):
@@ -500,6 +501,9 @@ def fit_structure(
     cost, _ = min(trace, key=lambda entry: entry[0])
     best = next(v for c, v in trace if c == cost)
     # Misfit beyond the stated errors widens the parameters' uncertainty in proportion.
-    curvature = found.jac.T @ found.jac
-    covariance = np.linalg.pinv(curvature) * max(1.0, 2 * found.cost / max(1, found.fun.size - len(parameters)))
+    jacobian = np.asarray(found.jac, np.float64)
+    curvature = jacobian.T @ jacobian
+    covariance = np.asarray(np.linalg.pinv(curvature), np.float64) * max(
+        1.0, 2 * found.cost / max(1, found.fun.size - len(parameters))
+    )
     return Fit(structure, options, parameters, best, cost, covariance, len(trace), trace)

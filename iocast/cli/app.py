@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from iocast.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., None])
+Entry = TypeVar("Entry")
 
 MORE = "More"
 GROUPS = {
@@ -33,9 +34,9 @@ MOVED: dict[str, dict[str, str]] = {}
 """By verb: options that it had once, with the sentence that names what has taken their place."""
 
 
-def grouped(entries: list[tuple[str | None, Any]], default: str) -> dict[str, list[Any]]:
+def grouped(entries: list[tuple[str | None, Entry]], default: str) -> dict[str, list[Entry]]:
     """Entries by heading, headings in the order of their first entry; `default` is the heading of those without."""
-    groups: dict[str, list[Any]] = {}
+    groups: dict[str, list[Entry]] = {}
     for heading, entry in entries:
         groups.setdefault(heading or default, []).append(entry)
     return groups
@@ -102,8 +103,13 @@ class Verbs(TyperGroup):
         order = [name for names in GROUPS.values() for name in names]
         return sorted(super().list_commands(ctx), key=lambda name: order.index(name) if name in order else len(order))
 
+    def shown(self) -> dict[str, Verb]:
+        """Those that are not hidden, in order."""
+        every = {name: self.commands[name] for name in self.list_commands(None)}
+        return {name: verb for name, verb in every.items() if isinstance(verb, Verb) and not verb.hidden}
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        shown = {name: verb for name in self.list_commands(ctx) if not (verb := self.commands[name]).hidden}
+        shown = self.shown()
         width = max(map(len, shown))
         limit = formatter.width - 6 - width
         for heading in GROUPS:
@@ -128,6 +134,13 @@ app = typer.Typer(
     epilog='Exit status: 0 success; 1 failure; 2 wrong input; 4 the answer is "no" (validation missed its target or '
     "had nothing held out, the second run is worse, no load or design meets the levels).",
 )
+
+
+def command() -> Verbs:
+    """The application as it runs."""
+    found = typer.main.get_command(app)
+    assert isinstance(found, Verbs)
+    return found
 
 
 def flattened(function: Callable[..., None]) -> Callable[..., None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional, cast
 
 import typer
 
@@ -14,6 +14,10 @@ from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.ground.files import read_json
 from iocast.ground.progress import PATIENCE, Steps
+
+if TYPE_CHECKING:  # what needs time to load is loaded when it is used
+    from iocast.importers.record import Stated
+    from iocast.records.simulated import RunDocument
 
 RESULTS = "What the files lack"
 
@@ -87,7 +91,7 @@ def import_(
 
 
 def _import_results(
-    files: list[Path], out: Path, format_: str | None, answer: dict[str, Any], explain: bool, json_: bool
+    files: list[Path], out: Path, format_: str | None, answer: Stated, explain: bool, json_: bool
 ) -> None:
     from iocast.importers import import_files
     from iocast.importers.record import explained
@@ -98,7 +102,7 @@ def _import_results(
             written = import_series(files, out, answer, steps)
     else:
         written = import_files(files, out, format_, answer)
-    documents = [read_json(directory / "run.json", "run") for directory in written]
+    documents = [cast("RunDocument", read_json(directory / "run.json", "run")) for directory in written]
     series = read_json(out / "series.json", "series") if (out / "series.json").is_file() else {}
     if json_:
         runs = [

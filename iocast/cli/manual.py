@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from iocast.cli.app import app, verb
+from iocast.cli.app import command, verb
 from iocast.cli.options import Json
 
 
@@ -23,7 +23,7 @@ def manual(
     Workloads, backends, platforms and the other catalogues have pages too."""
     from iocast.cli.manual_pages import write_manual
 
-    pages = write_manual(typer.main.get_command(app), out)
+    pages = write_manual(command(), out)
     print(
         json.dumps({"pages": [str(page) for page in pages]})
         if json_

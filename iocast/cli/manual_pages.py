@@ -10,11 +10,10 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from iocast import listing
 from iocast.ground import binaries
-from iocast.cli.app import GROUPS, group_of
+from iocast.cli.app import GROUPS, Verbs, group_of
 from iocast.errors import RunError
 from iocast.ground.files import write_text
 from iocast.listing import Described
@@ -124,8 +123,8 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>#|{}])", r"\\\1", text.strip())
 
 
-def all_pages(app: Any) -> list[Page]:
-    """iocast(1), its verbs, the programs, and what there is of each kind. `app` is the command line as click sees it.
+def all_pages(app: Verbs) -> list[Page]:
+    """iocast(1), its verbs, the programs, and what there is of each kind.
 
     @raises RunError when a program is not built"""
     version = str(binaries.run_json([binaries.find("iocast-bench"), "--version", "--json"])["version"])
@@ -137,7 +136,7 @@ def all_pages(app: Any) -> list[Page]:
     ]
 
 
-def write_manual(app: Any, out: Path) -> list[Path]:
+def write_manual(app: Verbs, out: Path) -> list[Path]:
     """Writes all pages below `out`, in man1 and man7.
 
     @raises RunError when a program is not built"""
@@ -147,19 +146,19 @@ def write_manual(app: Any, out: Path) -> list[Path]:
     return [out / page.file for page in pages]
 
 
-def _verbs(app: Any, version: str) -> Iterator[Page]:
+def _verbs(app: Verbs, version: str) -> Iterator[Page]:
     """The program, and a page for each of its verbs."""
-    main = Page("iocast", 1, app.help.rstrip(".").lower(), version)
+    main = Page("iocast", 1, str(app.help).rstrip(".").lower(), version)
     main.synopsis("iocast VERB [OPTION...] [ARGUMENT...]", "iocast VERB --help")
     main.heading("Verbs")
-    shown = {name: app.commands[name] for name in app.list_commands(None) if not app.commands[name].hidden}
+    shown = app.shown()
     for group in GROUPS:
         main.subheading(group)
         for name, verb in shown.items():
             if group_of(name) == group:
-                main.item(name, verb.help.partition("\n\n")[0])
+                main.item(name, str(verb.help).partition("\n\n")[0])
     main.heading("Exit status")
-    main.paragraph(app.epilog.removeprefix("Exit status: "))
+    main.paragraph(str(app.epilog).removeprefix("Exit status: "))
     main.heading("Environment")
     main.item(
         "IOCAST_BUILD",
@@ -179,7 +178,7 @@ def _verbs(app: Any, version: str) -> Iterator[Page]:
     )
     yield main
     for name, verb in shown.items():
-        summary, _, more = verb.help.partition("\n\n")
+        summary, _, more = str(verb.help).partition("\n\n")
         page = Page(f"iocast-{name}", 1, summary.rstrip("."), version)
         context = verb.make_context(name, [], resilient_parsing=True)
         words = [word.translate({ord(c): None for c in "{}"}).upper() for word in verb.collect_usage_pieces(context)]
@@ -192,7 +191,7 @@ def _verbs(app: Any, version: str) -> Iterator[Page]:
             for term, text in records:
                 page.item(term, text)
         page.heading("Examples")
-        for example in re.split(r"; (?=iocast )|\n\n", verb.epilog.partition(": ")[2]):
+        for example in re.split(r"; (?=iocast )|\n\n", str(verb.epilog).partition(": ")[2]):
             page.verbatim(example)
         page.see_also("iocast.1")
         yield page

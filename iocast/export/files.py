@@ -7,7 +7,6 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import astuple
 from pathlib import Path
 
 from iocast.errors import RunError
@@ -16,13 +15,19 @@ from iocast.ground.files import replacing, write_text
 from iocast.wording.text import cell
 
 
+NUMBERS = {"ranks": "int64", "nodes": "int64", "repeat": "int64", "rank": "int64", "at": "float64", "value": "float64"}
+"""Columns that are no texts."""
+LABELS = ("run", "source", "workload", "ranks", "nodes", "phase", "repeat", "operation")
+"""Columns that say what a value is of."""
+
+
 def write_csv(rows: Sequence[Row], out: Path) -> None:
     """Comma-separated with a header; what does not apply is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(
-        ["" if value is None else repr(value) if isinstance(value, float) else cell(value) for value in astuple(row)]
+        ["" if value is None else repr(value) if isinstance(value, float) else cell(value) for value in row.cells()]
         for row in rows
     )
     write_text(out, text.getvalue())
@@ -30,26 +35,17 @@ def write_csv(rows: Sequence[Row], out: Path) -> None:
 
 def write_parquet(rows: Sequence[Row], out: Path) -> None:
     import pyarrow
-    import pyarrow.parquet
+    from pyarrow import parquet
 
-    types = {
-        "ranks": pyarrow.int64(),
-        "nodes": pyarrow.int64(),
-        "repeat": pyarrow.int64(),
-        "rank": pyarrow.int64(),
-        "at": pyarrow.float64(),
-        "value": pyarrow.float64(),
-    }
     texts = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    schema = pyarrow.schema([(name, types.get(name, texts)) for name in COLUMNS])
-    table = pyarrow.table(
-        [pyarrow.array([getattr(row, name) for row in rows], type=schema.field(name).type) for name in COLUMNS],
-        schema=schema,
-    )
+    schema = pyarrow.schema([(name, NUMBERS.get(name, texts)) for name in COLUMNS])
+    cells = [row.cells() for row in rows]
+    columns = [pyarrow.array([one[i] for one in cells], type=kind) for i, kind in enumerate(schema.types)]
+    table = pyarrow.table(columns, schema=schema)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with replacing(out) as file:
-            pyarrow.parquet.write_table(table, file, compression="zstd")
+            parquet.write_table(table, file, compression="zstd")
     except OSError as error:
         raise RunError(f"The file '{out}' can't be written: {error.strerror or error}.") from error
 
@@ -63,17 +59,14 @@ def write_openmetrics(rows: Sequence[Row], out: Path) -> None:
     histograms: dict[tuple[tuple[str, str], ...], list[tuple[float, int]]] = defaultdict(list)
     means: dict[tuple[tuple[str, str], ...], dict[str, float]] = defaultdict(dict)
     for row in rows:
-        labels = tuple(
-            (name, str(getattr(row, name)))
-            for name in ("run", "source", "workload", "ranks", "nodes", "phase", "repeat", "operation")
-            if getattr(row, name) not in (None, "")
-        )
+        cells = dict(zip(COLUMNS, row.cells(), strict=True))
+        labels = tuple((name, str(cells[name])) for name in LABELS if cells[name] not in (None, ""))
         if row.quantity == "latency_count":
             histograms[labels].append((row.at or 0.0, int(row.value)))
             continue
         if row.quantity in ("count", "latency_mean"):
             means[labels][row.quantity] = row.value
-        labels += tuple((name, repr(getattr(row, name))) for name in ("rank", "at") if getattr(row, name) is not None)
+        labels += tuple((name, repr(cells[name])) for name in ("rank", "at") if cells[name] is not None)
         families[_metric(row.quantity)].append(f"{_metric(row.quantity)}{_labels(labels)} {row.value!r}")
     lines = []
     for family, samples in families.items():

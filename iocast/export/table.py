@@ -37,6 +37,12 @@ class Row:
     at: float | None
     value: float
 
+    def cells(self) -> tuple[str | float | None, ...]:
+        return (
+            self.run, self.source, self.workload, self.ranks, self.nodes, self.phase, self.repeat, self.operation,
+            self.quantity, self.rank, self.at, self.value,
+        )  # fmt: skip
+
 
 COLUMNS = tuple(field.name for field in fields(Row))
 

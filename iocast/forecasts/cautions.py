@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from iocast.rules import baselines
 from iocast.runs import arrivals
@@ -69,7 +68,7 @@ def resting_on_one(platform: Fitted, workload: str | None, phase: str | None) ->
     return [one_of_several(platform.phase, others)]
 
 
-def falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[PhaseDocument]) -> list[str]:
+def falls_behind(settings: Mapping[str, object], ranks: int, phases: Sequence[PhaseDocument]) -> list[str]:
     """That an open loop intends more than is done, so that it waits ever longer; one sentence, or none."""
     due = arrivals.number(settings, "rate") * ranks
     behind = [
@@ -87,38 +86,38 @@ def falls_behind(settings: Mapping[str, Any], ranks: int, phases: Sequence[Phase
     ]
 
 
-def each_once(forecasts: Sequence[Mapping[str, Any]]) -> list[str]:
+def each_once(forecasts: Sequence[ForecastDocument]) -> list[str]:
     """The warnings of several forecasts, each thing once: their rates outside the bounds are one sentence, which names
     the placement where there are several."""
     texts = [text for one in forecasts for text in one.get("warnings") or []]
-    phases = [[one, *(one.get("further_phases") or [])] for one in forecasts]
+    phases: list[list[PhaseDocument]] = [[one, *(one.get("further_phases") or [])] for one in forecasts]
     own = {text for rows in phases for text in outside_bounds(rows)}
     own |= {f"{row['phase']}: {text}" for rows in phases for row in rows for text in outside_bounds([row])}  # of before
     if own.intersection(texts):
-        places = {tuple(sorted(one["placement"].items())) for one in forecasts}
-        rows = []
-        for one in forecasts:
+        places = {str(sorted(one["placement"].items())) for one in forecasts}
+        rows: list[PhaseDocument] = []
+        for own_phases, one in zip(phases, forecasts, strict=True):
             where = one["placement"]
             at = f" at {where['nodes']}x{where['ranks_per_node']:g}" if len(places) > 1 else ""
-            rows += [row | {"phase": f"{row['phase']}{at}"} for row in [dict(one), *(one.get("further_phases") or [])]]
+            rows += [{**row, "phase": f"{row['phase']}{at}"} for row in own_phases]
         (sentence,) = outside_bounds(rows) or [""]
         texts = [sentence if text in own else text for text in texts]
     return [text for text in dict.fromkeys(texts) if text]
 
 
-def outside_bounds(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def outside_bounds(rows: Iterable[PhaseDocument]) -> list[str]:
     """One sentence on the forecast rates outside the bounds that are printed beside them, or none."""
     entries = []
     for one in rows:
-        known = one.get("baselines") or {}
-        bounds, found = known.get("asymptotic bounds", {}).get("rate"), one.get("quantities", {}).get("rate")
+        bounds = (one.get("baselines") or {}).get("asymptotic bounds", {}).get("rate")
+        found = one.get("quantities", {}).get("rate")
         if found is None or not isinstance(bounds, dict):
             continue
         rate = found["value"]
         if not bounds["low"] / baselines.BEYOND <= rate <= baselines.BEYOND * bounds["high"]:
-            kind = rate_kind(one["quantities"]["rate"])
+            kind = rate_kind(found)
             low, high = quantity(kind, bounds["low"]), quantity(kind, bounds["high"])
-            value = roughly(quantity(kind, rate), one["quantities"]["rate"])
+            value = roughly(quantity(kind, rate), found)
             entries.append(
                 f"{one['phase']} {value}, {'below' if rate < bounds['low'] else 'above'} "
                 f"{low if low == high else f'{low} to {high}'}"

@@ -12,7 +12,7 @@ from iocast.errors import InputError
 from iocast.ground.names import shortened
 from iocast.ground.files import read_json
 from iocast.importers import import_files
-from iocast.importers.record import OPTION
+from iocast.importers.record import Stated
 from iocast.importers.series import import_series, is_series
 from iocast.runs.phases import operations_in
 from iocast.runs.question import meaning
@@ -20,7 +20,7 @@ from iocast.ground.strict_yaml import allowed_sentence
 from iocast.runs.run_directory import Run, runs_in
 
 
-def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[Path]:
+def runs_of(sources: Sequence[Path], out: Path, stated: Stated) -> list[Path]:
     """Campaigns, run directories and series as they are; other files are imported into OUT/runs.
 
     @raises InputError for a mixture, whose runs would not be one series"""
@@ -42,7 +42,7 @@ def runs_of(sources: Sequence[Path], out: Path, stated: dict[str, Any]) -> list[
             "iocast import."
         )
     target = out / "runs"
-    stated = stated | {OPTION: "--{}-measured"}
+    stated = {**stated, "option": "--{}-measured"}
     written = (
         import_series(sources, target, stated)
         if is_series(sources)

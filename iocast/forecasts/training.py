@@ -15,6 +15,7 @@ from iocast.training.accelerators import FARTHEST, UNLIKELY, Fed, Feeding, Feedi
 from iocast.errors import InputError
 from iocast.ground.files import read_json, write_json
 from iocast.forecasts.sources import runs_of, with_settings
+from iocast.importers.record import Stated
 from iocast.importers.series import series_notes
 from iocast.runs.question import meaning
 from iocast.records.run import Accelerators
@@ -185,7 +186,7 @@ def forecast_training(
     hosts: int | None = None,
     only: Mapping[str, Sequence[str]] | None = None,
     limit: float | None = None,
-    stated: dict[str, Any] | None = None,
+    stated: Stated | None = None,
     level: float = 0.9,
 ) -> AcceleratorsDocument:
     """Writes OUT/runs (what was imported) and OUT/accelerators.json; returns the content of the latter.

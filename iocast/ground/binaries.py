@@ -114,7 +114,7 @@ def _with_known_names(sentence: str) -> str:
 def simulate(
     platform: str | Path,
     workload: str,
-    settings: dict[str, Any],
+    settings: Mapping[str, object],
     nodes: int,
     ranks_per_node: int,
     seed: int,
@@ -143,20 +143,22 @@ def simulate(
     return cast(SimulatedRun, run_json(arguments))
 
 
-def resolve_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> ResolvedWorkload:
+def resolve_workload(
+    workload: str, settings: Mapping[str, object], nodes: int, ranks_per_node: int
+) -> ResolvedWorkload:
     """The workload as the simulator understands it, without simulating."""
     return cast(ResolvedWorkload, run_json(_print_workload(workload, settings, nodes, ranks_per_node)))
 
 
 def count_operations(
-    workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int, most: int
+    workload: str, settings: Mapping[str, object], nodes: int, ranks_per_node: int, most: int
 ) -> CountedWorkload:
     """The same with what the ranks ask for (workload/count.hpp), of which at most `most` operations are counted."""
     arguments = _print_workload(workload, settings, nodes, ranks_per_node)
     return cast(CountedWorkload, run_json([*arguments, "--count-operations", str(most)]))
 
 
-def _print_workload(workload: str, settings: Mapping[str, Any], nodes: int, ranks_per_node: int) -> list[str]:
+def _print_workload(workload: str, settings: Mapping[str, object], nodes: int, ranks_per_node: int) -> list[str]:
     arguments = [
         find("iocast-sim"),
         "--print-workload",

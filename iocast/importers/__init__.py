@@ -16,11 +16,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from iocast.errors import InputError
 from iocast.importers import misbuilt
-from iocast.importers.record import Record, write_runs
+from iocast.importers.record import Record, Stated, write_runs
 from iocast.importers.source import Source
 from iocast.ground.names import ALLOWED, as_file_name, is_file_name
 from iocast.ground.strict import shown
@@ -53,7 +52,7 @@ def all_importers() -> dict[str, Importer]:
 
 
 def import_files(
-    paths: Sequence[Path], out: Path, format_: str | None = None, stated: dict[str, Any] | None = None
+    paths: Sequence[Path], out: Path, format_: str | None = None, stated: Stated | None = None
 ) -> list[Path]:
     """Reads the files as results of one call of one tool and writes them as `out`, or as `out/NAME` each when they hold
     several runs.

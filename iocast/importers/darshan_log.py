@@ -286,7 +286,9 @@ def _read(path: Path) -> Log:
     return _filled(log, traced, counted, modules)
 
 
-def _filled(log: Log, traced: list[LogRecord], counted: list[LogRecord], modules: Mapping[str, Any]) -> Log:
+def _filled(
+    log: Log, traced: list[LogRecord], counted: list[LogRecord], modules: Mapping[str, Mapping[str, object]]
+) -> Log:
     """The log with the accesses of its records."""
     names = log.files
     skipped = {

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 from iocast.errors import InputError
 from iocast.importers.record import Latency, Phase, Record
@@ -100,7 +99,7 @@ def outputs_of(directory: Path) -> dict[int, Output]:
 
 
 def _output(source: Source) -> Output:
-    document = source.whole_json()
+    document: dict[str, object] = source.whole_json()
     if not isinstance(document, dict):
         raise source.refuse(1, "this is no output of an accelerator: a group of epochs is allowed there")
     epochs = {}
@@ -119,7 +118,7 @@ def line_of(source: Source, key: str) -> int:
     return next((number for number, line in source.numbered if f'"{key}"' in line), 1)
 
 
-def _numbers(source: Source, epoch: str, name: str, value: Any) -> list[float]:
+def _numbers(source: Source, epoch: str, name: str, value: object) -> list[float]:
     """Seconds of steps. @raises InputError for other values"""
     if isinstance(value, list) and all(type(one) in (int, float) and one >= 0 for one in value):
         return [float(one) for one in value]
@@ -128,7 +127,7 @@ def _numbers(source: Source, epoch: str, name: str, value: Any) -> list[float]:
     )
 
 
-def _steps(source: Source, epoch: str, entry: Mapping[str, Any]) -> Steps | None:
+def _steps(source: Source, epoch: str, entry: Mapping[str, dict[str, object]]) -> Steps | None:
     """The steps of an epoch; None where it has none.
 
     The first wait of a part after a checkpoint is lost in versions up to 2.0: they empty its list then."""
@@ -241,7 +240,7 @@ def train_phases(outputs: Mapping[int, Output]) -> list[Phase]:
         steps = [one.epochs[epoch] for one in outputs.values() if epoch in one.epochs]
         where = _where(outputs, str(epoch))
         phase = Phase("train", number if len(epochs) > 1 else 0, origin={"": where})
-        accelerators: dict[str, Any] = {"count": len(outputs)}
+        accelerators: dict[str, float] = {"count": len(outputs)}
         if all(own.samples_per_second is not None for own in steps):
             phase.rate = sum(own.samples_per_second or 0 for own in steps)
             accelerators["samples_per_second"] = phase.rate
@@ -316,7 +315,7 @@ def add_times(record: Record, directory: Path) -> None:
         )
     began = min(_time(source, epoch, one["start"]) for epoch, one in epochs.items())
     if record.started is None:
-        record.started = next(iter(epochs.values()))["start"]
+        record.started = str(next(iter(epochs.values()))["start"])
     stalls: dict[str, tuple[float, float]] = {}
     for number, (epoch, one) in enumerate(epochs.items()):
         at = source.at(line_of(source, epoch))
@@ -344,9 +343,13 @@ def add_times(record: Record, directory: Path) -> None:
 
 
 def _checkpoints(
-    every: Sequence[tuple[Source, Mapping[str, Mapping[str, Any]]]], name: str, pattern: re.Pattern[str], began: float,
-    stalls: Mapping[str, tuple[float, float]], record: Record,
-) -> list[Phase]:  # fmt: skip
+    every: Sequence[tuple[Source, Mapping[str, Mapping[str, dict[str, object]]]]],
+    name: str,
+    pattern: re.Pattern[str],
+    began: float,
+    stalls: Mapping[str, tuple[float, float]],
+    record: Record,
+) -> list[Phase]:
     """Each checkpoint as a phase: the longest time of an accelerator, and bytes a second of all (GB of 2^30 bytes)."""
     source, epochs = every[0]
     entries = [(epoch, key) for epoch, one in epochs.items() for key in one if pattern.fullmatch(key)]
@@ -379,21 +382,21 @@ def _stall(trained: Sequence[Phase], found: Sequence[Phase], stalls: Mapping[str
             phase.origin["accelerators.stall_share"] = found[0].origin[""]
 
 
-def _epochs(source: Source) -> dict[str, dict[str, Any]]:
-    document = source.whole_json()
+def _epochs(source: Source) -> dict[str, dict[str, dict[str, object]]]:
+    document: dict[str, dict[str, dict[str, object]]] = source.whole_json()
     if not isinstance(document, dict) or not all(isinstance(one, dict) for one in document.values()) or not document:
         raise source.refuse(1, "this has no times of epochs, each a group of entries")
     return document
 
 
-def _time(source: Source, epoch: str, text: Any) -> float:
+def _time(source: Source, epoch: str, text: object) -> float:
     try:
         return datetime.fromisoformat(str(text)).timestamp()
     except ValueError:
         raise source.refuse(line_of(source, epoch), f"epoch {epoch} has the time '{text}', which is none") from None
 
 
-def _span(source: Source, epoch: str, entry: Any) -> tuple[float, float]:
+def _span(source: Source, epoch: str, entry: object) -> tuple[float, float]:
     """Start and end. @raises InputError for an entry without an end, or one before its start"""
     if not isinstance(entry, dict) or "start" not in entry or "end" not in entry:
         raise source.refuse(line_of(source, epoch), f"epoch {epoch} has no end: the run did not finish")
@@ -412,7 +415,7 @@ def add_metadata(record: Record, directory: Path) -> None:
         raise found[1].refuse(1, f"{found[0].path.name} is there, too: two runs wrote into {directory}")
     if not found:
         return
-    document = found[0].whole_json()
+    document: dict[str, object] = found[0].whole_json()
     count = document.get("num_processes") if isinstance(document, dict) else None
     if isinstance(count, int) and record.ranks is not None and count != record.ranks:
         raise found[0].refuse(

@@ -14,7 +14,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
@@ -406,18 +406,36 @@ def _live_record(source: Source, rows: list[tuple[int, dict[str, str]]], ranks: 
     return record
 
 
+class Done(TypedDict, total=False):
+    """What was done when the first, or the last, thread was; beside numbers by their names."""
+
+    latency: dict[str, dict[str, object]]
+
+
+class Written(TypedDict, total=False):
+    """A phase of a live file."""
+
+    phase_type: str
+    iso_start_date: str
+    label: str
+    first_done: Done
+    last_done: Done
+    config: dict[str, str]
+
+
 def _read_json(source: Source) -> list[Record]:
-    found = []
-    for line, value in source.json_values():
+    found: list[_Found] = []
+    values: list[tuple[int, Written]] = source.json_values()
+    for line, value in values:
         last, first, config = value.get("last_done"), value.get("first_done") or {}, value.get("config") or {}
         if not isinstance(last, dict) or "phase_type" not in value:
             raise source.refuse(line, "this object is no phase of elbencho (phase_type, last_done)")
         latency = last.get("latency") or {}
 
-        def number(where: Mapping[str, Any], name: str, line: int = line) -> float | None:
+        def number(where: Mapping[str, object], name: str, line: int = line) -> float | None:
             return source.number(str(where[name]), line, name) if where.get(name) not in (None, "") else None
 
-        def times(kind: str, latency: Mapping[str, Any] = latency) -> dict[str, float]:
+        def times(kind: str, latency: Mapping[str, Mapping[str, object]] = latency) -> dict[str, float]:
             return {
                 ours: v
                 for ours, theirs in (("min", "min_us"), ("mean", "avg_us"), ("max", "max_us"))
@@ -457,7 +475,7 @@ def _read_json(source: Source) -> list[Record]:
     return _records(source, found)
 
 
-def _buckets(source: Source, line: int, latency: Any) -> Counter[int] | None:
+def _buckets(source: Source, line: int, latency: Mapping[str, object] | None) -> Counter[int] | None:
     """Counts by the geometric middle of each bucket, in nanoseconds; None without a usable histogram."""
     histogram = (latency or {}).get("histogram")
     if not isinstance(histogram, dict) or not isinstance(histogram.get("buckets"), list):

@@ -15,16 +15,18 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Literal, TypedDict
 
 from iocast.errors import InputError
 from iocast.importers import Importer, fio_text
 from iocast.importers.record import Latency, Phase, Record, place_one_after_the_other
 from iocast.importers.source import Source
 
-OPERATIONS = {"read": "pread", "write": "pwrite", "trim": "trim", "sync": "fsync"}
+Way = Literal["read", "write", "trim", "sync"]
+OPERATIONS: dict[Way, str] = {"read": "pread", "write": "pwrite", "trim": "trim", "sync": "fsync"}
+DATA: tuple[Way, ...] = ("read", "write", "trim")
 ENGINES = {
     "filecreate": {"read": "create", "write": "create"},
     "filestat": {"read": "stat"},
@@ -47,6 +49,64 @@ ENDS_BEFORE = ("exitall", "steadystate", "ss", "read_iolog", "fill_device", "fil
 """Options with which fio ends a job of fixed time before that time, as it should."""
 
 
+class Times(TypedDict, total=False):
+    """Latencies, in nanoseconds."""
+
+    min: float
+    max: float
+    mean: float
+    N: int
+    bins: dict[str, int]
+    percentile: dict[str, float]
+
+
+class Part(TypedDict, total=False):
+    """What a job did in one way; each version has some of the keys."""
+
+    runtime: float
+    iops: float
+    total_ios: int
+    io_bytes: float
+    io_kbytes: float
+    lat_ns: Times
+    clat_ns: Times
+    lat: Times
+    clat: Times
+
+
+_SCALED: tuple[Literal["min", "max", "mean"], ...] = ("min", "max", "mean")
+_KINDS: tuple[tuple[Literal["lat", "clat"], str], ...] = (("lat", "total"), ("clat", "completion"))
+Options = Mapping[str, object]
+Job = TypedDict(
+    "Job",
+    {
+        "jobname": str,
+        "groupid": int,
+        "hostname": str,
+        "error": int,
+        "total_err": int,
+        "job_runtime": float,
+        "job options": dict[str, object],
+        "read": Part,
+        "write": Part,
+        "trim": Part,
+        "sync": Part,
+    },
+    total=False,
+)
+Document = TypedDict(
+    "Document",
+    {
+        "fio version": str,
+        "timestamp_ms": float,
+        "global options": dict[str, object],
+        "jobs": list[Job],
+        "client_stats": list[Job],
+    },
+    total=False,
+)
+
+
 def recognises(source: Source) -> bool:
     return '"fio version"' in source.head or fio_text.recognises(source)
 
@@ -60,7 +120,7 @@ def read(sources: Sequence[Source]) -> list[Record]:
 
 
 def _read_json(source: Source) -> list[Record]:
-    found = [(line, value) for line, value in source.json_values() if "fio version" in value]
+    found: list[tuple[int, Document]] = [one for one in source.json_values() if "fio version" in one[1]]
     if not found:
         raise source.refuse_cut("the whole document with 'fio version'")
     records: list[Record] = []
@@ -82,13 +142,13 @@ def _read_json(source: Source) -> list[Record]:
     return records
 
 
-def _jobs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _jobs(document: Document) -> list[Job]:
     return document.get("jobs") or [
         job for job in document.get("client_stats") or [] if job.get("jobname") != fio_text.TOGETHER
     ]
 
 
-def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -> InputError | None:
+def _ended(source: Source, begin: int, line: int, document: Document) -> InputError | None:
     """Why the run of the document at `line` did not reach its end: by a signal, which fio prints between `begin` and
     the document, by an error, or before the time that it was to run."""
     if early := source.ended_early(begin, line, fio_text.ENDED_EARLY):
@@ -104,8 +164,7 @@ def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -
         options = {**shared, **(job.get("job options") or {})}
         fixed = _is_set(options, "time_based") and not any(_is_set(options, name) for name in ENDS_BEFORE)
         wanted = _seconds(options.get("runtime")) if fixed else None
-        ways = [job[way] for way in OPERATIONS if isinstance(job.get(way), dict)]
-        ran = max((float(way.get("runtime") or 0) for way in ways), default=0)
+        ran = max((float(part.get("runtime") or 0) for part in _parts(job)), default=0)
         if wanted and 0 < ran / 1000 < SHORT * wanted:
             return source.refuse(
                 lines[id(job)],
@@ -115,7 +174,7 @@ def _ended(source: Source, begin: int, line: int, document: Mapping[str, Any]) -
     return None
 
 
-def _rate_limit(options: Mapping[str, Any]) -> float:
+def _rate_limit(options: Options) -> float:
     """Operations a second that each job may do, reads and writes together; 0 for any number."""
     parts = re.findall(r"(\d+(?:\.\d+)?)([kKmM]?)", str(options.get("rate_iops") or ""))
     total = sum(float(number) * {"": 1, "k": 1e3, "m": 1e6}[unit.lower()] for number, unit in parts)
@@ -123,29 +182,29 @@ def _rate_limit(options: Mapping[str, Any]) -> float:
     return 2 * total if mixed and len(parts) == 1 else total  # a single number is of each direction
 
 
-def _is_set(options: Mapping[str, Any], name: str) -> bool:
+def _is_set(options: Options, name: str) -> bool:
     """Whether an option is there, and not switched off; one without a value is on."""
     return name in options and str(options[name]).strip() not in ("0", "false")
 
 
-def _meaning(error: Any) -> str:
+def _meaning(error: object) -> str:
     return f" ({os.strerror(error)})" if isinstance(error, int) and 0 < error < 200 else ""
 
 
-def _seconds(text: Any) -> float | None:
+def _seconds(text: object) -> float | None:
     """A time of fio's options in seconds; None for what is none."""
     found = re.fullmatch(r"(\d+)\s*(us|ms|s|m|h|d|)", str(text).strip().lower())
     units = {"us": 1e-6, "ms": 1e-3, "": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
     return int(found[1]) * units[found[2]] if found else None
 
 
-def _read_one(source: Source, line: int, document: dict[str, Any]) -> list[Record]:
+def _read_one(source: Source, line: int, document: Document) -> list[Record]:
     """A run for each number of ranks: groups of one job file may have different ones."""
     jobs = _jobs(document)
     if not jobs:
         raise source.refuse(line, "there are no jobs in it ('jobs' or 'client_stats')")
     shared = document.get("global options") or {}
-    groups: dict[int, list[dict[str, Any]]] = {}
+    groups: dict[int, list[Job]] = {}
     for job in jobs:
         groups.setdefault(int(job.get("groupid", 0)), []).append(job)
     lines = _job_lines(source, line, jobs)
@@ -176,16 +235,16 @@ def _read_one(source: Source, line: int, document: dict[str, Any]) -> list[Recor
 def _record(
     source: Source,
     line: int,
-    document: dict[str, Any],
+    document: Document,
     ranks: int | None,
-    found: list[tuple[list[dict[str, Any]], Phase]],
-    shared: Mapping[str, Any],
+    found: list[tuple[list[Job], Phase]],
+    shared: Options,
 ) -> Record:
     """The run of groups with one number of ranks, of which each is a phase."""
     phases = [phase for _, phase in found]
     record = Record("fio", "fio", phases, version=str(document["fio version"]).removeprefix("fio-"), ranks=ranks)
     record.origin = {"ranks": source.at(line), "nodes": source.at(line), "parameters": source.at(line)}
-    hosts = {job.get("hostname") for group, _ in found for job in group if job.get("hostname")}
+    hosts = {host for group, _ in found for job in group if (host := job.get("hostname"))}
     record.nodes = len(hosts) or 1
     if ranks is None:
         record.missing["ranks"] = (
@@ -193,7 +252,7 @@ def _record(
         )
     elif ranks % record.nodes:
         record.nodes = None
-    options: list[Mapping[str, Any]] = [{**shared, **(group[0].get("job options") or {})} for group, _ in found]
+    options: list[Options] = [{**shared, **(group[0].get("job options") or {})} for group, _ in found]
     fio_text.put_options(record, options)
     limits = [_rate_limit(one) for one in options]
     if ranks is not None and all(limits):
@@ -225,7 +284,7 @@ def _record(
     return record
 
 
-def _job_lines(source: Source, line: int, jobs: list[dict[str, Any]]) -> dict[int, int]:
+def _job_lines(source: Source, line: int, jobs: list[Job]) -> dict[int, int]:
     """The line of each job's name, by the job's id()."""
     found, at = {}, line
     for job in jobs:
@@ -243,7 +302,7 @@ def _key_line(source: Source, line: int, *keys: str) -> int:
     return line
 
 
-def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int | None:
+def _processes(group: list[Job], shared: Options) -> int | None:
     """Number of jobs of a group; None where one entry of group_reporting holds several sections.
 
     With group_reporting a host has one entry. Its options are those of the first section, and its job_runtime is the
@@ -255,15 +314,20 @@ def _processes(group: list[dict[str, Any]], shared: Mapping[str, Any]) -> int | 
         if len(own) > 1 or str(first.get("group_reporting", "0")) == "0":
             total += len(own)
             continue
-        number = int(first.get("numjobs", 1))
-        longest = sum(float(own[0][way].get("runtime") or 0) for way in OPERATIONS if isinstance(own[0].get(way), dict))
+        number = int(str(first.get("numjobs", 1)))
+        longest = sum(float(part.get("runtime") or 0) for part in _parts(own[0]))
         if float(own[0].get("job_runtime") or 0) > number * (1.05 * longest + 100):
             return None
         total += number
     return total
 
 
-def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mapping[str, Any]) -> Phase | None:
+def _parts(job: Job, ways: Iterable[Way] = OPERATIONS) -> list[Part]:
+    """What it did, where the file has that."""
+    return [part for way in ways if isinstance(part := job.get(way), dict)]
+
+
+def _phase(source: Source, line: int, group: list[Job], shared: Options) -> Phase | None:
     """None when the jobs did no operation."""
     name = fio_text.tag("+".join(dict.fromkeys(str(job.get("jobname", "job")) for job in group)))
     engine = str({**shared, **(group[0].get("job options") or {})}.get("ioengine", ""))
@@ -271,7 +335,7 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     data, seconds, bytes_moved = {}, 0.0, 0.0
     for theirs, op in OPERATIONS.items():
         op = ENGINES.get(engine, {}).get(theirs, op)
-        parts = [job[theirs] for job in group if isinstance(job.get(theirs), dict) and _count(job[theirs])]
+        parts = [part for job in group for part in _parts(job, [theirs]) if _count(part)]
         if not parts:
             continue
         count = sum(_count(part) for part in parts)
@@ -298,7 +362,7 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     phase.rate = (
         phase.operations / seconds
         if seconds
-        else sum(float(j[t].get("iops", 0)) for j in group for t in ("read", "write", "trim")) or None
+        else sum(float(part.get("iops", 0)) for job in group for part in _parts(job, DATA)) or None
     )
     phase.bytes = round(bytes_moved) or None
     phase.bytes_per_second = bytes_moved / seconds if seconds and bytes_moved else None
@@ -306,9 +370,7 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
         "rate": f"{phase.origin['operations']} / {phase.origin['seconds']} (operations / runtime)",
         "bytes": phase.origin["operations"],
     }
-    entries = [
-        job[t] for job in group for t in ("read", "write", "trim") if isinstance(job.get(t), dict) and _count(job[t])
-    ]
+    entries = [part for job in group for part in _parts(job, DATA) if _count(part)]
     if not any("total_ios" in part for part in entries):
         _forget_counts(
             phase, sum(float(part["iops"]) for part in entries), min(float(part["iops"]) for part in entries)
@@ -322,7 +384,7 @@ def _phase(source: Source, line: int, group: list[dict[str, Any]], shared: Mappi
     return phase
 
 
-def _count(part: Mapping[str, Any]) -> int:
+def _count(part: Part) -> int:
     """Operations of a part; versions before 2.2 print none, and their rate times their time is as exact as the rate."""
     if "total_ios" in part:
         return int(part["total_ios"] or 0)
@@ -339,29 +401,34 @@ def _forget_counts(phase: Phase, rate: float, least: float) -> None:
             latency.count = None
 
 
-def _bytes(part: Mapping[str, Any]) -> float:
+def _bytes(part: Part) -> float:
     """Bytes that were moved: versions before 3 write KiB under the same name, and no io_kbytes beside it."""
     moved = float(part.get("io_bytes", 0))
     return moved if "io_kbytes" in part else moved * 1024
 
 
-def _in_nanoseconds(part: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+def _in_nanoseconds(part: Part, name: Literal["lat", "clat"]) -> Times | None:
     """The part's "lat" or "clat": as it is (lat_ns), or versions before 3's microseconds."""
-    if isinstance(known := part.get(f"{name}_ns"), dict):
+    known = part.get("lat_ns") if name == "lat" else part.get("clat_ns")
+    if isinstance(known, dict):
         return known
-    if not isinstance(known := part.get(name), dict):
+    known = part.get(name)
+    if not isinstance(known, dict):
         return None
     inside = {share: v for k, v in (known.get("percentile") or {}).items() if (share := float(k.rstrip("%"))) > 0}
-    scaled = {k: 1000 * float(v) for k, v in known.items() if isinstance(v, int | float)}
-    return scaled | (
-        {"percentile": {f"{k:.6f}": 1000 * float(v) for k, v in inside.items()}} if any(inside.values()) else {}
-    )
+    scaled: Times = {}
+    for key in _SCALED:
+        if isinstance(value := known.get(key), int | float):
+            scaled[key] = 1000 * float(value)
+    if any(inside.values()):
+        scaled["percentile"] = {f"{share:.6f}": 1000 * float(v) for share, v in inside.items()}
+    return scaled
 
 
-def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int) -> tuple[Latency | None, str | None]:
+def _latency(source: Source, line: int, parts: list[Part], count: int) -> tuple[Latency | None, str | None]:
     """The pooled distribution of some jobs, from bins if all have them; else percentiles of a single job, or only mean
     and extremes."""
-    for key, kind in (("lat", "total"), ("clat", "completion")):
+    for key, kind in _KINDS:
         known = [one for part in parts if (one := _in_nanoseconds(part, key)) is not None and one.get("max", 0) > 0]
         if len(known) != len(parts):
             continue
@@ -370,7 +437,7 @@ def _latency(source: Source, line: int, parts: list[dict[str, Any]], count: int)
             if all("bins" in one or "percentile" in one for one in binned):
                 continue
         weights = [int(one.get("N", _count(part))) for one, part in zip(known, parts, strict=True)]
-        exact = {
+        exact: dict[str, float] = {
             "mean": sum(n * float(one["mean"]) for n, one in zip(weights, known, strict=True))
             / max(sum(weights), 1)
             * 1e-9,

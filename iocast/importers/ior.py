@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 from iocast.errors import InputError
 from iocast.importers import Importer
@@ -58,6 +58,8 @@ KEPT = {  # options that make a measurement another one, and what they are calle
 }
 LETTERED = {"transfer_size": "t", "block_size": "b", "segments": "s"}
 """Parameters that a command line has exactly, with their letters."""
+ALSO = (("ior_iops", "iops"), ("ior_latency", "latency"))
+"""Numbers of a phase that are kept beside what others have, with IOR's names."""
 NOT_PRINTED = {
     "phases[].latency.*": "IOR prints no distribution of its transfers' times, and its Latency(s) is no mean (see "
     "ior_latency)."
@@ -103,7 +105,9 @@ def _command_number(command: str, letter: str) -> int | None:
 
 
 def _read_json(source: Source) -> list[Record]:
-    documents = [(line, value) for line, value in source.json_values() if isinstance(value, dict) and "tests" in value]
+    documents: list[tuple[int, Document]] = [
+        one for one in source.json_values() if isinstance(one[1], dict) and "tests" in one[1]
+    ]
     records = [record for line, document in documents for record in _read_document(source, line, document)]
     if not records:
         raise source.refuse(
@@ -116,7 +120,28 @@ def _read_json(source: Source) -> list[Record]:
     return records
 
 
-def _read_document(source: Source, line: int, document: Mapping[str, Any]) -> list[Record]:
+class Test(TypedDict, total=False):
+    Parameters: dict[str, object]
+    Options: dict[str, object]
+    StartTime: str
+    Results: object
+
+
+Document = TypedDict(
+    "Document",
+    {
+        "Version": str,
+        "Command line": str,
+        "Began": str,
+        "Finished": str,
+        "tests": list[Test],
+        "summary": list[dict[str, object]],
+    },
+    total=False,
+)
+
+
+def _read_document(source: Source, line: int, document: Document) -> list[Record]:
     records = []
     for test in document.get("tests") or []:
         options = {
@@ -134,25 +159,23 @@ def _read_document(source: Source, line: int, document: Mapping[str, Any]) -> li
             if access not in OPERATIONS:
                 continue
             repeats[access] = repeats.get(access, 0) + 1
+            numbers = {key: value for key, value in result.items() if isinstance(value, int | float)}
             for key in ("bwMiB", "totalTime"):
-                if not isinstance(result.get(key), int | float):
+                if key not in numbers:
                     raise source.refuse(line, f"a {access} result has no {key}")
-            size = record.parameters.get("transfer_size") or 1024 * float(result.get("xferKiB") or 0)
-            parts = {ours: result[theirs] for ours, theirs, _ in PARTS if isinstance(result.get(theirs), int | float)}
-            whole = _whole(record, result["bwMiB"] * 2**20 * result["totalTime"])
-            phase = _phase(
-                access, repeats[access], result["bwMiB"], result["totalTime"], size, whole, parts, source.at(line)
-            )
-            for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
-                if isinstance(result.get(theirs), int | float):
-                    phase.more[ours] = result[theirs]
+            bandwidth, seconds = numbers["bwMiB"], numbers["totalTime"]
+            size = record.parameters.get("transfer_size") or 1024 * float(str(result.get("xferKiB") or 0))
+            parts = {ours: numbers[theirs] for ours, theirs, _ in PARTS if theirs in numbers}
+            whole = _whole(record, bandwidth * 2**20 * seconds)
+            phase = _phase(access, repeats[access], bandwidth, seconds, size, whole, parts, source.at(line))
+            phase.more |= {ours: numbers[theirs] for ours, theirs in ALSO if theirs in numbers}
             record.phases.append(phase)
         if record.phases:
             records.append(_finish(record))
     return records
 
 
-def _flat(results: Any) -> list[dict[str, Any]]:
+def _flat(results: object) -> list[dict[str, object]]:
     if isinstance(results, dict):
         return [results]
     return [one for part in results or [] for one in _flat(part)] if isinstance(results, list) else []
@@ -277,7 +300,7 @@ def _row(source: Source, record: Record, number: int, row: Mapping[str, str], mo
     )
     if text:
         phase.origin |= {"bytes": text} | dict.fromkeys(("operations", "latency"), f"{text} (bytes / transfer size)")
-    for ours, theirs in (("ior_iops", "iops"), ("ior_latency", "latency")):
+    for ours, theirs in ALSO:
         if row.get(theirs) not in (None, "-", "NA"):
             phase.more[ours] = source.number(row[theirs], number, theirs)
     return phase
@@ -336,7 +359,7 @@ def _tasks(options: dict[str, str]) -> int | None:
 # ---- both
 
 
-def _started(text: Any) -> str | None:
+def _started(text: object) -> str | None:
     """ "Thu Jul  9 20:37:11 2020" as ISO 8601; as it is when it is written otherwise."""
     try:
         return datetime.strptime(" ".join(str(text).split()), "%a %b %d %H:%M:%S %Y").isoformat()
@@ -344,7 +367,7 @@ def _started(text: Any) -> str | None:
         return str(text) if text else None
 
 
-def _elapsed(began: Any, finished: Any, where: str) -> tuple[float, str] | None:
+def _elapsed(began: object, finished: object, where: str) -> tuple[float, str] | None:
     """Seconds between the two, where both are times of day with their date."""
     try:
         begin, end = (datetime.fromisoformat(str(_started(text))) for text in (began, finished))
@@ -353,11 +376,11 @@ def _elapsed(began: Any, finished: Any, where: str) -> tuple[float, str] | None:
     return (end - begin).total_seconds(), where
 
 
-def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) -> Record:
+def _record(version: str | None, command: object, options: Mapping[str, object], tasks: object) -> Record:
     entries = [options.get("clients per node"), options.get("clients"), options.get("taskspernode")]
     per_node = next((int(m[1]) for v in entries if v and (m := re.search(r"(\d+)(?: per node\))?$", str(v)))), None)
     nodes = str(options.get("nodes") or "")
-    ranks = int(tasks) if tasks else None
+    ranks = int(str(tasks)) if tasks else None
     own = int(nodes) if is_whole(nodes) and int(nodes) > 0 else None
     if own is None and ranks and per_node and ranks % per_node == 0:
         own = ranks // per_node
@@ -384,12 +407,12 @@ def _record(version: Any, command: Any, options: Mapping[str, Any], tasks: Any) 
     return record
 
 
-def _rounded(options: Mapping[str, Any]) -> set[str]:
+def _rounded(options: Mapping[str, object]) -> set[str]:
     """Sizes that are printed with two decimals only, as "219.73 GiB"."""
     return {ours for theirs, ours in KEPT.items() if re.match(r"\d+\.\d", str(options.get(theirs, "")))}
 
 
-def _size(value: Any) -> Any:
+def _size(value: object) -> object:
     """ "16 MiB" as bytes; all else as it is."""
     if (
         isinstance(value, str)
@@ -407,7 +430,7 @@ def _phase(
     seconds: float,
     size: float,
     bytes_: int | None,
-    parts: dict[str, Any],
+    parts: dict[str, float],
     where: str,
 ) -> Phase:
     """`size` of a transfer, `bytes_` in all where they are printed."""

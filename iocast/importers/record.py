@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
@@ -24,13 +24,25 @@ from iocast.importers.order import order_of
 from iocast.importers.source import Source
 from iocast.records.declared import Impossible
 from iocast.records.run import read_run
-from iocast.records.simulated import SlowDocument, TimelineDocument
+from iocast.records.simulated import ImportedDocument, RunDocument, SlowDocument, TimelineDocument
 
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
 QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999}
 SUMMARY = ("mean", "min", "q25", "q50", "q75", "q95", "q99", "q999", "max")
 MAX_BINS = 512
 MAX_SLOW = 200
+
+
+class Stated(TypedDict, total=False):
+    """What the user states. `option`: how the options of the verb are called that state `ranks` and `nodes`."""
+
+    ranks: int | None
+    nodes: int | None
+    label: str | None
+    option: str
+
+
+KEYS: tuple[Literal["ranks", "nodes"], ...] = ("ranks", "nodes")
 
 
 @dataclass
@@ -213,7 +225,7 @@ class Record:
     """Who says and prints things in these reasons, where it is not the tool."""
     warnings: list[str] = field(default_factory=list)
     label: str = ""
-    imported: dict[str, Any] = field(default_factory=dict)
+    imported: ImportedDocument = field(default_factory=lambda: ImportedDocument())
     sources: Sequence[Source] = ()  # the files that it was read from; those of the call when the importer does not say
     origin: dict[str, str] = field(
         default_factory=dict
@@ -229,21 +241,21 @@ class Record:
         """Whether a phase came to the limit, but for what start and end take."""
         return self.limit is not None and any((phase.rate or 0) > REACHED * self.limit[0] for phase in self.phases)
 
-    def complete(self, format_: str, sources: Sequence[Source], answer: Mapping[str, Any]) -> None:
+    def complete(self, format_: str, sources: Sequence[Source], answer: Stated) -> None:
         """Adds what the user stated; refuses a record without the necessary parts."""
         sources = self.sources or sources
         where = sources[0].path
         ranks, nodes = option_of("ranks", answer), option_of("nodes", answer)
-        for key in ("ranks", "nodes"):
-            given, own = answer.get(key), getattr(self, key)
+        for which in KEYS:
+            given, own = answer.get(which), self.ranks if which == "ranks" else self.nodes
             if given is None:
                 continue
             if own is not None and own != given:
                 raise InputError(
-                    f"{where}:1: the file says {own} {key}, {option_of(key, answer)} says {given}; "
+                    f"{where}:1: the file says {own} {which}, {option_of(which, answer)} says {given}; "
                     "leave the option out."
                 )
-            setattr(self, key, given)
+            setattr(self, which, given)
         if self.ranks is None:
             why = f", as {self.missing['ranks']}" if "ranks" in self.missing else ""
             raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add {ranks}.")
@@ -389,13 +401,15 @@ class Record:
             what = "the name of a phase" if re.fullmatch(r"phases\[\d+\]\.name", error.where) else what
             raise InputError(f"{where}: {what}{error.what}; nothing of this run is imported.") from error
 
-    def _origins(self, source: Source, answer: Mapping[str, Any]) -> dict[str, str]:
+    def _origins(self, source: Source, answer: Stated) -> dict[str, str]:
         """Of each number that was imported where it comes from."""
         found = {}
-        for key in ("ranks", "nodes"):
-            if getattr(self, key) is not None:
-                found[f"placement.{key}"] = (
-                    option_of(key, answer) if answer.get(key) is not None else self.origin.get(key, str(source.path))
+        for which in KEYS:
+            if (self.ranks if which == "ranks" else self.nodes) is not None:
+                found[f"placement.{which}"] = (
+                    option_of(which, answer)
+                    if answer.get(which) is not None
+                    else self.origin.get(which, str(source.path))
                 )
         for key, value in self.parameters.items():
             if isinstance(value, int | float):
@@ -455,13 +469,9 @@ def _slack(elapsed: float) -> float:
     return max(2.0, AGREEMENT * elapsed)
 
 
-OPTION = "option"
-"""Key in a statement of ranks and nodes: how the options of the verb are called that state `ranks` and `nodes`."""
-
-
-def option_of(key: str, answer: Mapping[str, Any]) -> str:
+def option_of(key: str, answer: Stated) -> str:
     """The option that states `key`: --nodes of iocast import, --nodes-measured of iocast forecast."""
-    return str(answer.get(OPTION, "--{}")).format(key)
+    return answer.get("option", "--{}").format(key)
 
 
 def _even(ranks: int, nodes: int) -> int | float:
@@ -495,21 +505,21 @@ def counted(rate: float, seconds: float, half_digit: float) -> int | None:
     return (round(number) or None) if number and (slack <= 1e-3 * number or slack < 0.5) else None
 
 
-def explained(document: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def explained(document: RunDocument) -> list[tuple[str, str, str]]:
     """Of an imported run's run.json: each number's key, its value as text, and its file and line."""
     found = []
     for key, origin in document["imported"].get("origin", {}).items():
         phase = re.match(r"phases\[(\d+)\]\.(.*)", key)
-        value: Any = document["phases"][int(phase[1])] if phase else document
-        title = f"{value['name']}{'[%d]' % value['repeat'] if value['repeat'] else ''}.{phase[2]}" if phase else key
-        rest = phase[2] if phase else key
-        while rest:
+        value: object = document
+        title = rest = key
+        if phase:
+            of, rest = document["phases"][int(phase[1])], phase[2]
+            value, repeat = of, f"[{of['repeat']}]" if of["repeat"] else ""
+            title = f"{of['name']}{repeat}.{rest}"
+        while rest and isinstance(value, Mapping):
             # Names of operations and parameters may have dots themselves.
-            own = (
-                next((k for k in sorted(value, key=len, reverse=True) if rest == k or rest.startswith(f"{k}.")), None)
-                if isinstance(value, Mapping)
-                else None
-            )
+            longest = sorted(value, key=len, reverse=True)
+            own = next((k for k in longest if rest == k or rest.startswith(f"{k}.")), None)
             if own is None:
                 break
             value, rest = value[own], rest[len(own) + 1 :]

@@ -25,7 +25,7 @@ from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION
 from iocast.importers import Importer, all_importers, darshan_log, dlio_ranks, io500, matching, read_sources
-from iocast.importers.record import Record, write_runs
+from iocast.importers.record import KEYS, Record, Stated, write_runs
 from iocast.importers.source import DAMAGED, Source, require_shallow, unpacked
 from iocast.ground.names import as_file_name
 from iocast.runs.phases import BYTES
@@ -95,7 +95,7 @@ Report = Callable[[str, int, int], None]
 
 
 def import_series(
-    paths: Sequence[Path], out: Path, answer: Mapping[str, Any] | None = None, report: Report = lambda *_: None
+    paths: Sequence[Path], out: Path, answer: Stated | None = None, report: Report = lambda *_: None
 ) -> list[Path]:
     """Writes what the paths hold as run directories `out/NAME`, or as `out` when it is one run; series.json stands in
     `out`. `report` is called before each file, with what is done, and how many files of how many found are read.
@@ -230,7 +230,7 @@ def _content(box: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return b"".join(iter(partial(file.read, 2**20), b""))
 
 
-def _collect(paths: Sequence[Path], scratch: Path, answer: Mapping[str, Any], report: Report) -> Series:
+def _collect(paths: Sequence[Path], scratch: Path, answer: Stated, report: Report) -> Series:
     series = Series()
     importers = all_importers()
     seen: set[str] = set()
@@ -278,15 +278,15 @@ def _groups(importer: Importer, sources: Sequence[Source]) -> list[list[Source]]
     return importer.groups(sources) if importer.groups is not None else [[source] for source in sources]
 
 
-def _add(series: Series, importer: Importer, sources: list[Source], shown: str, answer: Mapping[str, Any]) -> None:
+def _add(series: Series, importer: Importer, sources: list[Source], shown: str, answer: Stated) -> None:
     try:
         for record in read_sources(importer, sources):
             record.name = f"{_stem(sources[0].path)}-{record.name}"
-            record.complete(
-                importer.name,
-                sources,
-                {k: v for k, v in answer.items() if k == "label" or getattr(record, k, None) is None},
-            )
+            left = answer.copy()
+            for key in KEYS:
+                if (record.ranks if key == "ranks" else record.nodes) is not None:
+                    left.pop(key, None)
+            record.complete(importer.name, sources, left)
             inside = str(sources[0].path)  # of an archive where it was unpacked for the moment
             record.imported["origin"] = {k: v.replace(inside, shown) for k, v in record.imported["origin"].items()}
             record.warnings = [sentence.replace(inside, shown) for sentence in record.warnings]
@@ -311,9 +311,9 @@ def _stem(path: Path) -> str:
 def _without_doubles(series: Series) -> list[Record]:
     """One record of each run: what one call wrote into several files (CSV, text, live) is imported from the one with
     most numbers."""
-    best: dict[Any, Record] = {}
+    best: dict[tuple[object, ...], Record] = {}
     for _, record in series.runs:
-        key: tuple[Any, ...] = (
+        key: tuple[object, ...] = (
             record.tool,
             " ".join(record.command or []),
             (record.started or "")[:19],
@@ -591,4 +591,5 @@ def _residuals(points: Sequence[Placed]) -> list[float]:
     solved = linprog(
         cost, A_ub=np.array(rows), b_ub=np.array(limits), bounds=[(None, None)] * n + [(0, None)] * (n + 1)
     )
-    return [math.exp(r) - 1 for r in solved.x[:n]] if solved.success else [float("nan")] * n
+    found = solved.x if solved.success else None
+    return [math.nan] * n if found is None else [math.exp(float(r)) - 1 for r in found[:n]]

@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.processes import start
+from iocast.records.simulated import FileOfTool
 
 
 READERS: dict[bytes, Callable[[BinaryIO], Any]] = {
@@ -279,7 +280,7 @@ class Source:
         except ValueError:
             return [command]
 
-    def fingerprints(self) -> list[dict[str, str]]:
+    def fingerprints(self) -> list[FileOfTool]:
         return [
             {"name": path.name, "sha256": hashlib.sha256(strict.read_bytes(path)).hexdigest()} for path in self.files()
         ]

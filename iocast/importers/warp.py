@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from iocast.importers import Importer
 from iocast.importers.record import Latency, Phase, Record
@@ -22,13 +22,48 @@ def recognises(source: Source) -> bool:
     return source.head.lstrip().startswith("{") and '"by_op_type"' in source.head and '"commandline"' in source.head
 
 
+class Throughput(TypedDict, total=False):
+    measure_duration_millis: float
+    ops: int
+    errors: int
+    bytes: float
+
+
+class Segment(TypedDict, total=False):
+    requests: int
+    dur_avg_millis: float
+    fastest_millis: float
+    slowest_millis: float
+
+
+class Requests(TypedDict, total=False):
+    single_sized_requests: Segment
+
+
+class Operation(TypedDict, total=False):
+    throughput: Throughput
+    requests_by_client: dict[str, list[Requests]]
+
+
+class Total(TypedDict, total=False):
+    start_time: str
+    clients: list[str]
+    concurrency: int
+
+
+class Analysis(TypedDict, total=False):
+    total: Total
+    commandline: str
+    by_op_type: dict[str, Operation]
+
+
 def read(sources: Sequence[Source]) -> list[Record]:
     return [_read_one(source) for source in sources]
 
 
 def _read_one(source: Source) -> Record:
-    document: dict[str, Any] = source.whole_json()
-    total = document.get("total") or {}
+    document: Analysis = source.whole_json()
+    total: Total = document.get("total") or {}
     record = Record("warp", "warp", [], pattern="warp", started=total.get("start_time"))
     inside = source.text.find('"by_op_type"')
     record.nodes = len(total.get("clients") or []) or None
@@ -66,9 +101,9 @@ def _line(source: Source, key: str, start: int) -> int:
     return source.line_at(max(position, 0))
 
 
-def _phase(source: Source, name: str, part: dict[str, Any], start: int) -> Phase | None:
+def _phase(source: Source, name: str, part: Operation, start: int) -> Phase | None:
     """None for operations that prepared others, of which warp measures nothing."""
-    through = part.get("throughput") or {}
+    through: Throughput = part.get("throughput") or {}
     seconds, count = float(through.get("measure_duration_millis") or 0) / 1000, int(through.get("ops") or 0)
     if not seconds or not count:
         return None

@@ -110,8 +110,8 @@ def believe(seen: Sequence[Observation], limits: Limits) -> Belief:
         met = sum(o.met for o in seen if o.load == load)
         missed = sum(not o.met for o in seen if o.load == load)
         logs += met * np.log(chance) + missed * np.log1p(-chance)
-    weights = np.exp(logs - logs.max()).sum(axis=1)
-    sums = np.cumsum(weights) / weights.sum()
+    weights = np.exp(logs - np.max(logs)).sum(axis=1)
+    sums = np.cumsum(weights) / np.sum(weights)
     tail = (1 - limits.confidence) / 2
     low, median, high, *aside = (
         float(knees[min(int(np.searchsorted(sums, p)), STEPS - 1)]) for p in (tail, 0.5, 1 - tail, *ASIDE)

@@ -26,7 +26,7 @@ class Impossible(Exception):
         self.where, self.what = where, what
 
 
-def record_of(document: Any, kind: type[Record]) -> Record:
+def record_of(document: object, kind: type[Record]) -> Record:
     """The document as a record; keys that it doesn't declare are left out.
 
     @raises Impossible with the first part that is missing or can't be"""
@@ -38,7 +38,7 @@ def record_of(document: Any, kind: type[Record]) -> Record:
         raise Impossible("", f"the text {shown(error.object)} has a character that UTF-8 doesn't have") from error
 
 
-def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
+def _faults(value: object, of: inspect.Type, where: str) -> Iterator[Impossible]:
     """Every part of the value that the type doesn't allow, in the order of the declaration."""
     wanted = ""
     if isinstance(of, inspect.Metadata):
@@ -54,7 +54,7 @@ def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
             wanted, of = (of.extra_json_schema or {}).get("description", "") or wanted, of.type
     if isinstance(of, _MAPS) and not isinstance(value, dict):
         yield Impossible(where, f": {shown(value)} is not {wanted or 'a map'}")
-    elif isinstance(of, inspect.StructType):
+    elif isinstance(of, inspect.StructType) and isinstance(value, dict):
         for field in of.fields:
             below = f"{where}.{field.encode_name}".lstrip(".")
             if field.encode_name in value:
@@ -63,7 +63,7 @@ def _faults(value: Any, of: inspect.Type, where: str) -> Iterator[Impossible]:
                 yield Impossible(where or f"the {of.cls.__name__.lower()}", f", has no '{field.encode_name}'")
         if of.forbid_unknown_fields and (unknown := value.keys() - {field.encode_name for field in of.fields}):
             yield Impossible(where, f", has the unknown key {shown(min(unknown))}, perhaps of a newer iocast")
-    elif isinstance(of, inspect.DictType):
+    elif isinstance(of, inspect.DictType) and isinstance(value, dict):
         for key, one in value.items():
             if not _is_allowed(key, _bare(of.key_type)):
                 yield Impossible(where, f": {shown(key)} is not a name")
@@ -91,20 +91,21 @@ def _bare(of: inspect.Type) -> inspect.Type:
     return of.type if isinstance(of, inspect.Metadata) else of
 
 
-def _is_allowed(value: Any, of: inspect.Type) -> bool:
+def _is_allowed(value: object, of: inspect.Type) -> bool:
     if isinstance(of, inspect.IntType | inspect.FloatType):
-        kind = int if isinstance(of, inspect.IntType) else (int, float)
-        low, high = -float("inf") if of.ge is None else of.ge, float("inf") if of.le is None else of.le
-        return isinstance(value, kind) and not isinstance(value, bool) and low <= value <= high
+        if isinstance(value, bool) or not isinstance(value, int if isinstance(of, inspect.IntType) else int | float):
+            return False
+        return (of.ge is None or of.ge <= value) and (of.le is None or value <= of.le)
     if isinstance(of, inspect.StrType):
-        fits = of.max_length is None or len(value) <= of.max_length if isinstance(value, str) else False
-        return fits and (of.pattern is None or re.search(of.pattern, value) is not None)
+        if not isinstance(value, str) or (of.max_length is not None and len(value) > of.max_length):
+            return False
+        return of.pattern is None or re.search(of.pattern, value) is not None
     if isinstance(of, inspect.LiteralType):
         return value in of.values
     return isinstance(of, inspect.AnyType) or (isinstance(of, inspect.BoolType) and isinstance(value, bool))
 
 
-def _wanted(value: Any, of: inspect.Type) -> str:
+def _wanted(value: object, of: inspect.Type) -> str:
     """What is allowed in the place of a value, for the end of a sentence."""
     if isinstance(of, inspect.IntType | inspect.FloatType):
         fraction = isinstance(of, inspect.IntType) and (isinstance(value, bool) or not isinstance(value, int))

@@ -169,6 +169,7 @@ class ImportedDocument(TypedDict, total=False):
     missing: dict[str, str]
     origin: dict[str, str]
     notes: list[str]
+    facts: dict[str, Any]
 
 
 class RunDocument(TypedDict, total=False):

@@ -316,6 +316,35 @@ class RoutesOfDesign(TypedDict):
     operations: dict[str, Any]
 
 
+class PricedPart(TypedDict, total=False):
+    price: float
+    watts: float
+    rack_units: float
+    source: str
+
+
+class UnsureNumber(TypedDict, total=False):
+    factor: float
+    paths: list[str] | str
+    source: str
+
+
+class StudyFile(TypedDict, total=False):
+    """The question, as its author wrote it."""
+
+    platform: str
+    parts: dict[str, PricedPart]
+    running: dict[str, object]
+    limits: dict[str, float]
+    base: dict[str, object]
+    uncertainty: dict[str, UnsureNumber]
+    model_error: dict[str, float]
+    axes: dict[str, dict[str, object]]
+    scenarios: dict[str, object]
+    tasks: dict[str, dict[str, float]]
+    falling_short: float
+
+
 class StudyDocument(TypedDict, total=False):
     schema_version: int
     kind: str
@@ -350,7 +379,7 @@ class StudyDocument(TypedDict, total=False):
     search: SearchDocument
     extrapolation: float | None
     programs: dict[str, str]
-    study: dict[str, Any]
+    study: StudyFile
     file: str
     command: list[str]
     headline: str

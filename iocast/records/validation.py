@@ -124,3 +124,34 @@ class ValidationDocument(TypedDict):
     criterion: str
     passed: bool
     verdict: str
+
+
+class ServedDocument(TypedDict):
+    """Of an operation: mean seconds as the file system's log has them and as its truth says, and how many standard
+    errors lie between."""
+
+    count: int
+    mean: float
+    truth: float
+    deviation: float
+
+
+class AllowedError(TypedDict):
+    error: float
+    allowed: float
+
+
+class SelftestDocument(TypedDict):
+    """What `iocast selftest` found (docs/answers.md, `kind: selftest`)."""
+
+    schema_version: int
+    kind: str
+    truth: str
+    family: str
+    forecasts_sha256: dict[str, str]
+    structure: dict[str, str]
+    notes: list[str]
+    services: dict[str, ServedDocument]
+    errors: dict[str, AllowedError]
+    coverage: float | None
+    passed: bool

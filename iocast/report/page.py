@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import jinja2
 import vl_convert
@@ -35,6 +35,33 @@ from iocast.report.whatif import report_panel
 HERE = Path(__file__).parent
 WIDE, NARROW = 900, 440  # pixels of a figure that stands by itself
 DIGITS = 7  # significant digits of numbers in the page and its JSON
+
+
+class Part(TypedDict):
+    """A table or a figure."""
+
+    title: str
+    rows: list[Row]
+
+
+class Numbers(TypedDict):
+    """Every number of a page."""
+
+    schema_version: int
+    kind: str
+    title: str
+    summary: object
+    tables: dict[str, Part]
+    figures: dict[str, Part]
+    no_data: list[str]
+
+
+class Layer(TypedDict, total=False):
+    """One of a chart's, as Vega-Lite has it."""
+
+    mark: dict[str, object]
+    encoding: dict[str, dict[str, object]]
+    transform: list[dict[str, object]]
 
 
 def write_report(
@@ -118,24 +145,20 @@ def write_routes(platform: dict[str, Any], out: Path) -> None:
         else "Times are means.",
     }
     chart["height"] *= 1.3
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    for layer in chart["layer"]:
+    legend: dict[str, object] = {"title": None, "orient": "bottom", "symbolType": "square", "columnPadding": 24}
+    legend["values"] = list(dict.fromkeys(row["kind"] for row in rows))
+    layers: list[Layer] = chart["layer"]
+    for layer in layers:
         if "color" in layer["encoding"]:
-            layer["encoding"]["color"]["legend"] = {
-                "title": None,
-                "orient": "bottom",
-                "symbolType": "square",
-                "values": kinds,
-                "columnPadding": 24,
-            }
-    _, held, names = chart["layer"]
+            layer["encoding"]["color"]["legend"] = legend
+    _, held, names = layers
     held["mark"] |= {"yOffset": 19}
     times = copy.deepcopy(names)
     names["mark"] |= {"dy": -5}
     times["mark"] |= {"dy": 8, "fontSize": 9}
     times["encoding"]["text"] = {"field": "value_text", "type": "nominal"}
     times["transform"] = [*times.get("transform", []), {"filter": "isValid(datum.seconds)"}]
-    chart["layer"].append(times)
+    layers.append(times)
     write_text(out, vl_convert.vegalite_to_svg(chart, vl_version=vega_lite()))
 
 
@@ -149,17 +172,17 @@ def _alone(panel: Panel, rows: list[Row]) -> dict[str, Any]:
     return chart
 
 
-def _data_files(numbers: dict[str, Any], out: Path) -> dict[Path, str]:
+def _data_files(numbers: Numbers, out: Path) -> dict[Path, str]:
     """Texts by file."""
     files = {out / "report.json": json.dumps(numbers, indent=1, allow_nan=False) + "\n"}
-    for kind in ("tables", "figures"):
-        for name, content in numbers[kind].items():
+    for kind, parts in (("table", numbers["tables"]), ("figure", numbers["figures"])):
+        for name, content in parts.items():
             columns = list(dict.fromkeys(key for row in content["rows"] for key in row))
             text = io.StringIO()
             writer = csv.DictWriter(text, columns, lineterminator="\n")
             writer.writeheader()
             writer.writerows({key: cell(value) for key, value in row.items()} for row in content["rows"])
-            files[out / f"{kind[:-1]}-{name}.csv"] = text.getvalue()
+            files[out / f"{kind}-{name}.csv"] = text.getvalue()
     return files
 
 
@@ -169,7 +192,7 @@ def _title(read: Sources) -> str:
     names = [r.subject for r in read.runs] or [str(c.get("workload")) for c in read.campaigns]
     if not names:
         entries = [f.get("workload") for f in read.forecasts]
-        names = [str(w.get("name")) if isinstance(w, dict) else str(w) for w in entries if w]
+        names = [str(w["name"]) if isinstance(w, dict) else str(w) for w in entries if w]
     names += [feeding.workload_of(one) for one in ([] if names else read.feedings)]
     names = list(dict.fromkeys(names))
     if any(one["kind"] == "accelerators" for one in read.feedings) or read.forecasts or read.validations or read.fitted:
@@ -179,9 +202,9 @@ def _title(read: Sources) -> str:
     return f"{what}: {', '.join(names)}" if names else what
 
 
-def _numbers(read: Sources, title: str) -> tuple[dict[str, Any], list[tuple[Figure, Drawing | None]]]:
+def _numbers(read: Sources, title: str) -> tuple[Numbers, list[tuple[Figure, Drawing | None]]]:
     """The JSON of numbers, and what each figure draws (None where it has no data)."""
-    figures: dict[str, Any] = {}
+    figures: dict[str, Part] = {}
     drawings: list[tuple[Figure, Drawing | None]] = []
     for figure in all_figures():
         rows = figure.data(read)
@@ -192,31 +215,35 @@ def _numbers(read: Sources, title: str) -> tuple[dict[str, Any], list[tuple[Figu
             continue
         figures[figure.name] = {"title": figure.title, "rows": plain(rows)}
         drawings.append((figure, figure.draw(figures[figure.name]["rows"])))
-    numbers = {
+    numbers: Numbers = {
         "schema_version": 1,
         "kind": "report",
         "title": title,
-        "summary": plain(story.tell(read).summary),
-        "tables": {t.name: plain(t.as_json()) for t in tables.all_tables(read)},
+        "summary": _plain(story.tell(read).summary),
+        "tables": {t.name: {"title": t.title, "rows": plain(t.numbers())} for t in tables.all_tables(read)},
         "figures": figures,
         "no_data": [figure.name for figure, drawing in drawings if drawing is None],
     }
     return numbers, drawings
 
 
-def plain(value: Any) -> Any:
-    """The value with its numbers cut to 7 significant digits, and what JSON can't say (NaN, infinity) as None."""
+def plain(rows: Sequence[Row]) -> list[Row]:
+    """The rows with their numbers cut to 7 significant digits, and what JSON can't say (NaN, infinity) as None."""
+    return [{key: _plain(value) for key, value in row.items()} for row in rows]
+
+
+def _plain(value: object) -> object:
     if isinstance(value, dict):
-        return {key: plain(v) for key, v in value.items()}
+        return {key: _plain(v) for key, v in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
+        return [_plain(v) for v in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     return value
 
 
 def _html(
-    read: Sources, title: str, numbers: dict[str, Any], drawings: list[tuple[Figure, Drawing | None]], command: str
+    read: Sources, title: str, numbers: Numbers, drawings: list[tuple[Figure, Drawing | None]], command: str
 ) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([HERE, PANEL]),
@@ -233,7 +260,8 @@ def _html(
     }
     for chart in charts.values():
         chart.pop("$schema", None)  # an address that nothing needs
-    whatif = report_panel(read, numbers["figures"].get("throughput", {}).get("rows", []))
+    throughput = numbers["figures"].get("throughput")
+    whatif = report_panel(read, throughput["rows"] if throughput else [])
     leading = next((f.name for f, drawing in drawings if drawing and f.leads and f.of_study == bool(read.study)), "")
     desk = study_controls.desk(read.study) if read.study else None
     of_study = [PANEL / "amounts.js", HERE / "study_decision.js", HERE / "study.js"]
@@ -266,7 +294,7 @@ def _html(
     )
 
 
-def _still(leading: str, drawings: list[tuple[Figure, Drawing | None]], numbers: dict[str, Any]) -> Markup:
+def _still(leading: str, drawings: list[tuple[Figure, Drawing | None]], numbers: Numbers) -> Markup:
     """The first screen's figure as it stands where scripts are switched off."""
     for figure, drawing in drawings:
         if drawing and figure.name == leading:
@@ -275,7 +303,7 @@ def _still(leading: str, drawings: list[tuple[Figure, Drawing | None]], numbers:
     return Markup("")
 
 
-def _json(value: Any) -> Markup:
+def _json(value: object) -> Markup:
     """JSON that can stand inside a script element: no "<" can end it."""
     return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
 

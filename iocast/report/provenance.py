@@ -7,7 +7,6 @@ import platform
 import shlex
 from dataclasses import dataclass
 from importlib import metadata
-from typing import Any
 
 from iocast.report import evidence
 from iocast.report.sources import Sources
@@ -141,11 +140,11 @@ def _study(study: StudyDocument) -> list[tuple[str, list[tuple[str, str]]]]:
     return parts
 
 
-def _as_list(value: Any) -> list[str]:
+def _as_list(value: object) -> list[str]:
     return [str(v) for v in value] if isinstance(value, list) else [str(value)]
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     """An axis value or a scenario on one line: its edits and its note."""
     if not isinstance(value, dict):
         return str(value)
@@ -223,11 +222,11 @@ def _versions(sources: Sources) -> list[tuple[str, str]]:
     return list(found.items())
 
 
-def _command(command: Any) -> str:
+def _command(command: object) -> str:
     return shlex.join(map(str, command)) if isinstance(command, list) else str(command or "")
 
 
-def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+def _flat(value: object, name: str = "") -> list[tuple[str, str]]:
     """Nested maps as pairs (dotted name, value); nothing for None and empty values."""
     if isinstance(value, dict):
         return [pair for key, inner in value.items() for pair in _flat(inner, f"{name}.{key}" if name else str(key))]

@@ -87,14 +87,13 @@ class Table:
     folded: bool = False
     leads: bool = False  # stands before the figures
 
-    def as_json(self) -> dict[str, Any]:
+    def numbers(self) -> list[dict[str, Any]]:
         """The rows with their numbers; of a column `within` an interval also KEY_wide, whether that is too wide."""
         keys = [key for c in self.columns for key in (c.key, c.to) if key]
         wide = [c for c in self.columns if c.within]
-        rows = [
+        return [
             {key: row.get(key) for key in keys} | {f"{c.key}_wide": c.is_wide(row) for c in wide} for row in self.rows
         ]
-        return {"title": self.title, "rows": rows}
 
     @property
     def notes(self) -> str:

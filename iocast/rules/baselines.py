@@ -186,11 +186,11 @@ def universal_scalability_law(
             - np.log1p(x[1] * np.maximum(np.asarray(n) - 1, 0) + x[2] * n * np.maximum(np.asarray(n) - 1, 0))
         )
 
+    def misses(x: Array) -> Array:
+        return log_rate(x, q) - logs
+
     fit = least_squares(
-        lambda x: log_rate(x, q) - logs,
-        [logs[0] - math.log(q[0]), 0.01, 1e-5],
-        bounds=([-60, 0, 0], [60, 100, 10]),
-        x_scale=[1, 0.1, 1e-3],
+        misses, [logs[0] - math.log(q[0]), 0.01, 1e-5], bounds=([-60, 0, 0], [60, 100, 10]), x_scale=[1, 0.1, 1e-3]
     )
     rate = _where_they_meet(lambda n: float(np.exp(log_rate(fit.x, n))), ranks, waiting_factor, think_time)
     return _with_scaled_latencies(ordered[-1], rate, ranks, waiting_factor, think_time)

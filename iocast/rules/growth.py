@@ -220,7 +220,7 @@ class _Weighted:
         residuals = log_rates - at_fitted - level[:, :, None]
         likely = -(DEGREES + 1) / 2 * np.log1p(residuals**2 / variance / DEGREES) - np.log(variance) / 2
         logs = likely.sum(axis=2) + np.log(share[:, :, 0])
-        weights = np.exp(logs - logs.max())
+        weights = np.exp(logs - np.max(logs))
         carried = np.clip(CARRIED * residuals[:, :, largest(fitted)], -CARRIED_LIMIT, CARRIED_LIMIT)
         return cls(
             single,
@@ -228,7 +228,7 @@ class _Weighted:
             np.repeat(level_variance.ravel(), CURVES),
             residuals.reshape(-1, len(fitted)),
             np.sqrt(variance[-1, 0]),
-            (weights / weights.sum()).ravel(),
+            (weights / np.sum(weights)).ravel(),
             carried.ravel(),
         )
 
@@ -249,8 +249,8 @@ class _Errors:
         return float((0.5 + u * (3 - u**2) / 4) @ self.weights)
 
     def quantile(self, probability: float) -> float:
-        reach = 100 * self.spreads.max()
-        least, most = float(self.middles.min() - reach), float(self.middles.max() + reach)
+        reach = 100 * np.max(self.spreads)
+        least, most = float(np.min(self.middles) - reach), float(np.max(self.middles) + reach)
         return float(brentq(lambda value: self.below(value) - probability, least, most, xtol=1e-6))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from iocast.calibrate.reading import UNREPEATED
+from iocast.ground.arrays import Array, log, means, numbers, rows, sums, variances
 from iocast.changes import Change, LEAST_REPEATS, Method, Side, TELLS_NOTHING, logs
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Phase
@@ -72,33 +74,34 @@ def quantities(a: Side, b: Side) -> list[str]:
     if len({phase.rate_unit for phase in (*a.phases, *b.phases)}) > 1:
         names.remove("rate")  # operations of one side, bytes of the other (`_differences`)
     names += ACCELERATORS
-    return [n for n in names if a.values(n) is not None and b.values(n) is not None]
+    return [n for n in names if a.tells(n) and b.tells(n)]
 
 
 def _by_runs(a: Side, b: Side, known: list[str], families: list[list[int]], alpha: float, seed: int) -> Method:
     n, m = len(a.runs), len(b.runs)
-    logs = np.array([np.log(np.concatenate([a.values(q), b.values(q)])) for q in known])  # quantity x run
+    logs: Array = np.array([np.log([*a.known(q), *b.known(q)]) for q in known])  # quantity x run
     arrangements, drawn = _arrangements(n, m, seed)
-    statistics = np.abs(_welch(logs, arrangements, n))  # quantity x arrangement; the first is the observed one
+    statistics: Array = np.abs(_welch(logs, arrangements, n))  # quantity x arrangement; the first is the observed one
     changes = []
     for i, quantity in enumerate(known):
         x, y = logs[i, :n], logs[i, n:]
         spread, freedom = _welch_spread(x, y)
-        change = Change(quantity, math.exp(x.mean()), math.exp(y.mean()), spread=spread, freedom=freedom)
-        change.ratio = math.exp(float(y.mean() - x.mean()))
-        change.p = float((statistics[i] >= statistics[i, 0] * (1 - 1e-9)).mean())
-        change.cliffs_delta = float(np.sign(y[:, None] - x[None, :]).mean())
+        change = Change(quantity, math.exp(np.mean(x)), math.exp(np.mean(y)), spread=spread, freedom=freedom)
+        change.ratio = math.exp(np.mean(y) - np.mean(x))
+        change.p = float(np.mean(statistics[i, :] >= statistics.item(i, 0) * (1 - 1e-9)))
+        change.cliffs_delta = float(np.mean(np.sign(y[:, None] - x[None, :])))
         changes.append(change)
     for family in families:
-        for i, adjusted in zip(family, _step_down(statistics[family]), strict=True):
-            changes[i].adjusted = float(adjusted)
+        for i, adjusted in zip(family, _step_down(statistics[family, :]), strict=True):
+            changes[i].adjusted = adjusted
         left = [i for i in family if (changes[i].adjusted or 0.0) >= alpha]
         # The largest value that at least alpha of the arrangements reach: what was not rejected reaches no more.
-        critical = np.sort(statistics[left].max(axis=0))[-math.ceil(alpha * len(arrangements))] if left else None
+        rank = -math.ceil(alpha * len(arrangements))
+        critical = np.sort(np.maximum.reduce(statistics[left, :])).item(rank) if left else None
         for i in family:
             change = changes[i]
-            factor = stdtrit(change.freedom, 1 - alpha / 2 / len(family)) if critical is None else critical
-            change.set_interval(float(factor) * change.spread, alpha)
+            factor = float(stdtrit(change.freedom, 1 - alpha / 2 / len(family))) if critical is None else critical
+            change.set_interval(factor * change.spread, alpha)
     how = f"{len(arrangements)} random arrangements" if drawn else f"all {len(arrangements)} arrangements"
     sentence = (
         f"Runs are compared ({n} and {m}): permutation test over {how}, Westfall-Young step-down over "
@@ -118,15 +121,11 @@ def _by_few_runs(a: Side, b: Side, known: list[str], families: list[list[int]], 
     n, m = len(a.runs), len(b.runs)
     changes, smallest = [], 0.0
     for quantity in known:
-        x, y = np.log(a.values(quantity)), np.log(b.values(quantity))  # type: ignore[arg-type]
+        x, y = log(a.known(quantity)), log(b.known(quantity))
         freedom = n + m - 2
-        variance = (float(np.sum((x - x.mean()) ** 2)) + float(np.sum((y - y.mean()) ** 2))) / freedom
+        variance = (float(np.sum((x - np.mean(x)) ** 2)) + float(np.sum((y - np.mean(y)) ** 2))) / freedom
         spread = math.sqrt((variance + RESOLUTION**2) * (1 / n + 1 / m))
-        changes.append(
-            _tested(
-                Change(quantity, math.exp(x.mean()), math.exp(y.mean())), float(y.mean() - x.mean()), spread, freedom
-            )
-        )
+        changes.append(_tested(_change(quantity, x, y), float(np.mean(y) - np.mean(x)), spread, freedom))
         if quantity == "rate":
             others = next(len(family) for family in families if known.index(quantity) in family)
             smallest = math.expm1(float(stdtrit(freedom, 1 - alpha / 2 / others)) * spread)
@@ -142,6 +141,11 @@ def _by_few_runs(a: Side, b: Side, known: list[str], families: list[list[int]], 
         f"correction over {_sizes(families)} quantities.{least} {LEAST_RUNS} runs a side and more tell smaller changes."
     )
     return Method("few runs", sentence, changes)
+
+
+def _change(quantity: str, x: Array, y: Array) -> Change:
+    """Between the geometric means of both sides, given as logarithms."""
+    return Change(quantity, math.exp(np.mean(x)), math.exp(np.mean(y)))
 
 
 def _tested(change: Change, difference: float, spread: float, freedom: float) -> Change:
@@ -174,13 +178,12 @@ def _by_repeats(a: Side, b: Side, known: list[str], families: list[list[int]], a
     changes = []
     for quantity in known:
         x, y = logs(a.phases, quantity), logs(b.phases, quantity)
-        change = Change(quantity, math.exp(x.mean()), math.exp(y.mean()))
+        change, difference = _change(quantity, x, y), float(np.mean(y) - np.mean(x))
         if min(len(x), len(y)) < 2:
-            change.ratio, change.why_not = math.exp(y.mean() - x.mean()), "a single repeat tells it"
+            change.ratio, change.why_not = math.exp(difference), "a single repeat tells it"
         else:
-            vx, vy = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
-            own = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)) if vx + vy else MANY
-            _tested(change, float(y.mean() - x.mean()), *_with_between(vx + vy, own, between))
+            variance, own = _of_difference(x, y)
+            _tested(change, difference, *_with_between(variance, own, between))
         changes.append(change)
     _holm(changes, families, alpha)
     sentence = (
@@ -203,35 +206,40 @@ def _arrangements(n: int, m: int, seed: int) -> tuple[NDArray[np.intp], bool]:
     return np.array([np.arange(n + m), *(generator.permutation(n + m) for _ in range(MAX_ARRANGEMENTS - 1))]), True
 
 
-def _welch(logs: NDArray[np.float64], arrangements: NDArray[np.intp], n: int) -> NDArray[np.float64]:
+def _welch(logs: Array, arrangements: NDArray[np.intp], n: int) -> Array:
     """Welch's t of every row of `logs` in every arrangement, whose first n are side a."""
     result = np.empty((len(logs), len(arrangements)))
-    for i, row in enumerate(logs):
+    for i, row in enumerate(rows(logs)):
         shuffled = row[arrangements]
         x, y = shuffled[:, :n], shuffled[:, n:]
-        spread = x.var(axis=1, ddof=1) / n + y.var(axis=1, ddof=1) / y.shape[1]
+        spread = variances(x, axis=1, ddof=1) / n + variances(y, axis=1, ddof=1) / y.shape[1]
         # Repeats that are equal to the last digit would divide by zero; the histogram's resolution is a floor.
-        result[i] = (y.mean(axis=1) - x.mean(axis=1)) / np.sqrt(spread + RESOLUTION**2 * (1 / n + 1 / y.shape[1]))
+        result[i] = (means(y, 1) - means(x, 1)) / np.sqrt(spread + RESOLUTION**2 * (1 / n + 1 / y.shape[1]))
     return result
 
 
-def _step_down(statistics: NDArray[np.float64]) -> NDArray[np.float64]:
+def _step_down(statistics: Array) -> list[float]:
     """Westfall-Young adjusted p-values: the share of arrangements whose largest statistic, among quantities that are
     not clearer, is at least as large as observed."""
     order = np.argsort(-statistics[:, 0], kind="stable")
     largest = np.maximum.accumulate(statistics[order[::-1]], axis=0)[::-1]
-    p = (largest >= statistics[order, :1] * (1 - 1e-9)).mean(axis=1)
+    p = means(largest >= statistics[order, :1] * (1 - 1e-9), axis=1)
     result = np.empty(len(order))
     result[order] = np.maximum.accumulate(p)
-    return result
+    return [*map(float, result)]
 
 
-def _welch_spread(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
+def _of_difference(x: Array, y: Array) -> tuple[float, float]:
+    """Variance of the difference of means, and its degrees of freedom."""
+    vx, vy = float(np.var(x, ddof=1)) / len(x), float(np.var(y, ddof=1)) / len(y)
+    return vx + vy, (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)) if vx + vy else MANY
+
+
+def _welch_spread(x: Array, y: Array) -> tuple[float, float]:
     """Standard deviation of the difference of means, with the histogram's resolution as a floor, and its degrees of
     freedom."""
-    vx, vy = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
-    freedom = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1)) if vx + vy else MANY
-    return math.sqrt(vx + vy + RESOLUTION**2 * (1 / len(x) + 1 / len(y))), float(freedom)
+    variance, freedom = _of_difference(x, y)
+    return math.sqrt(variance + RESOLUTION**2 * (1 / len(x) + 1 / len(y))), freedom
 
 
 def _intervals(side: Side) -> list[tuple[Phase, int]]:
@@ -303,59 +311,48 @@ class _Series:
     def __init__(self, side: Side, generator: np.random.Generator) -> None:
         intervals = _intervals(side)
         self.operations = list(dict.fromkeys(op for phase, _ in intervals for op in phase.series))
-        self.counts = {
-            op: np.array([_at(phase, op, "count", i) for phase, i in intervals], float) for op in self.operations
-        }
+        self.counts = {op: numbers(_at(phase, op, "count", i) for phase, i in intervals) for op in self.operations}
         self.sums = {
-            op: self.counts[op] * np.array([_at(phase, op, "mean", i) for phase, i in intervals])
-            for op in self.operations
+            op: self.counts[op] * numbers(_at(phase, op, "mean", i) for phase, i in intervals) for op in self.operations
         }
-        self.widths = np.array([phase.bin_seconds for phase, _ in intervals])
-        all_counts = np.sum([self.counts[op] for op in self.operations], axis=0) / self.widths
-        self.block = _block_length(all_counts)
+        self.widths = numbers(phase.bin_seconds or 0.0 for phase, _ in intervals)
+        together = sums([self.counts[op] for op in self.operations])
+        self.block = _block_length(together / self.widths)
         self.blocks = len(intervals) // self.block
         starts = generator.integers(0, len(intervals), (RESAMPLES, -(-len(intervals) // self.block)))
         # Circular blocks: every interval is drawn equally often.
-        self.drawn = ((starts[:, :, None] + np.arange(self.block)) % len(intervals)).reshape(RESAMPLES, -1)[
-            :, : len(intervals)
-        ]
-        self.rates = np.log(
-            np.sum([self.counts[op] for op in self.operations], axis=0)[self.drawn].sum(axis=1)
-            / self.widths[self.drawn].sum(axis=1)
-        )
-        self.histograms: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+        drawn = ((starts[:, :, None] + np.arange(self.block)) % len(intervals)).reshape(RESAMPLES, -1)
+        self.drawn: NDArray[np.int64] = drawn[:, : len(intervals)]
+        self.rates = log(sums(together[self.drawn], 1) / sums(self.widths[self.drawn], 1))
+        self.histograms: dict[str, tuple[Array, Array]] = {}
 
     def log_value(self, op: str, which: str, side: Side) -> tuple[float, float | None] | None:
         """Logarithm of the quantity and its standard deviation, which is None when too few operations carry it; None
         when there is none in the intervals."""
-        if op and not self.counts.get(op, np.zeros(1)).sum():
+        if op and not np.sum(self.counts.get(op, np.zeros(1))):
             return None
         if not op:
-            total = sum(self.counts[o].sum() for o in self.operations) / self.widths.sum()
-            return math.log(total), float(self.rates.std(ddof=1))
-        counts, sums = self.counts[op], self.sums[op]
-        means = sums[self.drawn].sum(axis=1) / np.maximum(counts[self.drawn].sum(axis=1), 1)
-        mean, deviation = sums.sum() / max(counts.sum(), 1), float(means.std(ddof=1))
+            rate = sum(np.sum(self.counts[o]) for o in self.operations) / np.sum(self.widths)
+            return math.log(rate), float(np.std(self.rates, ddof=1))
+        counts, seconds = self.counts[op], self.sums[op]
+        likely: Array = sums(seconds[self.drawn], 1) / np.maximum(sums(counts[self.drawn], 1), 1)
+        mean, deviation = float(np.sum(seconds) / max(np.sum(counts), 1)), float(np.std(likely, ddof=1))
         if which == "mean":
             return math.log(mean), deviation / mean
         values, weights = self._histogram(op, side)
-        total = weights.sum()
+        total = float(np.sum(weights))
         variance = float(np.sum(weights * (values - np.sum(weights * values) / total) ** 2) / total)
         # As many independent operations as would have left the mean as uncertain as it is.
         effective = min(total, variance / deviation**2) if deviation > 0 else total
         return _log_quantile(values, weights, float(f"0.{which[1:]}"), effective)
 
-    def _histogram(self, op: str, side: Side) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _histogram(self, op: str, side: Side) -> tuple[Array, Array]:
         if op not in self.histograms:
-            pooled: dict[float, int] = {}
+            pooled: Counter[float] = Counter()
             for run in side.runs:
-                histogram = run.latencies(op).histogram
-                counts = np.ctypeslib.as_array(histogram.counts)
-                for i in np.flatnonzero(counts):
-                    lowest = histogram.get_value_from_index(int(i))
-                    value = (lowest + histogram.get_highest_equivalent_value(lowest)) / 2
-                    pooled[value] = pooled.get(value, 0) + int(counts[i])
-            self.histograms[op] = np.array(sorted(pooled)) * 1e-9, np.array([pooled[v] for v in sorted(pooled)], float)
+                lowest, highest, counts = run.latencies(op).recorded()
+                pooled.update(dict(zip(map(float, (lowest + highest) / 2), map(int, counts), strict=True)))
+            self.histograms[op] = numbers(sorted(pooled)) * 1e-9, numbers(pooled[v] for v in sorted(pooled))
         return self.histograms[op]
 
 
@@ -364,12 +361,12 @@ def _at(phase: Phase, op: str, key: str, i: int) -> float:
     return (series[i] or 0.0) if i < len(series) else 0.0
 
 
-def _block_length(series: NDArray[np.float64]) -> int:
+def _block_length(series: Array) -> int:
     """Long enough that neighbouring blocks are nearly independent: twice the lag at which the autocorrelation has died
     away, at least the cube root of the length; and at most a tenth, so that there are ten blocks."""
     n = len(series)
-    centred = series - series.mean()
-    power = float(np.sum(centred**2))
+    centred = series - np.mean(series)
+    power = float(np.sum(np.square(centred)))
     lag = 0
     if power > 0:
         while lag < n // 4 and float(np.sum(centred[: n - lag - 1] * centred[lag + 1 :])) / power > 2 / math.sqrt(n):
@@ -377,15 +374,13 @@ def _block_length(series: NDArray[np.float64]) -> int:
     return int(min(max(2 * lag, round(n ** (1 / 3)), 1), max(1, n // 10)))
 
 
-def _log_quantile(
-    values: NDArray[np.float64], weights: NDArray[np.float64], probability: float, effective: float
-) -> tuple[float, float | None]:
+def _log_quantile(values: Array, weights: Array, probability: float, effective: float) -> tuple[float, float | None]:
     """The quantile's logarithm, and its deviation from the quantiles one binomial standard deviation below and
     above."""
-    cumulative = np.cumsum(weights) / weights.sum()
+    cumulative = np.cumsum(weights) / np.sum(weights)
 
     def at(q: float) -> float:
-        return math.log(values[min(int(np.searchsorted(cumulative, q - 1e-12)), len(values) - 1)])
+        return math.log(values.item(min(int(np.searchsorted(cumulative, q - 1e-12)), len(values) - 1)))
 
     if effective * min(probability, 1 - probability) < LEAST_BEYOND:
         return at(probability), None

@@ -13,10 +13,10 @@ from typing import Any, Literal, cast
 from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import moment
-from iocast.records.forecast import RANGE, End, PhaseDocument
+from iocast.records.forecast import RANGE, End, ForecastDocument, PhaseDocument, Total
 from iocast.records.run import Counted, Phase, Run
 from iocast.runs.total import total
-from iocast.records.fitted import FittedPoint, FittedSection
+from iocast.records.fitted import FittedPoint, FittedSection, FurtherPhase
 
 ENDS: tuple[End, ...] = ("low", "value", "high")
 BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
@@ -60,11 +60,12 @@ def check_agreement(run: Run, path: Path) -> None:
                 )
 
 
-def check_forecast(forecast: Mapping[str, Any], name: str) -> None:
+def check_forecast(document: Mapping[str, Any], name: str) -> None:
     """Whether the numbers of a forecast agree with each other: a value lies inside its interval, quantiles rise, and
     what the question repeats is the same. What is null is not known.
 
     @raises InputError that names the phase, the quantity and the numbers"""
+    forecast = cast(ForecastDocument, document)  # which it claims to be, and which is checked here
     if "made_at" in forecast:
         try:
             moment(forecast["made_at"])
@@ -74,7 +75,9 @@ def check_forecast(forecast: Mapping[str, Any], name: str) -> None:
                 "again with iocast predict."
             ) from error
     further = [one for one in forecast.get("further_phases") or [] if isinstance(one, dict)]
-    for phase in (forecast, *({**forecast, **one} for one in further)):
+    phases: list[ForecastDocument] = [forecast]
+    phases += [{**forecast, **one} for one in further]
+    for phase in phases:
         where = f"in its phase {phase.get('phase')}"
         try:
             rising, pairs = list(_rows_that_rise(phase)), list(_forecast_pairs(phase))
@@ -100,83 +103,100 @@ def check_forecast(forecast: Mapping[str, Any], name: str) -> None:
                     f"{name} contradicts itself: {where}, {way} is {reported:.6g}, and {other} is {known:.6g}. It was "
                     "changed since it was written, or is damaged; forecast again with iocast predict."
                 )
-        for way, printed, known in _repeated_question(phase):
-            if printed != known:
+        for way, printed, wanted in _repeated_question(phase):
+            if printed != wanted:
                 raise InputError(
                     f"{name} contradicts itself: {where}, {way} is {strict.shown(printed)}, and that of its question "
-                    f"{strict.shown(known)}. It was changed since it was written; forecast again with iocast predict."
+                    f"{strict.shown(wanted)}. It was changed since it was written; forecast again with iocast predict."
                 )
 
 
-def _rows_that_rise(phase: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
+def _rows_that_rise(phase: ForecastDocument) -> Iterator[tuple[str, list[float]]]:
     """Numbers of a forecast of which none is below the one before, with what they are."""
-    for key in ("quantities", "parts", "operations", "seconds", "baselines", "balance"):
+    for key in _WITH_INTERVALS:
         for way, one in _intervals(phase.get(key), key):
             most = [1.0] if key == "balance" else []
-            yield f"low, value and high of {way}", [*(one[e] for e in ENDS if one.get(e) is not None), *most]
+            known = [number for end in ENDS if (number := one.get(end)) is not None]
+            yield f"low, value and high of {way}", [*known, *most]
     for station, used in (phase.get("stations") or {}).items():
         yield f"utilisation of {station} and 1", [used.get("utilisation", 0), 1.0]
-    if phase.get("draws"):
-        yield "draws used and draws", [phase["draws"].get("used"), phase["draws"].get("of")]
+    if draws := phase.get("draws"):
+        yield "draws used and draws", [draws["used"], draws["of"]]
     yield "the weights' sum and 1", [sum(one.get("weight", 0) for one in phase.get("alternatives") or []), 1.0]
     bounds = (phase.get("baselines") or {}).get("asymptotic bounds")
     for rows in (phase.get("quantities"), phase.get("parts"), bounds):
-        if not isinstance(rows, dict):
-            continue
+        intervals = _maps(rows)
         # Of bounds the largest latency is that of a run as long as this one, and may lie below a quantile.
         steps = [which for which in RISING if rows is not bounds or which != "max"]
-        for of in dict.fromkeys(name.rpartition(".")[0] for name in rows):
-            own = [rows[f"{of}.{which}"] for which in steps if isinstance(rows.get(f"{of}.{which}"), dict)]
-            for end in ENDS if "question" in phase else ("value",):  # ends of earlier states may cross
-                known = [one.get(end) for one in own]
-                if None not in known and None not in [one.get("low") for one in own]:
-                    yield f"{end} of the quantiles of {of}", known  # without an interval they may cross
+        for of in dict.fromkeys(name.rpartition(".")[0] for name in intervals):
+            own = [intervals[name] for which in steps if (name := f"{of}.{which}") in intervals]
+            for end in ENDS if "question" in phase else ENDS[:1]:  # ends of earlier states may cross
+                numbers = [number for one in own if (number := one.get(end)) is not None]
+                if len(numbers) == len(own) and None not in [one.get("low") for one in own]:
+                    yield f"{end} of the quantiles of {of}", numbers  # without an interval they may cross
 
 
-def _forecast_pairs(phase: Mapping[str, Any]) -> Iterator[tuple[str, float, str, float]]:
+def _forecast_pairs(phase: ForecastDocument) -> Iterator[Pair]:
     """Of a forecast a number's name and value, and the name and value that it must equal."""
-    rate, operations = (phase.get("quantities") or {}).get("rate") or {}, phase.get("operations") or {}
+    rate, operations = (phase.get("quantities") or {}).get("rate"), phase.get("operations") or {}
     if course := [one for one in phase.get("course") or [] if one["phase"] == phase["phase"]]:
         yield "repeats", float(phase.get("repeats", len(course))), "the rows of its course", float(len(course))
     shares = [one["share"] for one in operations.values()]
     if shares:
         yield "the sum of operations' shares", sum(shares), "the whole", 1.0
-    for end in (end for end in ENDS if rate.get(end) is not None):
+    for end, other in _OPPOSITE.items():
+        if rate is None or (whole := rate.get(end)) is None:
+            continue
         for op, one in operations.items():
-            yield f"operations.{op}.rate.{end}", one["rate"][end], "share x rate", one["share"] * rate[end]
+            own = _present(one["rate"][end])
+            yield f"operations.{op}.rate.{end}", own, "share x rate", one["share"] * whole
             if "bytes_each" in one:
-                moved = one["bytes_each"] * one["rate"][end]
-                yield f"operations.{op}.bytes_per_second.{end}", one["bytes_per_second"][end], "bytes x rate", moved
-        seconds, other = phase.get("seconds") or {}, {"low": "high", "value": "value", "high": "low"}[end]
-        if seconds.get("value") and seconds.get(other):
+                moved, printed = one["bytes_each"] * own, _present(one["bytes_per_second"][end])
+                yield f"operations.{op}.bytes_per_second.{end}", printed, "bytes x rate", moved
+        seconds = phase.get("seconds")
+        if seconds and seconds.get("value") and (length := seconds.get(other)):
             count = seconds["value"] * rate["value"]
-            yield f"seconds.{other} x rate.{end}", seconds[other] * rate[end], "seconds x rate", count
+            yield f"seconds.{other} x rate.{end}", length * whole, "seconds x rate", count
 
 
-def _total_pairs(forecast: Mapping[str, Any], further: list[dict[str, Any]]) -> Iterator[tuple[str, float, str, float]]:
+def _present(number: float | None) -> float:
+    """@raises TypeError for what is not known where it must be"""
+    if number is None:
+        raise TypeError("null")
+    return number
+
+
+def _total_pairs(forecast: ForecastDocument, further: list[PhaseDocument]) -> Iterator[Pair]:
     """Numbers of all phases together, and the sums that they must equal."""
-    found, known = forecast.get("total"), total(cast(list[PhaseDocument], [forecast, *further]))
+    found, known = forecast.get("total"), total([forecast, *further])
     if not found or known is None:
         return
-    for way, own in known.items():
+    printed = dict(_numbers_below(found))
+    for way, value in _numbers_below(known):
+        yield f"total.{way}", printed[way], "the sum over its phases", value
+
+
+def _numbers_below(sums: Total) -> Iterator[tuple[str, float]]:
+    """Numbers by their way, one level deep."""
+    for way, own in sums.items():
         for end, value in own.items() if isinstance(own, dict) else [("", own)]:
             if isinstance(value, int | float):
-                printed = found[way][end] if end else found[way]
-                yield f"total.{way}{'.' * bool(end)}{end}", float(printed), "the sum over its phases", float(value)
+                yield f"{way}.{end}".rstrip("."), float(value)
 
 
-def _repeated_question(phase: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _repeated_question(phase: ForecastDocument) -> Iterator[tuple[str, object, object]]:
     """What stands in a forecast and in its question: what it is, and both."""
     question = phase.get("question")
     if not isinstance(question, dict):
         return  # of an earlier state
-    for key in ("placement", "phase", "waiting_factor"):
+    for key in _IN_QUESTION:
         if key in phase and key in question:
             yield key, phase[key], question[key]
-    workload = phase.get("workload")
-    by_name = isinstance(workload, dict) and workload.get("pattern") == workload.get("name")  # as an earlier state did
-    if isinstance(workload, dict) and isinstance(question.get("workload"), dict) and not by_name:
-        yield "workload.pattern", workload.get("pattern"), question["workload"].get("pattern")
+    workload, wanted = phase.get("workload"), question.get("workload")
+    if isinstance(workload, dict) and isinstance(wanted, dict):
+        pattern = workload.get("pattern")
+        if pattern != workload.get("name"):  # as an earlier state did
+            yield "workload.pattern", pattern, wanted.get("pattern")
 
 
 def check_fitted(platform: dict[str, Any], file: Path) -> None:
@@ -186,7 +206,8 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
     @raises InputError that names the two numbers that contradict each other"""
     fitted = platform["fitted"]
     own: list[tuple[dict[str, Any], FittedSection, str]] = [(platform, fitted, "")]
-    for phase, one in (fitted.get("further_phases") or {}).items():
+    further: dict[str, FurtherPhase] = fitted.get("further_phases") or {}
+    for phase, one in further.items():
         own.append((one.get("platform") or {}, one["fitted"], f"further_phases.{phase}."))
     for document, known, where in own:
         try:
@@ -241,6 +262,11 @@ def _fitted_rows_that_rise(fitted: FittedSection) -> Iterator[tuple[str, list[fl
             yield f"the size of correlations.{name}.{other} and 1", [abs(value), 1.0]
 
 
+_WITH_INTERVALS: tuple[Literal["quantities", "parts", "operations", "seconds", "baselines", "balance"], ...]
+_WITH_INTERVALS = ("quantities", "parts", "operations", "seconds", "baselines", "balance")
+_OPPOSITE: dict[End, End] = {"value": "value", "low": "high", "high": "low"}
+_IN_QUESTION: tuple[Literal["placement", "phase", "waiting_factor"], ...]
+_IN_QUESTION = ("placement", "phase", "waiting_factor")
 _OF_NUMBERS: tuple[Literal["noise", "noise_together", "discrepancy", "discrepancy_degrees"], ...]
 _OF_NUMBERS = ("noise", "noise_together", "discrepancy", "discrepancy_degrees")
 _OF_A_POINT: tuple[Literal["ranks", "nodes", "waiting_factor", "rate", "repeats", "peak_objects"], ...]
@@ -284,14 +310,14 @@ def _fitted_pairs(platform: dict[str, Any], fitted: FittedSection) -> Iterator[t
     """A number's name and value, and the name and value that it must equal."""
     parameters = fitted.get("parameters") or {}
     for path, one in parameters.items():
-        held: Any = platform
+        held: object = platform
         for key in path.split("."):
             held = held.get(key) if isinstance(held, dict) else None
         if isinstance(held, int | float | str):
             printed = float(str(held).removesuffix(one.get("unit", "")))
             yield path, printed, f"parameters.{path}.value", one["value"]
-    holdout = fitted.get("holdout") or {}
-    if holdout.get("scales"):
+    holdout = fitted.get("holdout")
+    if holdout and holdout.get("scales"):
         yield "the largest of holdout.scales", max(holdout["scales"]), "holdout.ranks", holdout["ranks"]
     best = next(iter(fitted.get("alternatives") or []), None)
     if best:
@@ -327,7 +353,12 @@ def _measured(point: FittedPoint | None, operation: str, kind: str) -> float | N
     return (point.get("latency") or {}).get(operation, {}).get(kind)
 
 
-def _intervals(node: Any, way: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _maps(rows: object) -> dict[str, dict[str, float | None]]:
+    """Intervals by name; what is a number is none."""
+    return {name: one for name, one in rows.items() if isinstance(one, dict)} if isinstance(rows, dict) else {}
+
+
+def _intervals(node: object, way: str) -> Iterator[tuple[str, dict[str, float | None]]]:
     """Every interval below a node, with the way to it."""
     if isinstance(node, dict):
         if "low" in node and "high" in node:

@@ -5,24 +5,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from iocast.errors import InputError
 
 
-def number(parameters: Mapping[str, Any], name: str) -> float:
+def number(parameters: Mapping[str, object], name: str) -> float:
     """The number of "200/s", "1.5ms" or 0.0, without its unit; 0 when there is none: good for asking whether it is
     above 0."""
     found = re.match(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)", str(parameters.get(name, 0)))
     return float(found.group(1)) if found else 0.0
 
 
-def is_open(parameters: Mapping[str, Any]) -> bool:
+def is_open(parameters: Mapping[str, object]) -> bool:
     """Whether operations start at moments that don't depend on the answers."""
     return number(parameters, "rate") > 0
 
 
-def refuse_in_analytic(parameters: Mapping[str, Any]) -> None:
+def refuse_in_analytic(parameters: Mapping[str, object]) -> None:
     """@raises InputError for what the analytic solver has no formulas for"""
     if is_open(parameters):
         raise InputError(
@@ -35,7 +34,7 @@ OBSERVED = "-observed"
 """End of the pattern of operations that were counted at a server or a mount, whoever did them."""
 
 
-def refuse_in_calibration(name: str, pattern: str, parameters: Mapping[str, Any]) -> None:
+def refuse_in_calibration(name: str, pattern: str, parameters: Mapping[str, object]) -> None:
     """@raises InputError for an open loop: its service times don't say what concurrency they were measured at; and for
     an observed load, which does not show how much could have been served"""
     if pattern.endswith(OBSERVED):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,9 +51,11 @@ def edited(document: Document, edits: Iterable[Edit]) -> Document:
             if has_part(result, edit.path):  # another platform, or a draw of another structure, may lack the part
                 set_path(result, edit.path, copy.deepcopy(edit.value))
         elif (now := get_path(result, edit.path)) is not None:  # a draw of another structure may lack the path
-            changed = times(now, edit.value) if edit.how == "times" else plus(now, edit.value)
+            changed: object = times(now, edit.value) if edit.how == "times" else plus(now, edit.value)
             set_path(
-                result, edit.path, round(changed) if is_count(edit.path) and not isinstance(changed, str) else changed
+                result,
+                edit.path,
+                round(changed) if is_count(edit.path) and isinstance(changed, int | float) else changed,
             )
         if is_count(edit.path) and isinstance(now := get_path(result, edit.path), int | float) and now < 1:
             raise Down(edit.path)
@@ -65,7 +67,7 @@ def is_count(path: str) -> bool:
     return path.rpartition(".")[2] in COUNTS
 
 
-def number(value: Any) -> tuple[float, str] | None:
+def number(value: object) -> tuple[float, str] | None:
     """A number and its unit as written: 5 -> (5, ""), "5us" -> (5, "us"); None for anything else."""
     if isinstance(value, bool):
         return None
@@ -75,26 +77,27 @@ def number(value: Any) -> tuple[float, str] | None:
     return (float(found[1]), found[2]) if found else None
 
 
-def times(value: Any, factor: float) -> Any:
+def times(value: object, factor: float) -> float | str | dict[str, object]:
     """A number, a number with a unit, or a law (its scale and shift), `factor` times as large."""
     if isinstance(value, dict) and "law" in value:
-        law = dict(value)
-        law["scale"] = float(law.get("scale", 1)) * factor
+        law: dict[str, object] = dict(value)
+        law["scale"] = float(value.get("scale", 1)) * factor
         if "shift" in law:
             law["shift"] = times(law["shift"], factor)
         return law
     return _shaped(value, lambda x: x * factor)
 
 
-def plus(value: Any, addend: Any) -> Any:
+def plus(value: object, addend: object) -> float | str:
     """A number, or a number with a unit, and so much more in the same unit. @raises InputError for another unit"""
     now, more = number(value), number(addend)
     if now is None or more is None or now[1] != more[1]:
         raise InputError(f"'{addend}' can't be added to '{value}'; write a number with the same unit.")
-    return _shaped(value, lambda x: x + more[0])
+    by, _ = more
+    return _shaped(value, lambda x: x + by)
 
 
-def _shaped(value: Any, change: Any) -> Any:
+def _shaped(value: object, change: Callable[[float], float]) -> float | str:
     given = number(value)
     if given is None:
         raise InputError(f"The value '{value}' is no number that can be multiplied or added to.")

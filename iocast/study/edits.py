@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
-from iocast.platforms.documents import get_path, merge
+from iocast.platforms.documents import Document, get_path, merge
 from iocast.platforms.platform_names import is_unused, known_paths, missing, unused
 from iocast.study.designs import Platform
 from iocast.study.documents import Edit, number, plus
 from iocast.study.spec import Study
 
 
-def checked_edits(study: Study, name: str, document: Any, resolved: Any, resolve: Callable[[Any], Any]) -> list[Edit]:
+def checked_edits(
+    study: Study, name: str, document: Document, resolved: Document, resolve: Callable[[Document], Document]
+) -> list[Edit]:
     """Refuses edits of parts that the platform does not have. Returns the defaults of edited values that are not
     written in its files. resolve: a platform's document as the simulator understands it
 
@@ -31,14 +32,14 @@ def checked_edits(study: Study, name: str, document: Any, resolved: Any, resolve
     defaults: dict[str, Edit] = {}
     others = [v.platform for axis in study.axes for v in axis.values if v.platform]
 
-    def check(path: str, where: str, line: int, value: Any = None, how: str = "set") -> None:
+    def check(path: str, where: str, line: int, value: object = None, how: str = "set") -> None:
         if why := missing(path, known, document, resolve, value):
             raise InputError(
                 f"{study.file}:{line}: in {where}, the platform '{short(name)}' has nothing at '{path}'. {why}"
             )
         if not others and not rerouted and is_unused(path, whole_document, resolved):
             raise InputError(f"{study.file}:{line}: in {where}, {unused(path, short(name))}")
-        now = get_path(document, path)
+        now: object = get_path(document, path)
         if now is None and (default := get_path(resolved, path)) is not None:
             defaults[path] = Edit(path, "set", default)
             now = default
@@ -76,7 +77,7 @@ def checked_edits(study: Study, name: str, document: Any, resolved: Any, resolve
     return list(defaults.values())
 
 
-def _elsewhere(study: Study, edits: Iterable[Edit], name: str, resolve: Callable[[Any], Any]) -> bool:
+def _elsewhere(study: Study, edits: Iterable[Edit], name: str, resolve: Callable[[Document], Document]) -> bool:
     """Whether another of the study's platforms has all that is edited."""
     for other in {study.platform, *(v.platform for axis in study.axes for v in axis.values if v.platform)} - {name}:
         document, _ = Platform(other, Fitted.open(other), []).best

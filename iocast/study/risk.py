@@ -9,6 +9,7 @@ common to all designs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from iocast.ground.arrays import Array, log, means, numbers
 
 SAMPLES = 4000
 RESAMPLES = 200
@@ -49,7 +50,7 @@ class ModelError:
         for index, kind in enumerate(sorted(set(self.kinds))):
             generator = np.random.Generator(np.random.Philox(key=[seed, index]))
             where = [i for i, k in enumerate(self.kinds) if k == kind]
-            degrees = float(self.degrees[where[0]])
+            degrees = self.degrees.item(where[0])
             common = (
                 generator.standard_t(degrees, number) if np.isfinite(degrees) else generator.standard_normal(number)
             )
@@ -67,7 +68,7 @@ def predictive(margins: Array, error: ModelError, number: int = SAMPLES, seed: i
 def probabilities(samples: Array) -> tuple[float, Array]:
     """That all conditions hold, and that each one does."""
     kept = samples >= 0
-    return float(kept.all(axis=1).mean()), kept.mean(axis=0)
+    return float(np.mean(np.logical_and.reduce(kept, axis=1))), means(kept)
 
 
 def pooled(tables: Sequence[Array], screened: Sequence[Array] | None = None) -> list[Array]:
@@ -85,52 +86,51 @@ def pooled(tables: Sequence[Array], screened: Sequence[Array] | None = None) -> 
         return result
     shared = min(len(table) for table in tables)
     for j in range(tables[0].shape[1]):
-        here = [d for d, table in enumerate(tables) if (table[:, j] > DOWN).all()]
-        if len(here) < FEWEST_POOLED or shared < 2:
+        columns = {d: table[:, j] for d, table in enumerate(tables) if np.all(table[:, j] > DOWN)}
+        if len(columns) < FEWEST_POOLED or shared < 2:
             continue
-        means = np.array([tables[d][:, j].mean() for d in here])
-        deviations = np.array([tables[d][:shared, j] - tables[d][:shared, j].mean() for d in here])
-        own = deviations - deviations.mean(axis=0)  # without what all designs have in common
-        noise = (own**2).sum() / (shared - 1) / (len(here) - 1) / np.array([len(tables[d]) for d in here])
-        known = None if screened is None else np.array([screened[d][j] for d in here])
-        centre, fitted = _line(known, means)
-        left = len(here) - fitted
-        between = max(0.0, float(((means - centre) ** 2).sum()) / left - float(noise.mean()))
+        middle = numbers(float(np.mean(one)) for one in columns.values())
+        deviations: Array = np.array([one[:shared] - np.mean(one[:shared]) for one in columns.values()])
+        own = deviations - means(deviations)  # without what all designs have in common
+        noise = np.sum(np.square(own)) / (shared - 1) / (len(columns) - 1) / numbers(map(len, columns.values()))
+        known = None if screened is None else numbers(screened[d].item(j) for d in columns)
+        centre, fitted = _line(known, middle)
+        left = len(columns) - fitted
+        between = max(0.0, float(np.sum(np.square(middle - centre))) / left - float(np.mean(noise)))
         weight = noise / np.maximum(between + noise, 1e-300) * max(left - 2, 0) / left
-        spreads = _common_spread(np.array([tables[d][:, j].std(ddof=1) for d in here]), shared)
-        for place, d in enumerate(here):
-            column = tables[d][:, j]
-            result[d][:, j] = (
-                means[place] + weight[place] * (centre[place] - means[place]) + (column - means[place]) * spreads[place]
-            )
+        spreads = _common_spread(numbers(float(np.std(one, ddof=1)) for one in columns.values()), shared)
+        drawn = middle + weight * (centre - middle)
+        for (d, column), own_mean, to, spread in zip(columns.items(), middle, drawn, spreads, strict=True):
+            result[d][:, j] = to + (column - own_mean) * spread
     return result
 
 
 def _line(known: Array | None, means: Array) -> tuple[Array, int]:
     """The means as a straight line over what is known, or their mean; and how many numbers were fitted."""
-    if known is None or len(means) < FEWEST_POOLED + 2 or not np.isfinite(known).all() or np.ptp(known) < 1e-9:
-        return np.full(len(means), means.mean()), 1
+    if known is None or len(means) < FEWEST_POOLED + 2 or not np.all(np.isfinite(known)) or np.ptp(known) < 1e-9:
+        return np.full(len(means), np.mean(means)), 1
     return np.asarray(np.polyval(np.polyfit(known, means, 1), known)), 2
 
 
 def _common_spread(deviations: Array, count: int) -> Array:
     """Factors on standard deviations that draw them towards their root mean square, as far as `count` values leave them
     uncertain."""
-    if (deviations < 1e-9).any():
+    if np.any(deviations < 1e-9):
         return np.ones(len(deviations))
-    logs, chance = 2 * np.log(deviations), 2 / (count - 1)
-    beyond = max(0.0, float(logs.var(ddof=1)) - chance)
+    logs, chance = 2 * log(deviations), 2 / (count - 1)
+    beyond = max(0.0, float(np.var(logs, ddof=1)) - chance)
     weight = chance / (chance + beyond)
-    return np.asarray(np.exp(weight * (np.log((deviations**2).mean()) - logs) / 2))
+    return np.asarray(np.exp(weight * (log(np.mean(np.square(deviations))) - logs) / 2))
 
 
 def resampled(margins: Array, error: ModelError, resamples: int = RESAMPLES, number: int = 400) -> Array:
     """Probabilities that all conditions hold, had the replications fallen otherwise: bootstrap over replications, with
     the same choice of replications for every design."""
     count, conditions = margins.shape
-    samples = (margins.T @ _weights_of_resamples(count, resamples, number)).reshape(conditions, resamples, number)
+    own: Array = margins.T @ _weights_of_resamples(count, resamples, number)
+    samples = own.reshape(conditions, resamples, number)
     samples += error.samples(number, seed=1).T[:, None, :]
-    return np.asarray((samples >= 0).all(axis=0).mean(axis=1))
+    return means(np.logical_and.reduce(samples >= 0), axis=1)
 
 
 # Samples of a smoothed bootstrap are sums of the replications with weights that are the same for every design. They
@@ -143,8 +143,8 @@ def _weights(picked: NDArray[np.int64], mixing: Array, stretch: float = 1.0) -> 
     count = mixing.shape[1]
     width = 1.06 * count**-0.2
     own = (picked[:, None] == np.arange(count)) - 1 / count
-    kernel = (mixing - mixing.mean(axis=1, keepdims=True)) / np.sqrt(max(count - 1, 1))
-    return np.asarray(1 / count + stretch * (own + width * kernel) / np.sqrt(1 + width**2))
+    kernel = (mixing - means(mixing, 1)[:, None]) / math.sqrt(max(count - 1, 1))
+    return np.asarray(1 / count + stretch * (own + width * kernel) / math.sqrt(1 + width**2))
 
 
 @lru_cache(maxsize=4)
@@ -153,7 +153,7 @@ def _weights_of_samples(count: int, number: int, seed: int) -> Array:
     generator = np.random.Generator(np.random.Philox(key=[seed, 2**20]))
     picked, mixing = generator.integers(count, size=number), generator.standard_normal((number, count))
     # Few replications: their mean is uncertain too.
-    return _weights(picked, mixing, np.sqrt(count / (count - 1) + 1 / count) if count > 1 else 1.0)
+    return _weights(picked, mixing, math.sqrt(count / (count - 1) + 1 / count) if count > 1 else 1.0)
 
 
 @lru_cache(maxsize=4)

@@ -8,12 +8,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iocast.errors import InputError
+from iocast.ground.arrays import Array, log, numbers, rows, sums
 from iocast.platforms.fitted import discrepancy_at
 from iocast.forecasts.simulated import SEEDS
 from iocast.published.errors import Spread
@@ -28,8 +28,6 @@ from iocast.study.levels import Level, kind_of
 from iocast.study.risk import DOWN, PLAUSIBLE, ModelError
 from iocast.study.spec import NORMAL, Study
 from iocast.study.amounts import chance, money, quoted
-
-Array = NDArray[np.float64]
 
 BATCH = 4
 """Replications that are added at a time; also designs that are tried at a time."""
@@ -78,7 +76,7 @@ class Search:
         self.explored = "full factorial"
         self._errors: dict[tuple[str, bool], ModelError] = {}
         self._judged: dict[int, Array] = {}
-        self._ratios: dict[tuple[Point, str], Any] = {}
+        self._ratios: dict[tuple[Point, str], tuple[Array, NDArray[np.int64]]] = {}
         self._values: dict[
             tuple[int, Point, str], tuple[float, float] | None
         ] = {}  # of designs that were not simulated
@@ -282,19 +280,19 @@ class Search:
         key = (point, quantity)
         if key not in self._ratios:
             self._ratios[key] = self._simulated_over_analytic(point, quantity)
-        numbers, logs, choices = self._ratios[key]
-        if not len(numbers):
+        logs, choices = self._ratios[key]
+        if not len(logs):
             return 0.0, math.hypot(of_mean, between)
-        own = np.array(self.desk.designs.choice(candidate.design.number))
-        weights = 0.25 ** (choices != own).sum(axis=1) + 1e-3
+        own = self.desk.designs.choice(candidate.design.number)
+        weights = 0.25 ** sums(choices != np.array(own), 1) + 1e-3
         prior = (between / of_mean) ** 2
-        total = weights.sum()
-        mean = float((weights * logs).sum() / (total + prior))
-        spread = float((weights * (logs - mean) ** 2).sum())
+        total = float(np.sum(weights))
+        mean = float(np.sum(weights * logs) / (total + prior))
+        spread = float(np.sum(weights * np.square(logs - mean)))
         return mean, math.sqrt((spread + between**2) / (total + 1) + between**2 / (total + prior))
 
-    def _simulated_over_analytic(self, point: Point, quantity: str) -> tuple[Array, Array, NDArray[np.int64]]:
-        numbers, logs, choices = [], [], []
+    def _simulated_over_analytic(self, point: Point, quantity: str) -> tuple[Array, NDArray[np.int64]]:
+        logs, choices = [], []
         for one in self.tried:
             if "down" in one.best[point] or "bounds" not in one.screened.get(point, {}):
                 continue
@@ -303,10 +301,9 @@ class Search:
                 quantities.value(one.screened[point], quantity, self.study.tasks),
             )
             if a and b:
-                numbers.append(one.design.number)
                 logs.append(math.log(a / b))
                 choices.append(self.desk.designs.choice(one.design.number))
-        return np.array(numbers), np.array(logs), np.array(choices, dtype=np.int64)
+        return np.array(logs), np.array(choices, dtype=np.int64)
 
     def margin_means(self, candidate: Candidate) -> tuple[list[float], list[float]]:
         """Margins by condition, and their standard deviations as far as they come from not having been simulated."""
@@ -460,9 +457,9 @@ class Search:
             if not c.simulated:
                 means, sds = self.margin_means(c)
                 error = self.model_error(c)
-                total = np.sqrt(np.array(sds) ** 2 + error.scale**2 + error.noise**2 + 1e-4)
-                c.level_probabilities = np.array([_NORMAL.cdf(m / s) for m, s in zip(means, total, strict=True)])
-                c.probability = float(min(c.level_probabilities, default=1.0))
+                total = np.sqrt(np.square(sds) + np.square(error.scale) + np.square(error.noise) + 1e-4)
+                chances = [_NORMAL.cdf(m / s) for m, s in zip(means, map(float, total), strict=True)]
+                c.level_probabilities, c.probability = np.array(chances), min(chances, default=1.0)
 
     def decision(self) -> Candidate | None:
         """The cheapest simulated design that keeps all levels with the required confidence."""
@@ -492,11 +489,11 @@ class Search:
         if not contenders:
             return 1.0
         ordered = sorted(contenders, key=_order)
-        table = np.array([risk.resampled(self.judged_table(c), self.model_error(c)) for c in ordered])
+        table: Array = np.array([risk.resampled(self.judged_table(c), self.model_error(c)) for c in ordered])
         holds = table >= self.study.confidence
-        first = np.where(holds.any(axis=0), holds.argmax(axis=0), -1)
+        first = np.where(np.logical_or.reduce(holds), np.argmax(holds, axis=0), -1)
         best = self.decision()
-        return float((first == (-1 if best is None else ordered.index(best))).mean())
+        return float(np.mean(first == (-1 if best is None else ordered.index(best))))
 
     # The front ---------------------------------------------------------------------------------------------------
 
@@ -520,17 +517,14 @@ class Search:
         known = [(c, o) for c in self.allowed if (o := self.objectives(c)) is not None]
         if not known:
             return []
-        table = np.array([[o[0], -o[1], o[2]] for _, o in known])
+        cost, rate, tail = (numbers(column) for column in zip(*(o for _, o in known), strict=True))
         # Two designs within 1 % of each other count as equal.
-        logs = np.column_stack(
-            (table[:, 0], -np.round(np.log(-table[:, 1]) * 100), np.round(np.log(table[:, 2]) * 100))
-        )
-        front = []
-        for i, (candidate, _) in enumerate(known):
-            better = (logs <= logs[i]).all(axis=1) & (logs < logs[i]).any(axis=1)
-            if not better.any():
-                front.append(candidate)
-        return front
+        logs = np.column_stack((cost, -np.round(log(rate) * 100), np.round(log(tail) * 100)))
+        return [
+            candidate
+            for own, (candidate, _) in zip(rows(logs), known, strict=True)
+            if not np.any(np.logical_and.reduce(logs <= own, axis=1) & np.logical_or.reduce(logs < own, axis=1))
+        ]
 
 
 def _best_of(design: int, point: Point) -> list[Ask]:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, cast
 
 from iocast.errors import InputError
 from iocast.platforms.documents import Document, find_platform, get_path, set_path, with_whole_paths
 from iocast.ground.strict_yaml import Section, allowed_sentence
+from iocast.records.study import StudyFile
 from iocast.study.documents import Edit
 from iocast.study.levels import Level, parse_level, stated_twice
 
@@ -543,7 +544,7 @@ def _search(yaml: Section) -> Search:
     return found
 
 
-def document_of(study: Study) -> Document:
+def document_of(study: Study) -> StudyFile:
     """The study file as plain data, for the record of the question."""
     yaml = Section.load(study.file)
-    return {key: yaml.value(key) for key in yaml.keys()}
+    return cast(StudyFile, {key: yaml.value(key) for key in yaml.keys()})

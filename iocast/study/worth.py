@@ -11,18 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from iocast.ground.arrays import Array, log, means, numbers, sums, variances
 from iocast.study import risk
-from iocast.study.questions import Ask
+from iocast.study.questions import Ask, Point
 from iocast.study.search import Candidate, Search
 from iocast.study.spec import MODEL
 from iocast.records.study import AxisEffect, AxisSensitivity, Uncertain, Worth
-
-Array = NDArray[np.float64]
 
 CONTENDERS = 8
 OUTER, INNER = 256, 512
@@ -42,7 +38,7 @@ def slopes(search: Search, chosen: list[Candidate]) -> dict[int, Slopes]:
     """By the analytic solver, whose answers have no noise, set right by a ridge regression over the replications: the
     solver's slope counts as much as one replication."""
     desk = search.desk
-    asks: dict[Any, Ask] = {}
+    asks: dict[tuple[int, str, int, Point], Ask] = {}
     uncertain = {c.design.number: desk.variants.uncertain(c.design) for c in chosen}
     points = [p for p in search.points if desk.can_screen(p.workload)]
     for c in chosen:
@@ -63,16 +59,16 @@ def slopes(search: Search, chosen: list[Candidate]) -> dict[int, Slopes]:
             table[i] = [
                 0.0 if up is None or down is None else (up - down) / 2 / STEP for up, down in zip(*sides, strict=True)
             ]
-        scores = np.array(
+        scores: Array = np.array(
             [
                 [desk.variants.scores(c.design, r + 1).get(name, 0.0) for name in names]
                 for r in range(len(c.replications))
             ]
         )
         if names and len(scores) > 1:
-            scores -= scores.mean(axis=0)
+            scores -= means(scores)
             margins = search.margin_table(c)
-            unexplained = margins - margins.mean(axis=0) - scores @ table
+            unexplained = margins - means(margins) - scores @ table
             table = table + np.linalg.solve(scores.T @ scores + np.eye(len(names)), scores.T @ unexplained)
         result[c.design.number] = Slopes(names, table)
     return result
@@ -99,29 +95,23 @@ def axes(search: Search) -> list[AxisSensitivity]:
     result: list[AxisSensitivity] = []
     if len(known) < 2:
         return result
-    choices = np.array([search.desk.designs.choice(c.design.number) for c, _ in known])
-    worst = np.array([min(search.margin_means(c)[0], default=0.0) for c, _ in known])
-    outcomes = {
-        "rate": np.log([o[1] for _, o in known]),
-        "tail": np.log([o[2] for _, o in known]),
-        "worst margin": worst,
-    }
+    choices = [search.desk.designs.choice(c.design.number) for c, _ in known]
+    worst = numbers(min(search.margin_means(c)[0], default=0.0) for c, _ in known)
+    outcomes = {"rate": log([o[1] for _, o in known]), "tail": log([o[2] for _, o in known]), "worst margin": worst}
     for index, axis in enumerate(search.study.axes):
-        here = choices[:, index]
+        groups = [[n for n, one in enumerate(choices) if one[index] == i] for i in range(len(axis.values))]
         shares: dict[str, float] = {}
         effects: list[AxisEffect] = []
         for name, values in outcomes.items():
-            total = float(values.var())
-            means = np.array(
-                [values[here == i].mean() if (here == i).any() else values.mean() for i in range(len(axis.values))]
-            )
-            shares[name] = float(((means[here] - values.mean()) ** 2).mean() / total) if total > 1e-12 else 0.0
-        for i, value in enumerate(axis.values):
-            of = here == i
-            if of.any():
-                cost = float(np.mean([c.design.cost for (c, _), chosen in zip(known, of, strict=True) if chosen]))
-                rate, tail = (math.exp(float(outcomes[name][of].mean())) for name in ("rate", "tail"))
-                margin = float(worst[of].mean())
+            total = float(np.var(values))
+            by_value = [float(np.mean(values[group])) if group else 0.0 for group in groups]
+            explained = numbers(by_value[one[index]] for one in choices) - np.mean(values)
+            shares[name] = float(np.mean(np.square(explained)) / total) if total > 1e-12 else 0.0
+        for value, group in zip(axis.values, groups, strict=True):
+            if group:
+                cost = float(np.mean([known[n][0].design.cost for n in group]))
+                rate, tail = (math.exp(np.mean(outcomes[name][group])) for name in ("rate", "tail"))
+                margin = float(np.mean(worst[group]))
                 effects.append({"value": value.name, "cost": cost, "rate": rate, "tail": tail, "worst_margin": margin})
         result.append({"axis": axis.name, "shares": shares, "values": effects})
     return result
@@ -130,13 +120,13 @@ def axes(search: Search) -> list[AxisSensitivity]:
 def uncertain(search: Search, candidate: Candidate, known: Slopes) -> list[Uncertain]:
     """What the tightest condition of a design does when something uncertain is one standard deviation up, most
     important first; and the factor from which on that level is missed, all else being as thought."""
-    margins = np.array(search.margins(candidate.best))
+    margins = search.margins(candidate.best)
     index = int(np.argmin(margins))
     level, point = search.conditions[index]
     sds = search.desk.variants.uncertain(candidate.design)
     value = search.read(candidate.best[point], point, level.quantity) or level.limit
     result: list[Uncertain] = []
-    for name, slope in zip(known.names, known.table[:, index], strict=True):
+    for name, slope in zip(known.names, map(float, known.table[:, index]), strict=True):
         turns = None
         if abs(slope) > 1e-6 and abs(z := -margins[index] / slope) <= 4:
             turns = math.exp(z * sds[name])
@@ -163,29 +153,30 @@ class Value:
         best = search.decision()
         price = search.study.falling_short
         self.falling_short = price if price is not None else max((best or chosen[0]).design.cost, 1.0)
-        self.costs = np.array([c.design.cost for c in chosen])
-        self.centres, self.slopes, self.rest, self.errors = [], [], [], []
+        self.costs = [c.design.cost for c in chosen]
+        self.centres: list[Array] = []
+        self.slopes: list[Array] = []
+        self.rest: list[Array] = []
+        self.errors = [search.model_error(c) for c in chosen]
         self.deviations = [search.desk.variants.uncertain(c.design) for c in chosen]
         for c in chosen:
             table = search.judged_table(c)
             slope = np.zeros((len(self.names), table.shape[1]))
-            for name, row in zip(known[c.design.number].names, known[c.design.number].table, strict=True):
-                slope[self.names.index(name)] = row
+            slope[[self.names.index(name) for name in known[c.design.number].names]] = known[c.design.number].table
             samples = risk.predictive(table, risk.ModelError.none(table.shape[1]), INNER)
-            residual = samples - samples.mean(axis=0)
+            residual = samples - means(samples)
             # What the uncertain numbers explain is theirs; replications keep the rest.
-            explained = (slope**2).sum(axis=0) / np.maximum(residual.var(axis=0), 1e-12)
-            self.centres.append(table.mean(axis=0))
+            explained = sums(np.square(slope)) / np.maximum(variances(residual), 1e-12)
+            self.centres.append(means(table))
             self.slopes.append(slope)
             self.rest.append(residual * np.sqrt(np.maximum(1 - explained, 0.05)))
-            self.errors.append(search.model_error(c))
         generator = np.random.Generator(np.random.Philox(key=7))
         self._inner = generator.standard_normal((INNER, len(self.names)))
         self._outer = generator.standard_normal((OUTER, len(self.names)))
 
     def now(self) -> float:
         """Expected cost of the best choice, knowing no more than now."""
-        return float(self._losses({}).mean(axis=0).min())
+        return float(np.min(means(self._losses({}))))
 
     def of_knowing(self, left: dict[str, float]) -> float:
         """What a choice costs less on average once these are known; `left`: for each, the standard deviation of its
@@ -194,20 +185,20 @@ class Value:
             return 0.0
         losses = self._losses(left)
         # The same samples with and without the knowledge, so that their noise is not taken for value.
-        return max(0.0, float(losses.mean(axis=0).min() - losses.min(axis=1).mean()))
+        return max(0.0, float(np.min(means(losses)) - np.mean(np.minimum.reduce(losses, axis=1))))
 
     def _losses(self, left: dict[str, float]) -> Array:
         """[outer, designs]: expected cost given the results of each outer sample."""
         result = np.empty((OUTER, len(self.chosen)))
         for d in range(len(self.chosen)):
             error = self.errors[d]
-            stays = np.array([_stays(left.get(name), self.deviations[d].get(name, 0.0)) for name in self.names])
-            model = np.array([_stays(left.get(MODEL), float(scale)) for scale in error.scale])
+            stays = numbers(_stays(left.get(name), self.deviations[d].get(name, 0.0)) for name in self.names)
+            model = numbers(_stays(left.get(MODEL), scale) for scale in map(float, error.scale))
             inner_error = error.samples(INNER, seed=3)
             outer_error = error.samples(OUTER, seed=4)
             unknown = self.centres[d] + self.rest[d] + (self._inner * stays) @ self.slopes[d] + model * inner_error
             known = (self._outer * np.sqrt(1 - stays**2)) @ self.slopes[d] + np.sqrt(1 - model**2) * outer_error
-            kept = (unknown[None, :, :] + known[:, None, :] >= 0).all(axis=2).mean(axis=1)
+            kept = means(np.logical_and.reduce(unknown[None, :, :] + known[:, None, :] >= 0, axis=2), axis=1)
             result[:, d] = self.costs[d] + self.falling_short * (1 - kept)
         return result
 
@@ -238,7 +229,7 @@ def measurements(search: Search, value: Value) -> list[Worth]:
             }
         )
     for name in (*value.names, MODEL):
-        if name == MODEL and not any(e.scale.any() for e in value.errors):
+        if name == MODEL and not any(np.any(e.scale) for e in value.errors):
             continue
         worth = value.of_knowing({name: 0.0})
         result.append(

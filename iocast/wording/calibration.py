@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING
 from collections.abc import Iterable
 
 from iocast.wording.text import kind_of_row, percent, quantity, table
@@ -11,6 +11,7 @@ from iocast.records.fitted import FittedSection
 
 if TYPE_CHECKING:
     from iocast.planning.proposed import Place, Proposed
+    from iocast.records.validation import SelftestDocument
 
 
 def calibration_text(fitted: FittedSection) -> str:
@@ -119,7 +120,7 @@ def next_text(open_choices: dict[str, dict[str, float]], requested: Place, propo
     return "\n".join(lines)
 
 
-def selftest_text(answer: dict[str, Any]) -> str:
+def selftest_text(answer: SelftestDocument) -> str:
     services = [
         [name, str(one["count"]), quantity("", one["mean"]), quantity("", one["truth"]), f"{one['deviation']:.1f}"]
         for name, one in answer["services"].items()
@@ -138,5 +139,6 @@ def selftest_text(answer: dict[str, Any]) -> str:
         "Forecasts at four times the ranks, made before they were measured:",
         table(["", "median error", "allowed"], errors),
     ]
-    lines += [f"{100 * answer['coverage']:.0f} % of the measured values lie inside their 90 % intervals.", ""]
+    if (covered := answer["coverage"]) is not None:
+        lines += [f"{100 * covered:.0f} % of the measured values lie inside their 90 % intervals.", ""]
     return "\n".join([*lines, "Passed." if answer["passed"] else "Not passed."])

@@ -872,7 +872,7 @@ def test_a_line_joins_placements_that_grow_in_one_direction(places: list[tuple[i
 def test_only_forecasts_have_intervals_that_may_be_wide(inputs):
     by_name = {table.name: table for table in tables.all_tables(read_sources(inputs.all))}
     for name, table in by_name.items():
-        wide = [key for row in table.as_json()["rows"] for key in row if key.endswith("_wide")]
+        wide = [key for row in table.numbers() for key in row if key.endswith("_wide")]
         assert bool(wide) == (name == "forecasts"), name
 
 
@@ -896,7 +896,7 @@ def test_the_middle_of_a_wide_interval_is_about_right_wherever_it_stands():
     (row,) = table.rows
     cells = [column.text(row) for column in table.columns]
     assert roughly in cells and units.rate(value) not in cells and "iocast plan" in table.notes
-    assert table.as_json()["rows"][0]["rate"] == value and table.as_json()["rows"][0]["rate_wide"]
+    assert table.numbers()[0]["rate"] == value and table.numbers()[0]["rate_wide"]
     known = sources_of(wide)
     held = {
         "quantity": "rate",

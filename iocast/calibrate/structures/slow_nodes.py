@@ -74,7 +74,7 @@ def _gap_of(run: Run, every: int) -> float | None:
     if times[slow].mean() < times[~slow].mean():
         return -1.0
     apart = times[slow].min() > times[~slow].max() and times[slow].mean() >= LONGER * times[~slow].mean()
-    if not apart or slow.sum() < 2:
+    if not apart or np.sum(slow) < 2:
         return 0.0
     operations = sum(phase.operations or 0 for phase in run.phases) / len(run.phases) / (nodes * per_node)
     return float((times[slow].mean() - times[~slow].mean()) / operations) if operations else 0.0
