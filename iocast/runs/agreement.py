@@ -19,6 +19,7 @@ from iocast.runs.total import total
 from iocast.records.fitted import FittedPoint, FittedSection, FurtherPhase
 
 ENDS: tuple[End, ...] = ("low", "value", "high")
+VALUE: tuple[End, ...] = ("value",)
 BETWEEN_RUNS, WITHIN_RUNS, ASSUMED = "measured between runs", "measured within runs", "assumed"
 """What a noise rests on. Iterations within a run share its time and place, so that runs of another day may differ by
 more."""
@@ -130,7 +131,7 @@ def _rows_that_rise(phase: ForecastDocument) -> Iterator[tuple[str, list[float]]
         steps = [which for which in RISING if rows is not bounds or which != "max"]
         for of in dict.fromkeys(name.rpartition(".")[0] for name in intervals):
             own = [intervals[name] for which in steps if (name := f"{of}.{which}") in intervals]
-            for end in ENDS if "question" in phase else ENDS[:1]:  # ends of earlier states may cross
+            for end in ENDS if "question" in phase else VALUE:  # ends of earlier states may cross
                 numbers = [number for one in own if (number := one.get(end)) is not None]
                 if len(numbers) == len(own) and None not in [one.get("low") for one in own]:
                     yield f"{end} of the quantiles of {of}", numbers  # without an interval they may cross
