@@ -9,14 +9,12 @@
 
 namespace iocast {
 
-/// Which instances of a cache have what, so that it can be taken out of all of them without a look at those that
-/// haven't.
+/// Which instances of a cache have which objects, so that it can be taken out of all of them without a look at those
+/// that haven't.
 class Holders {
 public:
-  explicit Holders(bool of_pages) : of_pages_(of_pages) {}
-
-  /// The instance, which hadn't it, has it now; `object` is what the key is a page of.
-  void add(uint64_t key, uint64_t object, uint32_t instance)
+  /// The instance, which hadn't it, has it now.
+  void add(uint64_t key, uint32_t instance)
   {
     ++size_;
     if (Held& held = held_.find(key); held.used()) {
@@ -27,13 +25,7 @@ public:
       instances.push_back(instance);
       return;
     }
-    Held held{key, object, 0, instance};
-    if (of_pages_) {
-      auto& keys = keys_of_[object];
-      held.place = static_cast<uint32_t>(keys.size());
-      keys.push_back(key);
-    }
-    held_.insert(held);
+    held_.insert({key, instance});
   }
 
   void remove(uint64_t key, uint32_t instance)
@@ -84,13 +76,6 @@ public:
     return taken;
   }
 
-  /// Of the object's pages, those that anybody has.
-  std::vector<uint64_t> keys_of(uint64_t object) const
-  {
-    const auto found = keys_of_.find(object);
-    return found == keys_of_.end() ? std::vector<uint64_t>{} : found->second;
-  }
-
   /// What each instance has, all together.
   uint64_t size() const { return size_; }
 
@@ -100,8 +85,6 @@ private:
 
   struct Held {
     uint64_t key      = 0;
-    uint64_t object   = 0;
-    uint32_t place    = 0; ///< among the object's keys
     uint32_t instance = nobody_yet;
 
     bool used() const { return instance != nobody_yet; }
@@ -117,22 +100,12 @@ private:
   void erase(Held& held)
   {
     --size_;
-    if (of_pages_) {
-      const auto keys                       = keys_of_.find(held.object);
-      keys->second[held.place]              = keys->second.back();
-      held_.find(keys->second.back()).place = held.place;
-      keys->second.pop_back();
-      if (keys->second.empty())
-        keys_of_.erase(keys);
-    }
     held_.erase(held);
   }
 
-  bool of_pages_;
   uint64_t size_ = 0;
   FlatTable<Held> held_;
   std::unordered_map<uint64_t, std::vector<uint32_t>> several_; ///< by key, where more than one instance has it
-  std::unordered_map<uint64_t, std::vector<uint64_t>> keys_of_; ///< by object
 };
 
 } // namespace iocast

@@ -3,6 +3,7 @@
 // What caches know things by.
 #pragma once
 #include "models/buffer.hpp"
+#include "models/page_cache.hpp"
 #include "workload/op.hpp"
 
 #include <algorithm>
@@ -18,22 +19,34 @@ inline uint64_t entry_key(const Op& op)
   return of_dataset ? mix(~op.dataset) : object_key(op);
 }
 
-inline uint64_t page_key(const Op& op, uint64_t page)
+/// Pages from the first on, without those from `end` on, by block: calls do_it(pages).
+template <class DoIt> void for_each_block(uint64_t object, uint64_t page, uint64_t end, uint32_t weight, DoIt do_it)
 {
-  return mix(object_key(op) + page);
+  while (page < end) {
+    const uint64_t block = page / Pages::most;
+    const auto first     = static_cast<uint32_t>(page % Pages::most);
+    const uint64_t most  = std::min<uint64_t>(end - block * Pages::most, Pages::most);
+    do_it(Pages{object, block, bits(first, static_cast<uint32_t>(most)), weight});
+    page = (block + 1) * Pages::most;
+  }
 }
 
-/// Calls do_it(page, bytes of it) for each page of an access. What reads or writes a whole object has only its bytes;
-/// of other accesses whole pages are fetched.
-template <class DoIt> void for_each_page(const Op& op, uint64_t page_size, DoIt do_it)
+/// Calls do_it(pages) for all pages of an access, by block and in order. What reads or writes a whole object has only
+/// its bytes, so that its last page is lighter; of other accesses whole pages are fetched.
+template <class DoIt> void for_each_block(const Op& op, uint64_t page_size, DoIt do_it)
 {
   const bool whole_object = op.kind == OpKind::create || op.kind == OpKind::read;
+  const uint64_t object   = object_key(op);
+  const auto full         = static_cast<uint32_t>(page_size);
   const auto piece        = [&](uint64_t begin, uint64_t size) {
     if (size == 0)
       return;
-    for (uint64_t page = begin / page_size; page <= (begin + size - 1) / page_size; ++page)
-      do_it(page, whole_object ? static_cast<uint32_t>(std::min(page_size, begin + size - page * page_size))
-                                      : static_cast<uint32_t>(page_size));
+    const uint64_t last = (begin + size - 1) / page_size;
+    const auto rest     = static_cast<uint32_t>(std::min(page_size, begin + size - last * page_size));
+    const bool is_short = whole_object && rest < full;
+    for_each_block(object, begin / page_size, is_short ? last : last + 1, full, do_it);
+    if (is_short)
+      for_each_block(object, last, last + 1, rest, do_it);
   };
   if (op.count <= 1 || op.stride == op.size)
     piece(op.offset, op.bytes());

@@ -4,6 +4,7 @@
 #include "models/buffer.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace iocast {
 
@@ -48,12 +49,17 @@ uint64_t ReadAhead::window(const Stream& stream) const
   return std::min(spec_->ahead, std::max(spec_->unit, stream.length));
 }
 
-bool ReadAhead::plan(const Op& bytes, const std::vector<uint64_t>& pages)
+bool ReadAhead::plan(const Op& bytes, const std::vector<Pages>& pages)
 {
-  if ((coming_.size() + pages.size()) * spec_->page > spec_->capacity)
+  uint64_t count = 0;
+  for (const auto& of_block : pages)
+    count += static_cast<uint64_t>(std::popcount(of_block.mask));
+  if ((coming_pages_ + count) * spec_->page > spec_->capacity)
     return false;
-  for (const uint64_t page : pages)
-    planned_ += coming_.try_emplace(page, serial_).second;
+  for (const auto& of_block : pages)
+    coming_[of_block.key()].push_back({serial_, of_block.mask});
+  planned_ += count;
+  coming_pages_ += count;
   fetches_[serial_].bytes = bytes;
   queue_.push_back(serial_++);
   return true;
@@ -69,26 +75,52 @@ std::optional<ReadAhead::Fetch> ReadAhead::next()
   return Fetch{fetches_.at(serial).bytes, serial, epoch_};
 }
 
-bool ReadAhead::wait(uint64_t page, JobId job)
+uint64_t ReadAhead::coming(uint64_t block) const
 {
-  const auto found = coming_.find(page);
-  if (found == coming_.end())
+  uint64_t pages = 0;
+  if (const auto found = coming_.find(block); found != coming_.end())
+    for (const Part& part : found->second)
+      pages |= part.pages;
+  return pages;
+}
+
+bool ReadAhead::wait(uint64_t block, uint64_t pages, JobId job)
+{
+  const uint64_t first = lowest_bit(coming(block) & pages);
+  if (first == 0)
     return false;
-  fetches_.at(found->second).waiting.push_back(job);
+  for (const Part& part : coming_.at(block))
+    if ((part.pages & first) != 0)
+      fetches_.at(part.serial).waiting.push_back(job);
   return true;
 }
 
-bool ReadAhead::forget(uint64_t page)
+uint64_t ReadAhead::forget(uint64_t block, uint64_t pages)
 {
-  const bool was = coming_.erase(page) > 0;
-  gone_ += was;
-  return was;
+  const auto found = coming_.find(block);
+  if (found == coming_.end())
+    return 0;
+  uint64_t forgotten = 0;
+  for (Part& part : found->second) {
+    forgotten |= part.pages & pages;
+    part.pages &= ~pages;
+  }
+  std::erase_if(found->second, [](const Part& part) { return part.pages == 0; });
+  if (found->second.empty())
+    coming_.erase(found);
+  const auto count = static_cast<uint64_t>(std::popcount(forgotten));
+  gone_ += count;
+  coming_pages_ -= count;
+  return forgotten;
 }
 
-bool ReadAhead::brings(const Fetch& fetch, uint64_t page) const
+uint64_t ReadAhead::brings(const Fetch& fetch, uint64_t block) const
 {
-  const auto found = coming_.find(page);
-  return found != coming_.end() && found->second == fetch.serial;
+  uint64_t pages = 0;
+  if (const auto found = coming_.find(block); found != coming_.end())
+    for (const Part& part : found->second)
+      pages |= part.serial == fetch.serial ? part.pages : 0;
+  return pages;
 }
 
 void ReadAhead::arrived(const Fetch& fetch, std::vector<JobId>& freed)
@@ -109,7 +141,8 @@ void ReadAhead::clear(std::vector<JobId>& freed)
     const auto& waiting = fetches_.at(serial).waiting;
     freed.insert(freed.end(), waiting.begin(), waiting.end());
   }
-  gone_ += coming_.size();
+  gone_ += coming_pages_;
+  coming_pages_ = 0;
   coming_.clear();
   fetches_.clear();
   queue_ = {};

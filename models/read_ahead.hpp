@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/job.hpp"
+#include "models/page_cache.hpp"
 #include "models/platform.hpp"
 #include "models/ring.hpp"
 #include "workload/op.hpp"
@@ -48,18 +49,20 @@ public:
   /// Bytes that are wanted behind the stream: as many again as were read in turn, a piece at least.
   uint64_t window(const Stream& stream) const;
 
-  /// Pages by their keys, as much of the object as they are; false when there is no room for what is on its way already
-  /// and these.
-  bool plan(const Op& bytes, const std::vector<uint64_t>& pages);
+  /// Pages of the object, as much of it as they are, none of them on its way; false when there is no room for what is
+  /// on its way already and these.
+  bool plan(const Op& bytes, const std::vector<Pages>& pages);
   /// What begins to be fetched now, if anything.
   std::optional<Fetch> next();
-  bool is_coming(uint64_t page) const { return coming_.contains(page); }
-  /// False when the page isn't on its way; otherwise the job waits, and will be returned by an arrived() or a clear().
-  bool wait(uint64_t page, JobId job);
-  /// The page need not come any more. False when it wasn't on its way.
-  bool forget(uint64_t page);
-  /// True when the page comes with this.
-  bool brings(const Fetch& fetch, uint64_t page) const;
+  /// Pages of the block that are on their way.
+  uint64_t coming(uint64_t block) const;
+  /// False when none of the pages is on its way; otherwise the job waits for the first that is, and will be returned by
+  /// an arrived() or a clear().
+  bool wait(uint64_t block, uint64_t pages, JobId job);
+  /// The pages need not come any more. Returns those that were on their way.
+  uint64_t forget(uint64_t block, uint64_t pages);
+  /// Pages of the block that come with this.
+  uint64_t brings(const Fetch& fetch, uint64_t block) const;
   /// It was on its way when all was lost.
   bool has_lost(const Fetch& fetch) const { return fetch.epoch != epoch_; }
   /// It is there, and was not lost. Jobs that waited are appended to `freed`, first come, first.
@@ -71,11 +74,11 @@ public:
   /// Readers who read on where a stream had been forgotten, as there were too many. A lower bound: only the last ones
   /// are known.
   uint64_t interrupted() const { return interrupted_; }
-  uint64_t pages() const { return coming_.size(); }
+  uint64_t pages() const { return coming_pages_; }
   /// What was planned has come, was forgotten, or is on its way; and so have those fetches that did not come.
   bool adds_up() const
   {
-    return planned_ - gone_ == coming_.size() && fetching_ + queue_.size() == fetches_.size() &&
+    return planned_ - gone_ == coming_pages_ && fetching_ + queue_.size() == fetches_.size() &&
            fetching_ <= spec_->at_once;
   }
 
@@ -83,6 +86,11 @@ private:
   struct Coming {
     Op bytes;
     std::vector<JobId> waiting;
+  };
+  /// Of a block, what one fetch brings; never nothing.
+  struct Part {
+    uint64_t serial;
+    uint64_t pages;
   };
 
   const CacheSpec* spec_;
@@ -93,14 +101,15 @@ private:
   std::unordered_map<uint64_t, uint64_t> forgotten_; ///< by stream, where it would go on
   uint64_t interrupted_ = 0;
   std::unordered_map<uint64_t, std::list<Stream>::iterator> stream_of_; ///< by object and reader
-  std::unordered_map<uint64_t, uint64_t> coming_;                       ///< by page, the fetch that brings it
+  std::unordered_map<uint64_t, std::vector<Part>> coming_;              ///< by block
   std::unordered_map<uint64_t, Coming> fetches_;                        ///< by serial number
   Ring<uint64_t> queue_;                                                ///< that have not begun
-  uint32_t fetching_ = 0;
-  uint64_t serial_   = 0;
-  uint64_t epoch_    = 0;
-  uint64_t planned_  = 0; ///< pages
-  uint64_t gone_     = 0;
+  uint32_t fetching_     = 0;
+  uint64_t serial_       = 0;
+  uint64_t epoch_        = 0;
+  uint64_t coming_pages_ = 0;
+  uint64_t planned_      = 0; ///< pages
+  uint64_t gone_         = 0;
 };
 
 /// How long objects are, as far as those are known that were made or written in the run.

@@ -376,7 +376,9 @@ private:
   // caches.cpp
   void make_caches();
   bool never_hits(const CacheSpec& spec) const;
+  bool is_striped(JobId id, const Caches& caches) const;
   uint32_t cache_instance(JobId id, const Caches& caches, uint64_t offset) const;
+  template <class DoIt> void for_each_part(JobId id, const Caches& caches, Pages pages, DoIt do_it) const;
   [[gnu::noinline]] bool look_up(JobId id, const Step& step);
   void forget(JobId id, Caches& caches);
   void forget_elsewhere(JobId id, Caches& caches, Flush where);

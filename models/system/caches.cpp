@@ -6,28 +6,49 @@
 #include "models/system.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 
 namespace iocast {
 
-bool Caches::touch(uint32_t instance, uint64_t key, uint64_t object, uint32_t weight, bool comes_ahead)
+bool Caches::touch(uint32_t instance, uint64_t key)
 {
-  Cache& cache      = instances[instance];
-  const bool coming = !ahead.empty() && ahead[instance].forget(key);
+  Cache& cache = instances[instance];
   if (!holders)
-    return cache.touch(
-        key, weight, [this](uint64_t) { evicted = true; }, comes_ahead);
-  if (!coming && !cache.holds(key))
-    holders->add(key, object, instance);
-  const bool held = cache.touch(
-      key, weight,
-      [&](uint64_t removed) {
-        evicted = true;
-        holders->remove(removed, instance);
-      },
-      comes_ahead);
+    return cache.touch(key, [this](uint64_t) { evicted = true; });
+  if (!cache.holds(key))
+    holders->add(key, instance);
+  const bool held = cache.touch(key, [&](uint64_t removed) {
+    evicted = true;
+    holders->remove(removed, instance);
+  });
   if (!held && !cache.holds(key))
     holders->remove(key, instance); // there was no place for it
+  return held;
+}
+
+uint64_t Caches::touch(uint32_t instance, const Pages& used, bool comes_ahead)
+{
+  PageCache& cache      = pages[instance];
+  const uint64_t block  = used.key();
+  const uint64_t coming = ahead.empty() ? 0 : ahead[instance].forget(block, used.mask);
+  if (!page_holders)
+    return cache.touch(
+        block, used.mask, used.weight, [this](uint64_t, uint64_t) { evicted = true; }, comes_ahead);
+  const uint64_t before = cache.held(block) | coming;
+  const uint64_t held   = cache.touch(
+      block, used.mask, used.weight,
+      [&](uint64_t of, uint64_t removed) {
+        evicted = true;
+        if (of != block)
+          page_holders->remove(of, removed, instance);
+      },
+      comes_ahead);
+  const uint64_t after = cache.held(block);
+  if ((before & ~after) != 0)
+    page_holders->remove(block, before & ~after, instance);
+  if ((after & ~before) != 0)
+    page_holders->add({used.object, used.block, after & ~before, used.weight}, instance);
   return held;
 }
 
@@ -48,13 +69,25 @@ bool Caches::renew(uint32_t instance, bool held, double now)
   return false;
 }
 
-bool Caches::forget(uint32_t instance, uint64_t key)
+void Caches::forget(uint32_t instance, uint64_t key)
 {
-  const bool coming = !ahead.empty() && ahead[instance].forget(key);
-  const bool held   = instances[instance].forget(key);
+  instances[instance].forget(key);
   if (holders)
     holders->remove(key, instance);
-  return coming || held;
+}
+
+uint64_t Caches::there(uint32_t instance, uint64_t block) const
+{
+  return pages[instance].held(block) | (ahead.empty() ? 0 : ahead[instance].coming(block));
+}
+
+void Caches::forget(uint32_t instance, uint64_t block, uint64_t which)
+{
+  if (!ahead.empty())
+    ahead[instance].forget(block, which);
+  pages[instance].forget(block, which);
+  if (page_holders)
+    page_holders->remove(block, which, instance);
 }
 
 void Caches::forget_elsewhere(uint64_t key, uint32_t spared)
@@ -63,6 +96,22 @@ void Caches::forget_elsewhere(uint64_t key, uint32_t spared)
     forget(instance, key);
     ++sums.taken;
   }
+}
+
+void Caches::forget_elsewhere(uint64_t block, uint64_t which, uint32_t spared)
+{
+  for (const auto& share : page_holders->take(block, which, spared)) {
+    forget(share.instance, block, share.pages);
+    sums.taken += static_cast<uint64_t>(std::popcount(share.pages));
+  }
+}
+
+void Caches::clear(uint32_t instance)
+{
+  if (pages.empty())
+    instances[instance].clear();
+  else
+    pages[instance].clear();
 }
 
 const CacheSums& Caches::checked()
@@ -76,15 +125,21 @@ const CacheSums& Caches::checked()
     adds_up = adds_up && cache.adds_up();
     sums.held += cache.held();
     sums.rate = std::min(sums.rate, cache.rate());
-    sums.unused += cache.unused();
     known += cache.entries();
+  }
+  for (const auto& cache : pages) {
+    adds_up = adds_up && cache.adds_up();
+    sums.held += cache.held();
+    sums.rate = std::min(sums.rate, cache.rate());
+    sums.unused += cache.unused();
+    known += cache.pages();
   }
   for (const auto& coming : ahead) {
     adds_up = adds_up && coming.adds_up();
     known += coming.pages();
     sums.interrupted += coming.interrupted();
   }
-  if (!adds_up || (holders && holders->size() != known))
+  if (!adds_up || (holders && holders->size() != known) || (page_holders && page_holders->size() != known))
     throw RunError(fmt::format(
         "What the cache '{}' holds is not what came in and did not leave; this is an error of the simulator.",
         spec->name));
@@ -131,6 +186,15 @@ bool System::never_hits(const CacheSpec& spec) const
   return only != OpKind::phase && !pattern_.repeats(only);
 }
 
+/// Whether pages of the operation's object are in more than one instance.
+bool System::is_striped(JobId id, const Caches& caches) const
+{
+  if (caches.spec->of_nodes() || caches.spec->station < 0 || caches.spec->page == 0)
+    return false;
+  const auto& station = platform_.stations[static_cast<size_t>(caches.spec->station)];
+  return station.spread == Spread::stripe && !(jobs_[id].piece && is_own_station(id, station));
+}
+
 /// The number of the instance that has this page of the operation's object.
 uint32_t System::cache_instance(JobId id, const Caches& caches, uint64_t offset) const
 {
@@ -139,9 +203,28 @@ uint32_t System::cache_instance(JobId id, const Caches& caches, uint64_t offset)
   if (caches.spec->station < 0)
     return 0;
   const auto& station = platform_.stations[static_cast<size_t>(caches.spec->station)];
-  if (station.spread != Spread::stripe || caches.spec->page == 0 || (jobs_[id].piece && is_own_station(id, station)))
-    return instance_for(id, station);
-  return instance_of(op_of(id), station, offset);
+  return is_striped(id, caches) ? instance_of(op_of(id), station, offset) : instance_for(id, station);
+}
+
+/// Calls do_it(instance, pages) for those of a block that are in one instance, in order.
+template <class DoIt> void System::for_each_part(JobId id, const Caches& caches, Pages pages, DoIt do_it) const
+{
+  if (!is_striped(id, caches)) {
+    do_it(cache_instance(id, caches, pages.first() * caches.spec->page), pages);
+    return;
+  }
+  const auto instance_at = [&](int bit) {
+    return cache_instance(id, caches, (pages.first() + static_cast<uint64_t>(bit)) * caches.spec->page);
+  };
+  while (pages.mask != 0) {
+    const uint32_t instance = instance_at(std::countr_zero(pages.mask));
+    uint64_t part           = 0;
+    while (pages.mask != 0 && instance_at(std::countr_zero(pages.mask)) == instance) {
+      part |= lowest_bit(pages.mask);
+      pages.mask &= pages.mask - 1;
+    }
+    do_it(instance, Pages{pages.object, pages.block, part, pages.weight});
+  }
 }
 
 /// The job goes on with what the platform says of a hit or of a miss. False when it waits for what is on its way, and
@@ -160,30 +243,35 @@ bool System::look_up(JobId id, const Step& step)
   }
   if (!caches.ahead.empty() && await_pages(id, caches))
     return false;
-  caches.evicted        = false;
-  bool known            = false;
-  bool hit              = true;
-  Cache* cache          = nullptr;
-  const uint64_t object = object_key(op);
-  const auto touch      = [&](uint32_t instance, uint64_t key, uint32_t weight) {
-    cache = &caches.instances[instance];
-    if (!cache->knows(key))
-      return;
-    known     = true;
-    bool held = caches.touch(instance, key, object, weight);
-    if (!caches.validity.empty() && cache->knows(key))
-      held = caches.renew(instance, held, now_);
-    hit = held && hit;
-  };
-  const uint64_t page_size = caches.spec->page;
-  if (page_size == 0)
-    touch(cache_instance(id, caches, 0), entry_key(op), 1);
-  else
-    for_each_page(op, page_size, [&](uint64_t page, uint32_t bytes) {
-      touch(cache_instance(id, caches, page * page_size), page_key(op, page), bytes);
-    });
-  if (cache && cache->rate() < 1) {
-    Recent& recent = cache->recent(jobs_[id].kind);
+  caches.evicted   = false;
+  bool known       = false;
+  bool hit         = true;
+  Sampling* memory = nullptr;
+  if (caches.spec->page == 0) {
+    const uint32_t instance = cache_instance(id, caches, 0);
+    const uint64_t key      = entry_key(op);
+    Cache& cache            = caches.instances[instance];
+    memory                  = &cache;
+    if (cache.knows(key)) {
+      known = true;
+      hit   = caches.touch(instance, key);
+      if (!caches.validity.empty() && cache.knows(key))
+        hit = caches.renew(instance, hit, now_);
+    }
+  } else {
+    const auto touch = [&](uint32_t instance, const Pages& pages) {
+      PageCache& cache = caches.pages[instance];
+      memory           = &cache;
+      const Pages part = pages.only(cache.known(pages.key(), pages.mask));
+      if (part.mask == 0)
+        return;
+      known = true;
+      hit   = caches.touch(instance, part) == part.mask && hit;
+    };
+    for_each_block(op, caches.spec->page, [&](const Pages& pages) { for_each_part(id, caches, pages, touch); });
+  }
+  if (memory && memory->rate() < 1) {
+    Recent& recent = memory->recent(jobs_[id].kind);
     if (known) {
       recent.hits.add(hit);
       recent.evictions.add(caches.evicted);
@@ -214,12 +302,17 @@ void System::forget(JobId id, Caches& caches)
     caches.forget(cache_instance(id, caches, 0), entry_key(op));
     return;
   }
-  for (uint64_t page = 0;; ++page) {
-    const uint32_t instance = cache_instance(id, caches, page * caches.spec->page);
-    const uint64_t key      = page_key(op, page);
-    if (caches.instances[instance].knows(key) && !caches.forget(instance, key))
-      return;
-  }
+  bool all = true; // up to here
+  for (uint64_t block = 0; all; ++block)
+    for_each_part(id, caches, {object_key(op), block, ~uint64_t{0}, 0}, [&](uint32_t instance, const Pages& pages) {
+      if (!all)
+        return;
+      const uint64_t key     = pages.key();
+      const uint64_t known   = caches.pages[instance].known(key, pages.mask);
+      const uint64_t missing = lowest_bit(known & ~caches.there(instance, key));
+      all                    = missing == 0;
+      caches.forget(instance, key, known & (missing - 1)); // without one, all
+    });
 }
 
 /// Of pages, those of an access; what concerns the object as a whole takes out all that there are.
@@ -230,11 +323,11 @@ void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
   if (caches.spec->page == 0)
     caches.forget_elsewhere(entry_key(op), spared);
   else if (is_access(op.kind))
-    for_each_page(op, caches.spec->page,
-                  [&](uint64_t page, uint32_t) { caches.forget_elsewhere(page_key(op, page), spared); });
+    for_each_block(op, caches.spec->page,
+                   [&](const Pages& pages) { caches.forget_elsewhere(pages.key(), pages.mask, spared); });
   else
-    for (const uint64_t key : caches.holders->keys_of(object_key(op)))
-      caches.forget_elsewhere(key, spared);
+    for (const uint64_t block : caches.page_holders->blocks_of(object_key(op)))
+      caches.forget_elsewhere(block, ~uint64_t{0}, spared);
 }
 
 void System::check_caches()

@@ -5,6 +5,7 @@
 #include "models/system.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace iocast {
 
@@ -25,8 +26,9 @@ bool System::await_pages(JobId id, Caches& caches)
   if (op.kind != OpKind::pread && op.kind != OpKind::read)
     return false;
   bool waits = false;
-  for_each_page(op, caches.spec->page, [&](uint64_t page, uint32_t) {
-    waits = waits || caches.ahead[cache_instance(id, caches, page * caches.spec->page)].wait(page_key(op, page), id);
+  for_each_block(op, caches.spec->page, [&](const Pages& pages) {
+    const uint32_t instance = cache_instance(id, caches, pages.first() * caches.spec->page);
+    waits                   = waits || caches.ahead[instance].wait(pages.key(), pages.mask, id);
   });
   if (waits && !jobs_[id].waited) {
     jobs_[id].waited = true;
@@ -83,25 +85,25 @@ void System::read_ahead(JobId id, Caches& caches)
 bool System::plan_piece(Caches& caches, uint32_t instance, const Op& op, uint64_t page, uint64_t end)
 {
   const uint64_t page_size = caches.spec->page;
-  ReadAhead& ahead         = caches.ahead[instance];
-  std::vector<uint64_t> missing;
-  uint64_t first = 0;
-  uint64_t last  = 0;
-  for (; page * page_size < end; ++page)
-    if (const uint64_t key = page_key(op, page); !caches.instances[instance].holds(key) && !ahead.is_coming(key)) {
-      first = missing.empty() ? page : first;
-      last  = page;
-      missing.push_back(key);
-    }
+  std::vector<Pages> missing;
+  for_each_block(object_key(op), page, (end + page_size - 1) / page_size, static_cast<uint32_t>(page_size),
+                 [&](const Pages& pages) {
+                   if (const Pages part = pages.only(~caches.there(instance, pages.key())); part.mask != 0)
+                     missing.push_back(part);
+                 });
   if (missing.empty())
     return true;
-  const Op piece(OpKind::pread, op.dataset, op.object, std::min((last + 1) * page_size, end) - first * page_size,
+  const Pages& low     = missing.front();
+  const Pages& high    = missing.back();
+  const uint64_t first = low.first() + static_cast<uint64_t>(std::countr_zero(low.mask));
+  const uint64_t after = high.first() + static_cast<uint64_t>(std::bit_width(high.mask));
+  const Op piece(OpKind::pread, op.dataset, op.object, std::min(after * page_size, end) - first * page_size,
                  first * page_size);
-  if (!ahead.plan(piece, missing))
+  if (!caches.ahead[instance].plan(piece, missing))
     return false;
-  if (caches.holders)
-    for (const uint64_t key : missing)
-      caches.holders->add(key, object_key(op), instance);
+  if (caches.page_holders)
+    for (const Pages& pages : missing)
+      caches.page_holders->add(pages, instance);
   return true;
 }
 
@@ -127,14 +129,17 @@ void System::fetched(const Piece& piece)
   const uint64_t page_size = caches.spec->page;
   if (!ahead.has_lost(fetch)) {
     caches.sums.fetched += op.size;
-    for (uint64_t at = op.offset; at < op.offset + op.size; at += page_size) {
-      const uint64_t key = page_key(op, at / page_size);
-      const auto bytes   = static_cast<uint32_t>(std::min(page_size, op.offset + op.size - at));
-      if (ahead.brings(fetch, key))
-        caches.touch(piece.instance, key, object_key(op), bytes, true);
-      else
-        caches.in_vain += bytes;
-    }
+    const uint64_t end = op.offset + op.size;
+    const auto came    = [&](const Pages& pages) {
+      const Pages wanted = pages.only(ahead.brings(fetch, pages.key()));
+      if (wanted.mask != 0)
+        caches.touch(piece.instance, wanted, true);
+      caches.in_vain += uint64_t{pages.weight} * static_cast<uint64_t>(std::popcount(pages.mask & ~wanted.mask));
+    };
+    const uint64_t whole = end / page_size;
+    for_each_block(object_key(op), op.offset / page_size, whole, static_cast<uint32_t>(page_size), came);
+    if (end % page_size != 0)
+      for_each_block(object_key(op), whole, whole + 1, static_cast<uint32_t>(end % page_size), came);
     ahead.arrived(fetch, freed_);
     look_again();
   }
@@ -144,7 +149,7 @@ void System::fetched(const Piece& piece)
 /// What it has and what is on its way is lost.
 void System::lose_cache(Caches& caches, uint32_t instance)
 {
-  caches.instances[instance].clear();
+  caches.clear(instance);
   if (caches.ahead.empty())
     return;
   caches.ahead[instance].clear(freed_);

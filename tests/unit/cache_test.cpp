@@ -27,7 +27,7 @@ double hits_of_equals(Cache& cache, uint64_t objects, int references, double& se
     const uint64_t key = mix(static_cast<uint64_t>(draw(static_cast<uint64_t>(i)) * static_cast<double>(objects)));
     if (!cache.knows(key))
       continue;
-    const bool hit = cache.touch(key, 1);
+    const bool hit = cache.touch(key);
     if (i >= references) {
       ++known;
       hits += hit;
@@ -71,7 +71,7 @@ TEST(Cache, UnequalReferencesHitAsKingSays)
   const int n = 200000;
   for (int i = -100; i < n; ++i) {
     const double u = draw(static_cast<uint64_t>(i + 100));
-    hits += cache.touch(mix(u < p[0] ? 0 : u < p[0] + p[1] ? 1 : 2), 1) && i >= 0;
+    hits += cache.touch(mix(u < p[0] ? 0 : u < p[0] + p[1] ? 1 : 2)) && i >= 0;
   }
   // Neighbours are a little correlated; twice the deviation of independent ones.
   expect_within("hit ratio", static_cast<double>(hits) / n, expected, 10, error_of(expected, n));
@@ -84,7 +84,7 @@ TEST(Cache, AScanOfMoreThanFitsNeverHits)
     int hits = 0;
     for (int round = 0; round < 10; ++round)
       for (int object = 0; object < objects; ++object)
-        hits += cache.touch(mix(static_cast<uint64_t>(object)), 1);
+        hits += cache.touch(mix(static_cast<uint64_t>(object)));
     EXPECT_EQ(hits, expected);
   }
 }
@@ -92,27 +92,22 @@ TEST(Cache, AScanOfMoreThanFitsNeverHits)
 TEST(Cache, IsTheTextbooksList)
 {
   Cache cache(50, 1 << 20);
-  std::list<std::pair<uint64_t, uint32_t>> list; // last used first
-  uint32_t held = 0;
+  std::list<uint64_t> list; // last used first
   for (uint64_t i = 0; i < 20000; ++i) {
-    const uint64_t object = static_cast<uint64_t>(120 * draw(i) * draw(i + 1000000));
-    const auto weight     = static_cast<uint32_t>(1 + object % 3);
-    const auto found      = std::find_if(list.begin(), list.end(), [&](const auto& e) { return e.first == object; });
-    const bool hit        = found != list.end();
-    if (hit) {
-      held -= found->second;
+    const auto object = static_cast<uint64_t>(120 * draw(i) * draw(i + 1000000));
+    const auto found  = std::find(list.begin(), list.end(), object);
+    const bool hit    = found != list.end();
+    if (hit)
       list.erase(found);
-    }
     if (i % 7 == 3) {
       ASSERT_EQ(cache.forget(mix(object)), hit);
       continue;
     }
-    ASSERT_EQ(cache.touch(mix(object), weight), hit) << i;
-    list.emplace_front(object, weight);
-    held += weight;
-    for (; held > 50; list.pop_back())
-      held -= list.back().second;
-    ASSERT_EQ(cache.held(), held);
+    ASSERT_EQ(cache.touch(mix(object)), hit) << i;
+    list.push_front(object);
+    if (list.size() > 50)
+      list.pop_back();
+    ASSERT_EQ(cache.held(), list.size());
   }
   EXPECT_TRUE(cache.adds_up());
 }
@@ -131,7 +126,7 @@ TEST(Cache, WithTooManyEntriesItKnowsAShareOfTheKeysAndTheSameHits)
   for (int round = 0; round < 3; ++round) // and a scan of more than fits still never hits
     for (uint64_t object = 200000; object < 250000; ++object)
       if (cache.knows(mix(object))) {
-        EXPECT_FALSE(cache.touch(mix(object), 1));
+        EXPECT_FALSE(cache.touch(mix(object)));
       }
 }
 
@@ -145,7 +140,7 @@ TEST(Caches, OfManyInstancesForgetNothingThatFits)
     for (const bool again : {false, true})
       for (uint32_t instance = 0; instance < count; ++instance)
         for (uint64_t object = 0; object < 100; ++object)
-          ASSERT_EQ(caches.touch(instance, mix(object), object, 1), again) << instance << " of " << count;
+          ASSERT_EQ(caches.touch(instance, mix(object)), again) << instance << " of " << count;
     EXPECT_EQ(caches.checked().rate, 1);
     EXPECT_EQ(caches.checked().held % (100 * uint64_t{count}), 0U);
   }

@@ -4,6 +4,7 @@
 #include "models/cache.hpp"
 #include "tests/unit/scripted.hpp"
 
+#include <bit>
 #include <fmt/format.h>
 #include <map>
 
@@ -101,37 +102,49 @@ TEST(ForgetElsewhere, IsWhatCallingALockBackDoes)
 void compare(const CacheSpec& spec, uint32_t instances, uint64_t objects, uint64_t steps)
 {
   Caches caches(spec, instances);
-  const auto key = [](uint64_t object, uint64_t page) { return mix(mix(object) + page); };
-  uint64_t taken = 0;
+  const uint32_t some = std::min(instances, 5U);
+  const auto has      = [&](uint32_t instance, const Pages& which) {
+    return spec.page > 0 ? caches.pages[instance].held(which.key()) & which.mask
+                              : uint64_t{caches.instances[instance].holds(which.object)};
+  };
+  const auto count = [](uint64_t mask) { return static_cast<uint64_t>(std::popcount(mask)); };
+  uint64_t taken   = 0;
   for (uint64_t step = 0; step < steps; ++step) {
     const auto words      = random_words(3, Stream::order, 1, step);
-    const uint64_t object = words[0] % objects;
-    const uint64_t page   = spec.page > 0 ? words[1] % 8 : 0;
-    const uint32_t one    = words[2] % std::min(instances, 5U);
-    const uint64_t which  = key(object, page);
+    const uint64_t object = mix(words[0] % objects);
+    const auto first      = static_cast<uint32_t>(words[1] % 60);
+    const uint32_t one    = words[2] % some;
+    const Pages which     = spec.page > 0 ? Pages{object, words[1] / 64 % 3, bits(first, first + 1 + words[2] / 8 % 4),
+                                              static_cast<uint32_t>(spec.page)}
+                                          : Pages{object, 0, 1, 1};
     if (words[3] % 8 > 1) {
-      if (caches.instances[one].knows(which))
-        caches.touch(one, which, object, spec.page > 0 ? static_cast<uint32_t>(spec.page) : 1);
+      if (spec.page > 0)
+        caches.touch(one, which.only(caches.pages[one].known(which.key(), which.mask)));
+      else if (caches.instances[one].knows(object))
+        caches.touch(one, object);
       continue;
     }
     const uint32_t spared = words[3] % 8 == 0 ? one : UINT32_MAX;
-    const bool has        = caches.instances[one].holds(which);
-    for (uint32_t i = 0; i < std::min(instances, 5U); ++i)
-      taken += i != spared && caches.instances[i].holds(which);
-    caches.forget_elsewhere(which, spared);
-    for (uint32_t i = 0; i < std::min(instances, 5U); ++i)
-      ASSERT_EQ(caches.instances[i].holds(which), has && i == spared) << step;
+    const uint64_t had    = has(one, which);
+    for (uint32_t i = 0; i < some; ++i)
+      taken += i != spared ? count(has(i, which)) : 0;
+    if (spec.page > 0)
+      caches.forget_elsewhere(which.key(), which.mask, spared);
+    else
+      caches.forget_elsewhere(object, spared);
+    for (uint32_t i = 0; i < some; ++i)
+      ASSERT_EQ(has(i, which), i == spared ? had : 0) << step;
     ASSERT_EQ(caches.sums.taken, taken);
     if (step % 64 == 0) {
-      uint64_t pages_of = 0;
-      for (uint64_t p = 0; p < 8; ++p) {
+      uint64_t blocks = 0;
+      for (uint64_t block = 0; block < 3; ++block) {
         bool any = false;
-        for (uint32_t i = 0; i < std::min(instances, 5U); ++i)
-          any = any || caches.instances[i].holds(key(object, p));
-        pages_of += any;
+        for (uint32_t i = 0; i < some; ++i)
+          any = any || has(i, {object, block, ~uint64_t{0}, 1}) != 0;
+        blocks += any;
       }
       if (spec.page > 0) {
-        ASSERT_EQ(caches.holders->keys_of(object).size(), pages_of);
+        ASSERT_EQ(caches.page_holders->blocks_of(object).size(), blocks);
       }
       if (instances < 10)
         caches.checked();
