@@ -498,11 +498,12 @@ void FlowNetwork::watch(uint32_t id)
     return; // its level never changes
   by.watches.push_back({cell.allowed, id, cell.version});
   std::push_heap(by.watches.begin(), by.watches.end(), higher);
-  if (by.watches.size() > 64 && by.watches.size() > 4 * size_t{by.total}) {
+  if (by.watches.size() > by.most_watches) {
     std::erase_if(by.watches, [&](const Watch& watch) {
       return cells_[watch.cell].version != watch.version || cells_[watch.cell].by != cell.by;
     });
     std::make_heap(by.watches.begin(), by.watches.end(), higher);
+    by.most_watches = std::max<size_t>(64, 2 * by.watches.size());
   }
 }
 

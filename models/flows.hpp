@@ -146,7 +146,8 @@ private:
     std::vector<uint32_t> heap;           ///< bundles that it holds, next end first
     std::vector<uint32_t> cells;          ///< of bundles held elsewhere
     std::vector<uint32_t> informed_cells; ///< cells at others that hold some, of bundles held here
-    std::vector<Watch> watches;
+    std::vector<Watch> watches;           ///< with some that are over
+    size_t most_watches = 64;             ///< before those are dropped
     bool holds() const { return held > 0 || is_rate; }
   };
   struct Known {
