@@ -90,7 +90,7 @@ private:
         reach_.buffered    = reach_.buffered || buffer.of_nodes();
         reach_.server      = reach_.server || !buffer.of_nodes();
         reach_.by_bytes    = true;
-        beside(buffer.drain);
+        beside(buffer.steps);
         break;
       }
       case Step::Kind::flush: // waits for what drains
@@ -113,7 +113,7 @@ private:
         if (step.forgets)
           break;
         reach_.by_bytes = reach_.by_bytes || cache.page > 0;
-        beside(cache.fetch);
+        beside(cache.steps);
         break;
       }
       default:

@@ -162,7 +162,7 @@ private:
   }
   /// A link that fails, with both its directions.
   struct FailingLink {
-    const LinkFailureSpec* spec;
+    const FailureSpec* spec;
     std::vector<FlowNetwork::Link> links;
     double next;
     bool slow    = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fmt/ranges.h>
+#include <tuple>
 
 namespace iocast {
 
@@ -19,8 +20,9 @@ std::vector<MechanismKind>& registry()
 bool register_mechanism(MechanismKind kind)
 {
   auto& kinds      = registry();
-  const auto place = std::find_if(kinds.begin(), kinds.end(),
-                                  [&](const MechanismKind& other) { return other.section > kind.section; });
+  const auto place = std::find_if(kinds.begin(), kinds.end(), [&](const MechanismKind& other) {
+    return std::tie(other.order, other.section) > std::tie(kind.order, kind.section);
+  });
   kinds.insert(place, std::move(kind));
   return true;
 }
@@ -30,34 +32,42 @@ const std::vector<MechanismKind>& mechanism_kinds()
   return registry();
 }
 
+const Key* MechanismKind::pieces() const
+{
+  const auto found = std::find_if(keys.begin(), keys.end(), [](const Key& key) { return key.pieces.has_value(); });
+  return found == keys.end() ? nullptr : &*found;
+}
+
 std::vector<std::pair<std::string, std::string>> MechanismKind::meanings() const
 {
+  std::vector<std::pair<std::string, std::string>> all;
   std::vector<std::string> names;
   for (const Per per : owners)
-    names.emplace_back(name_of(per));
-  names.front() += " (default)";
-  std::vector<std::pair<std::string, std::string>> all{
-      {"per", fmt::format("{}: owner of a {}", fmt::join(names, " or "), word)}};
+    names.emplace_back(fmt::format("{}{}", name_of(per), names.empty() ? " (default)" : ""));
+  if (!names.empty())
+    all.emplace_back("per", fmt::format("{}: owner of a {}", fmt::join(names, " or "), word));
   if (has_place())
     all.emplace_back("station", "in place of per: each instance of that station has one");
   for (const auto& key : keys)
     all.emplace_back(key.name, key.meaning);
-  if (pieces)
-    all.emplace_back(pieces->key, pieces->meaning);
-  all.emplace_back(step, step_meaning);
+  all.insert(all.end(), step_keys.begin(), step_keys.end());
+  if (!step.empty())
+    all.emplace_back(step, step_meaning);
   return all;
 }
 
 nlohmann::ordered_json MechanismKind::declared(const std::string& key) const
 {
-  if (pieces && pieces->key == key)
-    return {{"value", "steps"}};
   const auto found = std::find_if(keys.begin(), keys.end(), [&](const Key& one) { return one.name == key; });
   if (found == keys.end())
-    return {{"value", key == "per" ? "word" : "name"}};
+    return {{"value", key == "per" ? "word" : key == "station" || key == step ? "name" : "steps"}};
+  if (!found->value.empty())
+    return {{"value", found->value}};
   nlohmann::ordered_json json{{"unit", unit_name(found->unit)}, {"low", found->low}, {"high", found->high}};
   if (found->fallback)
     json["default"] = *found->fallback;
+  else if (found->derived)
+    json["default"] = found->derived_as;
   return json;
 }
 
@@ -65,10 +75,12 @@ nlohmann::ordered_json MechanismKind::drawn() const
 {
   nlohmann::ordered_json json{{"section", section}, {"word", word},       {"step", step},
                               {"says", says},       {"example", example}, {"use", use}};
-  if (pieces)
-    json["pieces"] = pieces->key;
+  if (const Key* key = pieces())
+    json["pieces"] = key->name;
   json["units"] = json["defaults"] = nlohmann::ordered_json::object();
   for (const auto& key : keys) {
+    if (!key.set)
+      continue;
     json["units"][key.name] = unit_name(key.unit);
     if (key.fallback)
       json["defaults"][key.name] = *key.fallback;
@@ -76,18 +88,49 @@ nlohmann::ordered_json MechanismKind::drawn() const
   return json;
 }
 
-nlohmann::ordered_json mechanism_json(const MechanismSpec& spec, const std::vector<StationSpec>& stations)
+namespace {
+bool is_set(const MechanismKind& kind, const std::string& name, const Named& spec, const Platform& platform)
 {
-  nlohmann::ordered_json json;
-  if (spec.station >= 0)
-    json["station"] = stations[static_cast<size_t>(spec.station)].name;
-  else
-    json["per"] = name_of(spec.per);
-  for (const auto& key : spec.kind->keys)
-    json[key.name] = key.get(spec);
-  if (spec.kind->pieces)
-    json[spec.kind->pieces->key] = spec.steps_json;
+  const auto key   = std::find_if(kind.keys.begin(), kind.keys.end(), [&](const Key& one) { return one.name == name; });
+  const auto value = key->get(spec, platform, false);
+  return !value.is_null() && (!key->set || value != key->fallback.value_or(0));
+}
+
+bool has_needs(const MechanismKind& kind, const Key& key, const Named& spec, const Platform& platform)
+{
+  return key.needs.empty() || std::any_of(key.needs.begin(), key.needs.end(),
+                                          [&](const std::string& name) { return is_set(kind, name, spec, platform); });
+}
+
+nlohmann::ordered_json part_json(const MechanismKind& kind, const Named& part, const Platform& platform, bool quantiles)
+{
+  auto json = nlohmann::ordered_json::object();
+  if (!kind.owners.empty()) {
+    const auto& spec = static_cast<const MechanismSpec&>(part);
+    if (spec.station >= 0)
+      json["station"] = platform.stations[static_cast<size_t>(spec.station)].name;
+    else
+      json["per"] = name_of(spec.per);
+  }
+  for (const auto& key : kind.keys) {
+    if (!key.get || (key.sparse && !is_set(kind, key.name, part, platform)) || !has_needs(kind, key, part, platform))
+      continue;
+    if (auto value = key.get(part, platform, quantiles); !value.is_null())
+      json[key.name] = std::move(value);
+  }
   return json;
+}
+} // namespace
+
+void write_mechanisms(const Platform& platform, bool quantiles, nlohmann::ordered_json& json)
+{
+  auto part = platform.parts.begin();
+  for (const auto& kind : mechanism_kinds()) {
+    if (kind.listed)
+      json[kind.section] = nlohmann::ordered_json::object();
+    for (; part != platform.parts.end() && (*part)->kind == &kind; ++part)
+      json[kind.section][(*part)->name] = part_json(kind, **part, platform, quantiles);
+  }
 }
 
 // Reading -------------------------------------------------------------------------------------------------------------
@@ -95,53 +138,92 @@ nlohmann::ordered_json mechanism_json(const MechanismSpec& spec, const std::vect
 void PlatformReader::read_mechanisms()
 {
   for (const auto& kind : mechanism_kinds())
-    if (const auto section = yaml_.find(kind.section))
-      for (const auto& [name, yaml] : section->entries())
-        platform_.mechanisms.push_back(read_mechanism(kind, name, yaml));
+    if (const auto section = yaml_.find(kind.section); section)
+      for (const auto& [name, yaml] : section->entries()) {
+        const std::shared_ptr<Named> part = kind.kept.specify();
+        part->kind                        = &kind;
+        part->name                        = name;
+        if (!kind.owners.empty())
+          read_owner(kind, yaml, static_cast<MechanismSpec&>(*part));
+        read_keys(kind, yaml, *part);
+        if (kind.check != nullptr)
+          kind.check(*part, yaml, platform_);
+        yaml.finish();
+        kind.kept.keep(platform_, part);
+        platform_.parts.push_back(part);
+      }
 }
 
-std::shared_ptr<const MechanismSpec> PlatformReader::read_mechanism(const MechanismKind& kind, const std::string& name,
-                                                                    const YamlNode& yaml)
+void PlatformReader::read_owner(const MechanismKind& kind, const YamlNode& yaml, MechanismSpec& spec) const
 {
-  std::shared_ptr<MechanismSpec> spec = kind.specify();
-  spec->kind                          = &kind;
-  spec->name                          = name;
-  if (kind.has_place()) {
-    read_place(yaml, *spec, kind.word.c_str());
-  } else {
-    std::vector<std::string> owners;
-    for (const Per per : kind.owners)
-      owners.emplace_back(name_of(per));
-    spec->per = read_per(yaml, kind.owners.front(), owners);
+  std::vector<std::string> owners;
+  for (auto per = kind.owners.rbegin(); per != kind.owners.rend(); ++per)
+    owners.emplace_back(name_of(*per));
+  spec.per           = read_per(yaml, kind.owners.front(), owners);
+  const auto station = kind.has_place() ? yaml.find("station") : std::nullopt;
+  if (!station)
+    return;
+  if (yaml.has("per"))
+    station->fail(
+        fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", kind.word));
+  spec.station = static_cast<int32_t>(read_station(*station));
+  if (platform_.stations[static_cast<size_t>(spec.station)].per == Per::node)
+    station->fail("a station of the client nodes has one instance each; write per: node instead");
+}
+
+void PlatformReader::read_keys(const MechanismKind& kind, const YamlNode& yaml, Named& part)
+{
+  for (const auto& keys : kind.one_of) {
+    const auto is_there = [&](const std::string& key) { return yaml.has(key); };
+    if (const auto count = std::count_if(keys.begin(), keys.end(), is_there); count != 1)
+      (count == 0 ? yaml : yaml[*std::find_if(keys.rbegin(), keys.rend(), is_there)])
+          .fail(fmt::format("a {} has one of these keys, and not two: {}", kind.word, fmt::join(keys, ", ")));
   }
-  for (const auto& key : kind.keys)
-    if (const auto given = yaml.find(key.name); given || !(key.fallback || key.derived))
-      key.set(*spec, (given ? *given : yaml[key.name]).quantity(key.unit, key.low, key.high));
+  for (const auto& key : kind.keys) {
+    const auto given = yaml.find(key.name);
+    const bool has   = has_needs(kind, key, part, platform_);
+    if (given && !has)
+      given->fail(fmt::format("'{}' has no effect without '{}'; give that as well, or leave this out", key.name,
+                              fmt::join(key.needs, "' or '")));
+    if (given && key.read)
+      key.read(*this, part, *given);
+    else if (given)
+      key.set(part, given->quantity(key.unit, key.low, key.high));
     else if (key.fallback)
-      key.set(*spec, *key.fallback);
-  for (const auto& key : kind.keys)
-    if (key.derived && !yaml.has(key.name))
-      key.set(*spec, key.derived(*spec));
-  if (kind.check != nullptr)
-    kind.check(*spec, yaml);
-  if (kind.pieces) {
-    const auto steps = yaml[kind.pieces->key];
-    piece_of_        = spec.get();
-    spec->steps_json = read_steps(steps, spec->steps, {});
-    piece_of_        = nullptr;
-    if (spec->steps.empty())
-      steps.fail(
-          fmt::format("a {} that goes through no step is there at once; give it at least one", kind.pieces->piece));
-    spec->steps.emplace_back().kind = Step::Kind::drained;
+      key.set(part, *key.fallback);
+    else if (has && !key.derived && !key.optional)
+      yaml[key.name]; // is required
   }
-  yaml.finish();
-  return spec;
+  for (const auto& key : kind.keys)
+    if (key.derived && !yaml.has(key.name) && has_needs(kind, key, part, platform_))
+      key.set(part, key.derived(part));
+}
+
+nlohmann::ordered_json PlatformReader::read_pieces(const PieceSteps& pieces, const YamlNode& yaml,
+                                                   const MechanismSpec& spec, std::vector<Step>& steps)
+{
+  piece_of_ = &spec;
+  pieces_   = &pieces;
+  auto json = read_steps(yaml, steps, {});
+  piece_of_ = nullptr;
+  pieces_   = nullptr;
+  if (steps.empty())
+    yaml.fail(fmt::format("{} that goes through no step is there at once; give it at least one", pieces.what));
+  steps.emplace_back().kind = Step::Kind::drained;
+  return json;
+}
+
+void PlatformReader::check_mechanisms() const
+{
+  for (const auto& part : platform_.parts)
+    if (part->kind->check_routes != nullptr)
+      part->kind->check_routes(*part, yaml_[part->kind->section][part->name], platform_);
 }
 
 const MechanismKind* PlatformReader::mechanism_of(const YamlNode& item)
 {
   for (const auto& kind : mechanism_kinds())
-    if (item.holds(kind.step))
+    if (!kind.step.empty() && item.holds(kind.step))
       return &kind;
   return nullptr;
 }
@@ -166,9 +248,7 @@ nlohmann::ordered_json PlatformReader::read_use(const MechanismKind& kind, const
   if (step.target == platform_.mechanisms.size())
     named.fail(fmt::format("there is no {} '{}'. {}", kind.word, named.text(), allowed_sentence(named.text(), names)));
   const auto& spec = *platform_.mechanisms[step.target];
-  if (kind.pieces)
-    check_not_held(named, spec.steps,
-                   fmt::format("{} '{}' needs the limit '{{}}' to {}", kind.word, spec.name, kind.pieces->key), held);
+  check_not_held(named, spec, held);
   out.push_back(step);
   nlohmann::ordered_json json{{kind.step, named.text()}};
   if (!kind.encloses)
@@ -184,61 +264,98 @@ nlohmann::ordered_json PlatformReader::read_use(const MechanismKind& kind, const
   return json;
 }
 
-void PlatformReader::check_piece_step(const YamlNode& item, const Step& step) const
+void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) const
 {
-  const auto& pieces      = *piece_of_->kind->pieces;
-  const std::string piece = fmt::format("a {} of a {}", pieces.piece, piece_of_->kind->word);
-  switch (step.kind) {
-    case Step::Kind::visit:
-      if (step.times != Times::once)
-        item["per"].fail(fmt::format("{} has no entries and no blocks; its demand is per operation, which is per {}",
-                                     piece, pieces.piece));
-      if (step.stripes == Step::spanned)
-        item["stripes"].fail(fmt::format("{} has no bytes that could span stripes; give a number of them", piece));
-      if (step.bandwidth > 0)
-        item["bandwidth"].fail(
-            fmt::format("{} has no bytes; give the time of a {} as its demand", piece, pieces.piece));
-      if (step.lock >= 0)
-        if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)];
-            lock.per != Per::system || lock.hand_over)
-          item["lock"].fail(fmt::format("{} is of no dataset and of no object; it can take locks that are per: system "
-                                        "and have no hand_over",
-                                        piece));
-      break;
-    case Step::Kind::delay:
-    case Step::Kind::seize:
-      break;
-    default:
-      for (const char* key : {"transfer", "disk", "buffer", "flush", "cache", "forget"})
-        if (item.has(key))
-          item[key].fail(fmt::format("{} goes through delays, visits to stations and slots of limits", piece));
+  if (pieces_ == nullptr)
+    return;
+  const auto& [piece, what, through, refused, bytes, of_a_node] = *pieces_;
+  const auto& spec                                              = *piece_of_;
+  const std::string owner                                       = fmt::format("{} '{}'", spec.kind->word, spec.name);
+  if (step.times != Times::once)
+    item["per"].fail(
+        fmt::format("{} has no entries and no blocks; its demand is per operation, which is per {}", what, piece));
+  if (bytes == PieceSteps::Bytes::none && step.kind == Step::Kind::visit) {
+    if (step.stripes == Step::spanned)
+      item["stripes"].fail(fmt::format("{} has no bytes that could span stripes; give a number of them", what));
+    if (step.bandwidth > 0)
+      item["bandwidth"].fail(fmt::format("{} has no bytes; give the time of a {} as its demand", what, piece));
+    if (step.lock >= 0)
+      if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per != Per::system || lock.hand_over)
+        item["lock"].fail(fmt::format("{} is of no dataset and of no object; it can take locks that are per: system "
+                                      "and have no hand_over",
+                                      what));
   }
-  if (!piece_of_->of_nodes() && !pieces.of_a_node)
-    check_nodeless_step(item, step,
-                        fmt::format("the {} '{}' is no node's, and so its {} can't ", piece_of_->kind->word,
-                                    piece_of_->name, pieces.piece));
+  if (step.kind == Step::Kind::transfer) {
+    const bool sends    = platform_.ways[step.way].network;
+    const bool is_read  = bytes == PieceSteps::Bytes::read;
+    const bool has_home = spec.of_nodes() || (spec.station >= 0 && !is_read);
+    if ((sends || is_read) && step.to_server != (bytes == PieceSteps::Bytes::written))
+      item[sends ? "transfer" : "disk"].fail(
+          fmt::format("{} is {}", what, step.to_server ? "read, not written" : "written, not read"));
+    if (sends && !has_home)
+      item["transfer"].fail(
+          fmt::format("the {} is at no place that a transfer could begin or end at; let it be of a "
+                      "node{}",
+                      owner, is_read ? ", or let the bytes move by the bandwidth of a visit" : " or a station"));
+    if (sends && spec.station == static_cast<int32_t>(step.target))
+      item["station"].fail(fmt::format("the {} is at that station already", owner));
+  }
+  if (!spec.of_nodes() && !of_a_node)
+    check_nodeless_step(item, step, fmt::format("the {} is no node's, and so {} can't ", owner, what));
 }
 
-void PlatformReader::check_mechanisms_used(std::vector<bool>& stations) const
+void PlatformReader::check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const
 {
-  std::vector<bool> used(platform_.mechanisms.size());
-  platform_.for_each_step([&](const Step& step, const BufferSpec*) {
-    if (step.kind == Step::Kind::use)
-      used[step.target] = true;
-  });
-  for (const auto& kind : mechanism_kinds()) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < used.size(); ++i)
-      if (used[i] && platform_.mechanisms[i]->kind == &kind)
-        names.push_back(platform_.mechanisms[i]->name);
-    for (size_t i = 0; i < used.size(); ++i)
-      if (const auto& spec = *platform_.mechanisms[i]; spec.kind == &kind) {
-        if (!used[i])
-          refuse_unused(kind.section.c_str(), kind.word.c_str(), spec.name, names);
-        if (spec.station >= 0)
-          stations[static_cast<size_t>(spec.station)] = true;
-      }
+  if ((step.kind == Step::Kind::visit || step.kind == Step::Kind::transfer) &&
+      platform_.stations[step.target].per == Per::node)
+    item["station"].fail(nodeless + "visit a station of the client nodes");
+  if (step.kind == Step::Kind::seize && platform_.limits[step.target].per == Per::node)
+    item["limit"].fail(nodeless + "hold a slot of one (a limit is per node unless it says per: system)");
+  if (step.lock >= 0)
+    if (const auto& lock = platform_.locks[static_cast<size_t>(step.lock)]; lock.per == Per::node || lock.hand_over)
+      item["lock"].fail(nodeless + "take a lock that nodes have or keep");
+  if (step.kind == Step::Kind::enter && platform_.buffers[step.target].of_nodes())
+    item["buffer"].fail(nodeless + "go to one of a node");
+  if (step.kind == Step::Kind::look && platform_.caches[step.target].of_nodes())
+    item[step.forgets ? "forget" : "cache"].fail(nodeless + "look into the cache of one");
+}
+
+void PlatformReader::check_not_held(const YamlNode& reference, const MechanismSpec& spec,
+                                    const std::vector<uint32_t>& held) const
+{
+  for (const auto& step : spec.steps) {
+    if (step.kind == Step::Kind::seize && std::find(held.begin(), held.end(), step.target) != held.end())
+      reference.fail(fmt::format("{} '{}' needs the limit '{}' to {}, which is held here; a request would wait for "
+                                 "itself",
+                                 spec.kind->word, spec.name, platform_.limits[step.target].name,
+                                 spec.kind->pieces()->name));
+    if (step.kind == Step::Kind::look && !step.forgets) // what is fetched may wait for what another cache fetches
+      check_not_held(reference, platform_.caches[step.target], held);
   }
+}
+
+void PlatformReader::check_parts_used(std::vector<bool>& stations) const
+{
+  std::map<std::string, std::set<std::string>> used; // by section
+  platform_.for_each_step([&](const Step& step, const BufferSpec*) {
+    const MechanismSpec* spec = nullptr;
+    if (step.kind == Step::Kind::use)
+      spec = platform_.mechanisms[step.target].get();
+    else if (step.kind == Step::Kind::enter || step.kind == Step::Kind::flush)
+      spec = &platform_.buffers[step.target];
+    else if (step.kind == Step::Kind::look)
+      spec = &platform_.caches[step.target];
+    if (spec != nullptr)
+      used[spec->kind->section].insert(spec->name);
+  });
+  for (const auto& part : platform_.parts)
+    if (const auto& kind = *part->kind; !kind.owners.empty()) {
+      const auto& names = used[kind.section];
+      if (!names.contains(part->name))
+        refuse_unused(kind.section.c_str(), kind.word.c_str(), part->name, {names.begin(), names.end()});
+      if (const int32_t station = static_cast<const MechanismSpec&>(*part).station; station >= 0)
+        stations[static_cast<size_t>(station)] = true;
+    }
 }
 
 } // namespace iocast

@@ -11,60 +11,151 @@
 
 namespace iocast {
 
-/// A number in the section of a mechanism, declared once: it is read, checked, reported and described by this.
+class PlatformReader;
+
+/// Steps that a mechanism has done in the background, each time for one piece.
+struct PieceSteps {
+  enum class Bytes : uint8_t { none, written, read, staged };
+
+  std::string piece; ///< what goes through them: batch
+  std::string what;  ///< what a sentence calls that
+  std::string through = "delays, visits to stations and slots of limits";
+  std::vector<std::string> refused{"transfer", "disk", "buffer", "flush", "cache", "forget"}; ///< keys of steps
+  Bytes bytes    = Bytes::none;                                                               ///< that transfers move
+  bool of_a_node = false; ///< each piece is some node's, wherever the mechanism is; else those of a node's alone
+};
+
+/// A key in a section of platform files, declared once: it is read, checked, reported and described by this.
 struct Key {
   std::string name;
   std::string meaning;
   Unit unit   = Unit::count;
   double low  = 0;
   double high = 0;
-  std::optional<double> fallback{};                      ///< none, and nothing derived: the key is required
-  std::function<double(const MechanismSpec&)> derived{}; ///< fallback that other keys decide
-  std::function<void(MechanismSpec&, double)> set{};     ///< these two are made by number()
-  std::function<nlohmann::ordered_json(const MechanismSpec&)> get{};
+  std::optional<double> fallback{};              ///< none, and nothing derived: the key is required
+  std::function<double(const Named&)> derived{}; ///< fallback that other keys decide ...
+  std::string derived_as{};                      ///< ... in words: size - batch
+  bool optional = false;                         ///< it may be left out though it has no fallback
+  bool sparse   = false;                         ///< the resolved form has it only where it is set
+  std::vector<std::string> needs{};              ///< without one of these, which stand before it, it is refused
+  std::optional<PieceSteps> pieces{};            ///< of steps
+  std::string value{};                           ///< what it is when it is no number: name, word, demand, list, steps
+  // These are made by number() and the like; a number has `set`, all else `read`.
+  std::function<void(Named&, double)> set{};
+  std::function<void(PlatformReader&, Named&, const YamlNode&)> read{};
+  std::function<nlohmann::ordered_json(const Named&, const Platform&, bool quantiles)>
+      get{}; ///< none, or null: not in that form
+
+  Key needing(std::vector<std::string> keys) const
+  {
+    Key key   = *this;
+    key.needs = std::move(keys);
+    return key;
+  }
+  Key or_none() const
+  {
+    Key key      = *this;
+    key.optional = true;
+    return key;
+  }
+  Key where_set() const
+  {
+    Key key    = or_none();
+    key.sparse = true;
+    return key;
+  }
+  /// Its default is what this other key has.
+  template <class Spec, class Number> Key as(const char* name, Number Spec::*other) const
+  {
+    Key key        = *this;
+    key.derived_as = name;
+    key.derived    = [other](const Named& spec) { return static_cast<double>(static_cast<const Spec&>(spec).*other); };
+    return key;
+  }
 };
 
-/// The key whose number is this member of the mechanism's specification.
+/// The key whose number is this member of the specification.
 template <class Spec, class Number> Key number(Number Spec::*member, Key key)
 {
-  key.set = [member](MechanismSpec& spec, double value) {
-    static_cast<Spec&>(spec).*member = static_cast<Number>(value);
-  };
-  key.get = [member](const MechanismSpec& spec) { return static_cast<const Spec&>(spec).*member; };
+  key.set = [member](Named& spec, double value) { static_cast<Spec&>(spec).*member = static_cast<Number>(value); };
+  key.get = [member](const Named& spec, const Platform&, bool) { return static_cast<const Spec&>(spec).*member; };
   return key;
 }
 
-/// Steps that a mechanism has done in the background, each time for one piece.
-struct PieceSteps {
-  std::string key;        ///< of the section: refill
-  std::string piece;      ///< what goes through them: batch
-  std::string meaning;    ///< of the key
-  bool of_a_node = false; ///< each piece is some node's, wherever the mechanism is; else those of a node's alone
+/// The key whose value is read to this member by read(reader, spec, yaml), and written by json(member, platform,
+/// quantiles).
+template <class Spec, class Member, class Read, class Json>
+Key value(const char* what, Member Spec::*member, Key key, Read read, Json json)
+{
+  key.value = what;
+  key.read  = [=](PlatformReader& reader, Named& part, const YamlNode& yaml) {
+    auto& spec   = static_cast<Spec&>(part);
+    spec.*member = read(reader, spec, yaml);
+  };
+  key.get = [=](const Named& spec, const Platform& platform, bool quantiles) -> nlohmann::ordered_json {
+    return json(static_cast<const Spec&>(spec).*member, platform, quantiles);
+  };
+  return key;
+}
+
+/// What is made for a part of a section, and where a platform has it.
+struct Kept {
+  std::shared_ptr<Named> (*specify)();
+  void (*keep)(Platform& platform, const std::shared_ptr<Named>& spec);
 };
 
-/// A kind of mechanism. One file of models/mechanisms/ has all of it, and registers it.
+template <class Spec> std::shared_ptr<Named> specify()
+{
+  return std::make_shared<Spec>();
+}
+
+template <class Spec>
+constexpr Kept kept{specify<Spec>, [](Platform& platform, const std::shared_ptr<Named>& spec) {
+                      platform.mechanisms.push_back(std::static_pointer_cast<const MechanismSpec>(spec));
+                    }};
+
+/// The engine itself does it, by these specifications.
+template <class Spec, std::vector<Spec> Platform::*list>
+constexpr Kept kept_in{specify<Spec>, [](Platform& platform, const std::shared_ptr<Named>& spec) {
+                         (platform.*list).push_back(static_cast<const Spec&>(*spec));
+                       }};
+
+template <class Made, class Spec> std::unique_ptr<Mechanism> make(const Engine& engine, const MechanismSpec& spec)
+{
+  return std::make_unique<Made>(engine, static_cast<const Spec&>(spec));
+}
+
+/// A kind of mechanism. One file of models/mechanisms/ has all of it, and registers it. Where the engine itself does
+/// it, the file has the declarations.
 struct MechanismKind {
   std::string section; ///< of platform files: pools
   std::string word;    ///< for one of them: pool
   std::string summary;
-  std::string step; ///< key of the step that names one: take
-  std::string step_meaning;
-  std::string says;    ///< what a drawing says of the step; {} is the name
-  std::string example; ///< one of its section whose every number matters to creates; `s` is a station
-  std::string use;     ///< its step, of one that is called m
+  std::string step{}; ///< key of the step that names one: take; none where no route has a step of it
+  std::string step_meaning{};
+  std::string says{};    ///< what a drawing says of the step; {} is the name
+  std::string example{}; ///< one of its section whose every number matters to creates; `s` is a station
+  std::string use{};     ///< its step, of one that is called m
   std::vector<Key> keys;
-  std::unique_ptr<MechanismSpec> (*specify)();
-  std::unique_ptr<Mechanism> (*make)(const Engine& engine, const MechanismSpec& spec);
-  std::optional<PieceSteps> pieces{};
+  std::vector<std::vector<std::string>> one_of{}; ///< sets of keys of which one part has one, and not two
+  Kept kept;
+  std::unique_ptr<Mechanism> (*make)(const Engine& engine, const MechanismSpec& spec) = nullptr;
+  std::vector<std::pair<std::string, std::string>> step_keys{}; ///< beside its own, of lists of steps
   std::vector<Per> owners{Per::node, Per::system}; ///< the first is the default; with nodes, a station's instances too
   bool encloses    = false;                        ///< its step has `steps`, and a job leaves when it is through them
   bool directories = true; ///< mkdir and rmdir have its step where they go the way of create and unlink
-  /// Refuses what no single key's bounds refuse. @throws InputError
-  void (*check)(const MechanismSpec& spec, const YamlNode& yaml) = nullptr;
+  /// Refuses what no single key's bounds refuse, and settles what several decide. @throws InputError
+  void (*check)(Named& spec, const YamlNode& yaml, const Platform& platform) = nullptr;
+  /// Refuses what only routes show, which are read later. @throws InputError
+  void (*check_routes)(const Named& spec, const YamlNode& yaml, const Platform& platform) = nullptr;
+  int order   = 9;     ///< of its section among all, as they are read and resolved; then by name
+  bool listed = false; ///< the resolved form has the section even where it is empty
   bool (*by_bytes)(const MechanismSpec& spec) = nullptr; ///< whether more bytes may take longer; none: they don't
 
-  bool has_place() const { return owners.front() == Per::node; }
-  /// Keys and meanings in the order of a section, those of place, pieces and step among them.
+  bool has_place() const { return !owners.empty() && owners.front() == Per::node; }
+  /// The key of the steps that its pieces go through, or none.
+  const Key* pieces() const;
+  /// Keys and meanings in the order of a section, those of place and step among them.
   std::vector<std::pair<std::string, std::string>> meanings() const;
   /// What is declared of a key beside its meaning: unit, bounds and default, or the kind of value.
   nlohmann::ordered_json declared(const std::string& key) const;
@@ -74,10 +165,10 @@ struct MechanismKind {
 
 /// Called from the file of a mechanism before main() begins.
 bool register_mechanism(MechanismKind kind);
-/// All of them, by section.
+/// All of them, by order and section.
 const std::vector<MechanismKind>& mechanism_kinds();
 
-/// The resolved form of one, as Platform::to_json() has it.
-nlohmann::ordered_json mechanism_json(const MechanismSpec& spec, const std::vector<StationSpec>& stations);
+/// Puts all sections of mechanisms in the resolved form of a platform.
+void write_mechanisms(const Platform& platform, bool quantiles, nlohmann::ordered_json& json);
 
 } // namespace iocast

@@ -120,8 +120,14 @@ struct LockSpec {
   LawPointer message{}; ///< time of another node that wants it then
 };
 
-struct StallSpec {
+struct MechanismKind;
+/// A part of a section whose keys are declared.
+struct Named {
   std::string name;
+  const MechanismKind* kind = nullptr;
+};
+
+struct StallSpec : Named {
   uint32_t station  = 0;
   double every      = 0;
   double length     = 0; ///< mean, seconds
@@ -131,38 +137,30 @@ struct StallSpec {
   std::array<bool, work_count> operations{};
 };
 
-/// An instance of a station stops serving, and loses what it has in service and in its queue.
-struct FailureSpec {
-  std::string name;
-  uint32_t station  = 0;
+/// An instance of a station stops serving, and loses what it has in service and in its queue. Or a link of the network,
+/// or an instance's disk, has a part of its bandwidth for a time.
+struct FailureSpec : Named {
+  uint32_t station  = UINT32_MAX; ///< of a link or a disk none
   uint32_t instance = 0;
-  double at         = 0;      ///< seconds of simulated time
-  double every      = 0;      ///< from one to the next; 0: there is but one
-  double length     = 0;      ///< mean, seconds until it serves again
-  double sigma      = 0;      ///< of the logarithm of the length
-  std::optional<uint32_t> to; ///< the instance that serves its requests while it is away ...
-  double takeover = 0;        ///< ... seconds after the failure
-  double timeout  = 0;        ///< after which a client notices that its request is lost, seconds
+  double at         = 0;        ///< seconds of simulated time
+  double every      = 0;        ///< from one to the next; 0: there is but one
+  double length     = 0;        ///< mean, seconds until it serves again
+  double sigma      = 0;        ///< of the logarithm of the length
+  std::optional<uint32_t> to{}; ///< the instance that serves its requests while it is away ...
+  double takeover = 0;          ///< ... seconds after the failure
+  double timeout  = 0;          ///< after which a client notices that its request is lost, seconds
+  std::string link{};           ///< as a run names it, with its direction or without: both then
+  bool disk = false;            ///< it is that of a disk
+  std::string where{};          ///< file and line of the link, for messages
+  double share   = 0;           ///< that is left of it
+  bool reroute   = false;       ///< transfers go another way meanwhile
+  double rebuild = 0;           ///< bytes that other instances send the disk's, over `length` if nothing holds them up
 };
 
-/// A link of the network, or the disk of a station's instance, has a part of its bandwidth for a time.
-struct LinkFailureSpec {
-  std::string name;
-  std::string link;  ///< as a run names it, with its direction or without: both then
-  bool disk = false; ///< it is that of a disk
-  std::string where; ///< file and line, for messages
-  double at      = 0;
-  double every   = 0; ///< from one to the next; 0: there is but one
-  double length  = 0;
-  double share   = 0;     ///< that is left
-  bool reroute   = false; ///< transfers go another way meanwhile
-  double rebuild = 0;     ///< bytes that other instances send the disk's, over `length` if nothing holds them up
-};
-
-struct BackgroundSpec {
-  std::string name;
+struct BackgroundSpec : Named {
   uint32_t station = 0;
   double rate      = 0; ///< a second, over all instances of the station
+  double share     = 0; ///< of all its servers' time, of which the rate follows
   LawPointer demand;
 };
 
@@ -267,34 +265,8 @@ struct Route {
   std::vector<Step> steps;
 };
 
-/// Memory that takes writes at once and empties in the background, in pieces that go through steps of their own.
-struct BufferSpec {
-  std::string name;
-  Per per           = Per::node;
-  int32_t station   = -1;  ///< not negative: one for each instance of this station
-  uint64_t capacity = 0;   ///< bytes, of an instance
-  uint64_t unit     = 0;   ///< bytes up to which adjacent writes of an object drain together; 0: each write by itself
-  double linger     = 0;   ///< seconds that less than a unit waits for more
-  uint64_t above    = 0;   ///< bytes that stay until somebody waits for room or for a flush
-  uint64_t resume   = 0;   ///< writes that had to wait enter again when no more bytes than these are held
-  uint32_t at_once  = 1;   ///< pieces that an instance drains at a time
-  std::vector<Step> drain; ///< ends with Kind::drained
-  nlohmann::ordered_json drain_json;    ///< as read, with laws resolved
-  bool stage_out    = false;            ///< all of it drains after each phase, before the next one begins
-  uint64_t stage_in = 0;                ///< bytes that come into an instance before the first phase, and stay there
-  std::vector<Step> stage_in_steps;     ///< of a piece of them; ends with Kind::drained
-  nlohmann::ordered_json stage_in_json; ///< as read, with laws resolved
-
-  bool of_nodes() const { return station < 0 && per == Per::node; }
-  /// Bytes of writes that an instance has room for.
-  uint64_t room() const { return capacity - stage_in; }
-};
-
-struct MechanismKind;
 /// A mechanism of models/mechanisms/, whose file derives from this what it has besides.
-struct MechanismSpec {
-  const MechanismKind* kind = nullptr;
-  std::string name;
+struct MechanismSpec : Named {
   Per per          = Per::node;
   int32_t station  = -1;             ///< not negative: one for each instance of this station
   uint32_t at_once = 1;              ///< pieces of an instance; 0: as many as there are clients
@@ -305,24 +277,33 @@ struct MechanismSpec {
   bool of_nodes() const { return station < 0 && per == Per::node; }
 };
 
-/// Memory that keeps what was used last, and so tells what is a hit.
-struct CacheSpec {
-  std::string name;
-  Per per                  = Per::node;
-  int32_t station          = -1;     ///< not negative: one for each instance of this station
-  uint64_t capacity        = 0;      ///< of an instance: bytes, or objects
-  uint64_t page            = 0;      ///< bytes that come and go together; 0: objects do
-  uint64_t ahead           = 0;      ///< most bytes that are fetched beyond a reader who reads on; 0: none are
-  uint64_t unit            = 0;      ///< bytes of a fetched piece, a multiple of pages
-  uint32_t at_once         = 1;      ///< pieces that an instance fetches at a time
-  bool strides             = false;  ///< who reads pieces of one size at equal distances is read ahead for as well
-  double valid             = 0;      ///< seconds for which an entry may be used since it came in; 0: without end
-  double valid_at_most     = 0;      ///< up to which these double whenever they are over and the entry is used again
-  bool forgotten_by_others = false;  ///< some route takes out what other nodes have
-  std::vector<Step> fetch;           ///< ends with Kind::drained; empty: nothing is fetched ahead
-  nlohmann::ordered_json fetch_json; ///< as read, with laws resolved
+/// Memory that takes writes at once and empties in the background, in pieces that go through steps of their own.
+struct BufferSpec : MechanismSpec {
+  uint64_t capacity = 0;     ///< bytes, of an instance
+  uint64_t unit     = 0;     ///< bytes up to which adjacent writes of an object drain together; 0: each write by itself
+  double linger     = 0;     ///< seconds that less than a unit waits for more
+  uint64_t above    = 0;     ///< bytes that stay until somebody waits for room or for a flush
+  uint64_t resume   = 0;     ///< writes that had to wait enter again when no more bytes than these are held
+  bool stage_out    = false; ///< all of it drains after each phase, before the next one begins
+  uint64_t stage_in = 0;     ///< bytes that come into an instance before the first phase, and stay there
+  std::vector<Step> stage_in_steps;     ///< of a piece of them; ends with Kind::drained
+  nlohmann::ordered_json stage_in_json; ///< as read
 
-  bool of_nodes() const { return station < 0 && per == Per::node; }
+  /// Bytes of writes that an instance has room for.
+  uint64_t room() const { return capacity - stage_in; }
+};
+
+/// Memory that keeps what was used last, and so tells what is a hit. Its steps are for pieces fetched ahead.
+struct CacheSpec : MechanismSpec {
+  uint64_t capacity        = 0;     ///< of an instance: bytes, or objects
+  bool in_objects          = false; ///< which of the two
+  uint64_t page            = 0;     ///< bytes that come and go together; 0: objects do
+  uint64_t ahead           = 0;     ///< most bytes that are fetched beyond a reader who reads on; 0: none are
+  uint64_t unit            = 0;     ///< bytes of a fetched piece, a multiple of pages
+  bool strides             = false; ///< who reads pieces of one size at equal distances is read ahead for as well
+  double valid             = 0;     ///< seconds for which an entry may be used since it came in; 0: without end
+  double valid_at_most     = 0;     ///< up to which these double whenever they are over and the entry is used again
+  bool forgotten_by_others = false; ///< some route takes out what other nodes have
 };
 
 /// Nodes that are slower than the others at their own stations, or at one of them.
@@ -358,11 +339,12 @@ struct Platform {
   std::vector<LockSpec> locks;
   std::vector<StallSpec> stalls;
   std::vector<FailureSpec> failures;
-  std::vector<LinkFailureSpec> link_failures;
+  std::vector<FailureSpec> link_failures; ///< those of links and disks
   std::vector<BackgroundSpec> background;
   std::vector<CacheSpec> caches;
   std::vector<BufferSpec> buffers;
   std::vector<std::shared_ptr<const MechanismSpec>> mechanisms; ///< by section
+  std::vector<std::shared_ptr<const Named>> parts;              ///< all of sections that are declared, as read
   NetworkSpec network;
   ServesSpec serves;
   std::vector<Way> ways;
@@ -379,17 +361,19 @@ struct Platform {
       for (const auto& step : route.steps)
         do_it(step, static_cast<const BufferSpec*>(nullptr));
     for (const auto& buffer : buffers)
-      for (const auto* steps : {&buffer.drain, &buffer.stage_in_steps})
+      for (const auto* steps : {&buffer.steps, &buffer.stage_in_steps})
         for (const auto& step : *steps)
           do_it(step, &buffer);
     for (const auto& mechanism : mechanisms)
       for (const auto& step : mechanism->steps)
         do_it(step, static_cast<const BufferSpec*>(nullptr));
     for (const auto& cache : caches)
-      for (const auto& step : cache.fetch)
+      for (const auto& step : cache.steps)
         do_it(step, static_cast<const BufferSpec*>(nullptr));
   }
 
+  /// Steps as read, with the quantiles of their laws or without them.
+  nlohmann::ordered_json settled(nlohmann::ordered_json steps, bool quantiles) const;
   /// The resolved platform of docs/platforms.md.
   nlohmann::ordered_json to_json(bool quantiles) const;
 };

@@ -24,7 +24,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     json["clients"]["collective"] = {{"aggregators", collective.aggregators}, {"unit", collective.unit}};
   if (collective.servers > 0)
     json["clients"]["collective"]["servers"] = collective.servers;
-  for (const char* section : {"stations", "limits", "locks", "stalls", "failures", "background"})
+  for (const char* section : {"stations", "limits", "locks"})
     json[section] = nlohmann::ordered_json::object();
   for (const auto& station : stations)
     json["stations"][station.name] = {{"per", name_of(station.per)},
@@ -97,86 +97,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       json["locks"][lock.name]["message"] = law_to_json(*lock.message, quantiles);
     }
   }
-  for (const auto& stall : stalls) {
-    auto operations = nlohmann::ordered_json::array();
-    for (size_t k = 0; k < op_count; ++k)
-      if (stall.operations[k])
-        operations.push_back(op_names[k]);
-    json["stalls"][stall.name] = {{"station", stations[stall.station].name},
-                                  {"every", stall.every},
-                                  {"length", stall.length},
-                                  {"sigma", stall.sigma},
-                                  {"operations", operations}};
-    if (stall.per_change > 0) {
-      json["stalls"][stall.name]["per_change"] = stall.per_change;
-      json["stalls"][stall.name]["absorbed"]   = stall.absorbed;
-    }
-  }
-  for (const auto& failure : failures) {
-    auto& entry = json["failures"][failure.name];
-    entry       = {{"station", stations[failure.station].name},
-                   {"instance", failure.instance},
-                   {"at", failure.at},
-                   {"every", failure.every},
-                   {"length", failure.length},
-                   {"sigma", failure.sigma},
-                   {"timeout", failure.timeout}};
-    if (failure.to) {
-      entry["to"]       = *failure.to;
-      entry["takeover"] = failure.takeover;
-    }
-  }
-  for (const auto& failure : link_failures)
-    json["failures"][failure.name] = {{failure.disk ? "disk" : "link", failure.link},
-                                      {"at", failure.at},
-                                      {"every", failure.every},
-                                      {"length", failure.length},
-                                      {"share", failure.share},
-                                      {"reroute", failure.reroute},
-                                      {"rebuild", failure.rebuild}};
-  for (const auto& work : background)
-    json["background"][work.name] = {{"station", stations[work.station].name},
-                                     {"rate", work.rate},
-                                     {"demand", law_to_json(*work.demand, quantiles)}};
-  for (const auto& cache : caches) {
-    auto& entry = json["caches"][cache.name];
-    if (cache.station >= 0)
-      entry["station"] = stations[static_cast<size_t>(cache.station)].name;
-    else
-      entry["per"] = name_of(cache.per);
-    entry[cache.page > 0 ? "capacity" : "objects"] = cache.capacity;
-    if (cache.page > 0)
-      entry["page"] = cache.page;
-    if (cache.valid > 0)
-      entry.update({{"valid", cache.valid}, {"valid_at_most", cache.valid_at_most}});
-    if (cache.ahead > 0)
-      entry.update(
-          {{"ahead", cache.ahead}, {"unit", cache.unit}, {"at_once", cache.at_once}, {"fetch", cache.fetch_json}});
-    if (cache.strides)
-      entry["follows"] = "strides";
-  }
-  json["buffers"] = nlohmann::ordered_json::object();
-  for (const auto& buffer : buffers) {
-    auto& entry = json["buffers"][buffer.name];
-    if (buffer.station >= 0)
-      entry["station"] = stations[static_cast<size_t>(buffer.station)].name;
-    else
-      entry["per"] = name_of(buffer.per);
-    entry.update({{"capacity", buffer.capacity},
-                  {"unit", buffer.unit},
-                  {"linger", buffer.linger},
-                  {"resume", static_cast<double>(buffer.resume) / static_cast<double>(buffer.capacity)},
-                  {"at_once", buffer.at_once},
-                  {"drain", buffer.drain_json}});
-    if (buffer.above > 0)
-      entry["above"] = static_cast<double>(buffer.above) / static_cast<double>(buffer.capacity);
-    if (buffer.stage_out)
-      entry["stage_out"] = "phase";
-    if (buffer.stage_in > 0)
-      entry.update({{"staged", buffer.stage_in}, {"stage_in", buffer.stage_in_json}});
-  }
-  for (const auto& mechanism : mechanisms)
-    json[mechanism->kind->section][mechanism->name] = mechanism_json(*mechanism, stations);
+  write_mechanisms(*this, quantiles, json);
   json["network"] = {{"latency", network.latency},
                      {"node_bandwidth", network.node_bandwidth},
                      {"server_bandwidth", network.server_bandwidth},
@@ -192,8 +113,13 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     auto& entry = json["network"]["servers"][stations[place.station].name];
     entry       = {{"each", place.each}, {"among_nodes", place.among_nodes}, {"bandwidth", place.bandwidth}};
   }
-  json["operations"] = routes_json;
-  auto settle        = [&](auto&& self, nlohmann::ordered_json& node) -> void {
+  json["operations"] = settled(routes_json, quantiles);
+  return json;
+}
+
+nlohmann::ordered_json Platform::settled(nlohmann::ordered_json steps, bool quantiles) const
+{
+  const auto settle = [&](auto&& self, nlohmann::ordered_json& node) -> void {
     if (!node.is_structured())
       return;
     if (node.is_object() && node.contains("law") && node.contains("quantiles")) {
@@ -206,12 +132,8 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     for (auto& child : node)
       self(self, child);
   };
-  for (const char* section : {"operations", "buffers", "caches"})
-    if (json.contains(section))
-      settle(settle, json[section]);
-  for (const auto& mechanism : mechanisms)
-    settle(settle, json[mechanism->kind->section][mechanism->name]);
-  return json;
+  settle(settle, steps);
+  return steps;
 }
 
 } // namespace iocast

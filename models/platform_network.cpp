@@ -107,41 +107,6 @@ void PlatformReader::read_places(const YamlNode& network, const std::string& top
   }
 }
 
-void PlatformReader::read_link_failure(const std::string& name, const YamlNode& yaml)
-{
-  LinkFailureSpec failure;
-  const auto disk = yaml.find("disk");
-  failure.name    = name;
-  failure.disk    = disk.has_value();
-  failure.link    = disk ? disk->text() + " disk" : yaml["link"].text();
-  failure.where   = (disk ? *disk : yaml["link"]).where();
-  failure.at      = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
-  failure.length  = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
-  if (const auto reroute = yaml.find("reroute")) {
-    if (disk || (reroute->text() != "true" && reroute->text() != "false"))
-      reroute->fail(disk
-                        ? "no other way leads to what a disk has"
-                        : fmt::format("transfers go another way ('true') or not ('false'), not '{}'", reroute->text()));
-    failure.reroute = reroute->text() == "true";
-  }
-  if (const auto rebuild = yaml.find("rebuild")) {
-    if (!disk)
-      rebuild->fail("bytes are rebuilt on a disk; name one with 'disk' in place of 'link'");
-    failure.rebuild = rebuild->quantity(Unit::bytes, 1, 1e18);
-    failure.share   = yaml.quantity_or("share", Unit::factor, 1, 0, 1);
-  } else {
-    failure.share = yaml["share"].quantity(Unit::factor, 0, 1);
-  }
-  if (const auto every = yaml.find("every")) {
-    failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
-    if (failure.length >= failure.every)
-      yaml["length"].fail(
-          fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
-  }
-  yaml.finish();
-  platform_.link_failures.push_back(failure);
-}
-
 void PlatformReader::check_places() const
 {
   const auto ends = ends_of(platform_, 0);

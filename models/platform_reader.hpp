@@ -45,18 +45,28 @@ public:
 
   void read();
 
+  // What the values of keys name.
+  uint32_t read_station(const YamlNode& yaml) const { return find_in(platform_.stations, yaml, "station"); }
+  uint32_t read_instance(const YamlNode& yaml, uint32_t station) const;
+  static OpKind read_op(const YamlNode& yaml);
+  /// A named demand, or a law written in place.
+  LawPointer read_demand(const YamlNode& yaml);
+  nlohmann::ordered_json read_pieces(const PieceSteps& pieces, const YamlNode& yaml, const MechanismSpec& spec,
+                                     std::vector<Step>& steps);
+
+  static constexpr double longest_seconds = 1e6;
+  static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each
+  static constexpr uint32_t most_limited  = 999'999; // servers; more are no limit (iocast/calibrate/recipe.py)
+
 private:
   static bool is_of_catalogue(const std::string& file);
 
   static constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
   static constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
-  static constexpr double longest_seconds = 1e6;
-  static constexpr double most            = 4e9;     // instances, servers, slots
-  static constexpr uint32_t most_slicing  = 100'000; // servers that slice time, each of which is known
-  static constexpr uint32_t most_limited  = 999'999; // servers; more are no limit (iocast/calibrate/recipe.py)
-  static constexpr uint32_t most_parts    = 255;     // of a request at the same time
-  static constexpr size_t most_steps      = 10000;   // of a hit and a miss
-  static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each
+  static constexpr double most           = 4e9;     // instances, servers, slots
+  static constexpr uint32_t most_slicing = 100'000; // servers that slice time, each of which is known
+  static constexpr uint32_t most_parts   = 255;     // of a request at the same time
+  static constexpr size_t most_steps     = 10000;   // of a hit and a miss
 
   template <class Specs> static std::vector<std::string> names_of(const Specs& specs)
   {
@@ -66,7 +76,7 @@ private:
     return names;
   }
 
-  template <class Specs> static uint32_t find_in(const Specs& specs, const YamlNode& reference, const char* what)
+  template <class Specs> static uint32_t find_in(const Specs& specs, const YamlNode& reference, const std::string& what)
   {
     const auto name = reference.text();
     for (uint32_t i = 0; i < specs.size(); ++i)
@@ -122,70 +132,32 @@ private:
   /// What of an object a node keeps when not all of it.
   void read_extent(const YamlNode& yaml, LockSpec& lock) const;
   void read_hot(const YamlNode& yaml, LockSpec& lock);
-  void read_stalls();
   void read_serves(); // serves.cpp
-  /// A failure names a station, a link or a disk, and one of them alone.
-  static void refuse_two_kinds(const YamlNode& failure);
-  void read_failures();
-  void read_link_failure(const std::string& name, const YamlNode& yaml);
-  void refuse_endless_failures() const;
-  static uint32_t read_instance(const YamlNode& yaml, const StationSpec& station);
-  void read_background();
-  /// Each instance of a station, or a node (the default) or the system, has one of these.
-  template <class Spec> void read_place(const YamlNode& yaml, Spec& spec, const char* what) const
-  {
-    spec.per = read_per(yaml, Per::node, {"system", "node"});
-    if (const auto station = yaml.find("station")) {
-      if (yaml.find("per"))
-        station->fail(
-            fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", what));
-      spec.station = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
-      if (platform_.stations[static_cast<size_t>(spec.station)].per == Per::node)
-        station->fail("a station of the client nodes has one instance each; write per: node instead");
-    }
-  }
-
-  void read_caches();
-  /// The read-ahead of a cache of pages.
-  static void read_validity(const YamlNode& yaml, CacheSpec& cache);
-  void read_fetch(const YamlNode& yaml, CacheSpec& cache);
-  void check_fetch_step(const YamlNode& item, const Step& step) const;
-  void read_buffers();
-  /// What comes into a buffer before the first phase, and whether all goes out after each.
-  void read_stages(const YamlNode& yaml, BufferSpec& buffer);
-  void check_stage_step(const YamlNode& item, const Step& step) const;
   /// Pieces are no operations; those of a buffer or cache of no node have no node.
   void check_beside_step(const YamlNode& item, const Step& step) const;
-  void check_drain_step(const YamlNode& item, const Step& step) const;
   void check_nodeless_step(const YamlNode& item, const Step& step, const std::string& nodeless) const;
   /// Who waits for a buffer must not hold what the buffer needs to drain, nor what a mechanism needs for
   /// its pieces.
-  void check_not_held(const YamlNode& reference, const std::vector<Step>& steps, const std::string& needs,
-                      const std::vector<uint32_t>& held) const;
-  void check_not_held(const YamlNode& reference, const BufferSpec& buffer, const std::vector<uint32_t>& held) const;
-  void check_not_held(const YamlNode& reference, const CacheSpec& cache, const std::vector<uint32_t>& held) const;
-  void read_mechanisms(); // mechanism.cpp
-  std::shared_ptr<const MechanismSpec> read_mechanism(const MechanismKind& kind, const std::string& name,
-                                                      const YamlNode& yaml);
+  void check_not_held(const YamlNode& reference, const MechanismSpec& spec, const std::vector<uint32_t>& held) const;
+  void read_mechanisms(); // this and the next are in mechanism.cpp
+  void read_owner(const MechanismKind& kind, const YamlNode& yaml, MechanismSpec& spec) const;
+  void read_keys(const MechanismKind& kind, const YamlNode& yaml, Named& part);
+  /// By what the routes show.
+  void check_mechanisms() const;
   /// That whose step this is, or none.
   static const MechanismKind* mechanism_of(const YamlNode& item);
   nlohmann::ordered_json read_use(const MechanismKind& kind, const YamlNode& item, std::vector<Step>& out,
                                   const std::vector<uint32_t>& held);
-  /// A piece of a mechanism has no bytes and is of no object; perhaps it has no node either.
-  void check_piece_step(const YamlNode& item, const Step& step) const;
-  void check_mechanisms_used(std::vector<bool>& stations) const;
+  void check_parts_used(std::vector<bool>& stations) const;
   void read_network();
   void read_topology(const YamlNode& network);
   void read_places(const YamlNode& network, const std::string& topology, const std::string& place);
   /// Only what bytes go to has a place in the network.
   void check_places() const;
 
-  static OpKind read_op(const YamlNode& yaml);
   static std::string unknown_op(const std::string& name);
   /// What a platform calls the kinds of work of its clients.
   static std::vector<std::string> op_list();
-  /// A named demand, or a law written in place.
-  LawPointer read_demand(const YamlNode& yaml);
   static void set_law(Step& step, LawPointer law);
   nlohmann::ordered_json demand_json(const YamlNode& yaml, const LawPointer& law);
   nlohmann::ordered_json read_steps(const YamlNode& list, std::vector<Step>& out, std::vector<uint32_t> held);
@@ -220,17 +192,68 @@ private:
   std::vector<std::string> own_files_; ///< those whose parts must be used: of the files that extend another, the
                                        ///< platform's, and those below it that nobody above gives other routes
   OpKind op_                     = OpKind::phase; ///< whose route is read
-  const BufferSpec* drained_     = nullptr;       ///< whose drain is read
   const MechanismSpec* piece_of_ = nullptr;       ///< whose pieces' steps are read
+  const PieceSteps* pieces_      = nullptr;       ///< likewise
   std::vector<uint32_t> enclosed_;                ///< mechanisms whose steps enclose those that are read
-  const CacheSpec* fetched_ = nullptr;            ///< whose fetch is read
 
-  const BufferSpec* staged_ = nullptr; ///< whose stage-in is read
-
-  bool reads_route() const
+  bool reads_route() const { return pieces_ == nullptr; }
+  /// What a name names: of its own kind a piece's steps have only what is written above.
+  std::string earlier(const char* what) const
   {
-    return drained_ == nullptr && piece_of_ == nullptr && fetched_ == nullptr && staged_ == nullptr;
+    return (piece_of_ != nullptr && piece_of_->kind->word == what ? "earlier " : "") + std::string(what);
   }
 };
+
+/// The key whose value names a station.
+template <class Spec> Key station(uint32_t Spec::*member, Key key)
+{
+  return value(
+      "name", member, std::move(key), [](auto& reader, auto&, auto& yaml) { return reader.read_station(yaml); },
+      [](uint32_t at, const Platform& platform, bool) {
+        return at == UINT32_MAX ? nlohmann::ordered_json() : nlohmann::ordered_json(platform.stations[at].name);
+      });
+}
+
+/// The key whose value is a law or the name of a demand.
+template <class Spec> Key demand(LawPointer Spec::*member, Key key)
+{
+  return value(
+      "demand", member, std::move(key), [](auto& reader, auto&, auto& yaml) { return reader.read_demand(yaml); },
+      [](const LawPointer& law, const Platform&, bool quantiles) { return law_to_json(*law, quantiles); });
+}
+
+/// The key whose list of steps its pieces go through.
+template <class Spec = MechanismSpec>
+Key steps(Key key, const PieceSteps& pieces, std::vector<Step> Spec::*member = &MechanismSpec::steps,
+          nlohmann::ordered_json Spec::*json = &MechanismSpec::steps_json)
+{
+  key.pieces = pieces;
+  return value(
+      "steps", json, std::move(key),
+      [=](auto& reader, Spec& spec, auto& yaml) { return reader.read_pieces(pieces, yaml, spec, spec.*member); },
+      [](const auto& read, const Platform& platform, bool quantiles) { return platform.settled(read, quantiles); });
+}
+
+/// The key whose value is one of two words; the resolved form has the second alone.
+template <class Spec> Key choice(bool Spec::*member, const char* first, const char* second, Key key)
+{
+  return value(
+      "word", member, std::move(key),
+      [=](auto&, auto&, auto& yaml) {
+        const std::vector<std::string> known{first, second};
+        if (std::find(known.begin(), known.end(), yaml.text()) == known.end())
+          yaml.fail(fmt::format("it can't be '{}'. {}", yaml.text(), allowed_sentence(yaml.text(), known)));
+        return yaml.text() == second;
+      },
+      [=](bool is, auto&, bool) { return is ? nlohmann::ordered_json(second) : nlohmann::ordered_json(); });
+}
+
+/// Refuses what is away for so long that the next time comes before it is back.
+template <class Spec> void refuse_endless(const Spec& spec, const YamlNode& yaml)
+{
+  if (spec.every > 0 && spec.length >= spec.every)
+    yaml["length"].fail(fmt::format("a {} of {} every {} would never end", spec.kind->word, yaml["length"].text(),
+                                    yaml["every"].text()));
+}
 
 } // namespace iocast

@@ -62,15 +62,10 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
   auto json = nlohmann::ordered_json::array();
   for (const auto& item : list.items()) {
     Step step;
-    if (fetched_ != nullptr)
-      for (const char* key : {"buffer", "flush"})
+    if (pieces_ != nullptr)
+      for (const auto& key : pieces_->refused)
         if (item.has(key))
-          item[key].fail("what a cache fetches goes through delays, visits, transfers, limits, and caches that are "
-                         "written above it");
-    if (staged_ != nullptr)
-      for (const char* key : {"buffer", "flush", "cache", "forget"})
-        if (item.has(key))
-          item[key].fail("what is staged in goes through delays, visits, disks, transfers and limits");
+          item[key].fail(fmt::format("{} goes through {}", pieces_->what, pieces_->through));
     if (item.has("delay")) {
       step.kind = Step::Kind::delay;
       set_law(step, read_demand(item["delay"]));
@@ -96,7 +91,7 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       json.push_back(read_disk_access(item, *access, out));
     } else if (const auto buffer = item.find("buffer")) {
       step.kind   = Step::Kind::enter;
-      step.target = find_in(platform_.buffers, *buffer, drained_ == nullptr ? "buffer" : "earlier buffer");
+      step.target = find_in(platform_.buffers, *buffer, earlier("buffer"));
       if (reads_route() && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
         buffer->fail(
             fmt::format("{} writes nothing that a buffer could take. Allowed: create, append, pwrite", name_of(op_)));
@@ -119,12 +114,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       }
       out.push_back(step);
     } else if (const auto flushed = item.find("flush")) {
-      if (drained_ != nullptr)
-        flushed->fail("what a buffer drains waits for no other buffer to drain");
       step.kind   = Step::Kind::flush;
       step.target = find_in(platform_.buffers, *flushed, "buffer");
-      if (piece_of_ != nullptr)
-        check_piece_step(item, step);
       check_not_held(*flushed, platform_.buffers[step.target], held);
       if (const auto of = item.find("of")) {
         static const std::vector<std::string> known{flush_names.begin(), flush_names.end()};
@@ -352,7 +343,7 @@ nlohmann::ordered_json PlatformReader::read_look(const YamlNode& item, const Yam
 {
   Step look;
   look.kind   = Step::Kind::look;
-  look.target = find_in(platform_.caches, cache, fetched_ == nullptr ? "cache" : "earlier cache");
+  look.target = find_in(platform_.caches, cache, earlier("cache"));
   check_has_object(cache);
   check_not_held(cache, platform_.caches[look.target], held);
   if (platform_.caches[look.target].page > 0 && reads_route() && !moves_bytes(op_))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "input/error_code.hpp"
 #include "models/platform_reader.hpp"
 
 #include "workload/workload.hpp"
@@ -18,8 +17,7 @@ void PlatformReader::read()
                         {"servers", "stations"},
                         {"queues", "stations"}});
   std::vector<std::string> sections{"schema_version", "extends", "description", "source",  "clients",
-                                    "stations",       "limits",  "locks",       "stalls",  "failures",
-                                    "background",     "caches",  "buffers",     "demands", "network",
+                                    "stations",       "limits",  "locks",       "demands", "network",
                                     "operations",     "serves",  "calibration", "fitted"};
   for (const auto& kind : mechanism_kinds())
     sections.push_back(kind.section);
@@ -58,16 +56,11 @@ void PlatformReader::read()
     for (const auto& [name, law] : demands->entries())
       demands_[name] = read_law(law);
   read_limits_and_locks();
-  read_stalls();
-  read_failures();
-  read_background();
   read_network();
-  read_caches();
-  read_buffers();
   read_mechanisms();
   read_operations();
   read_serves();
-  refuse_endless_failures();
+  check_mechanisms();
   check_all_used();
   check_places();
 }
@@ -96,8 +89,6 @@ void PlatformReader::check_all_used() const
   std::vector<bool> stations(platform_.stations.size());
   std::vector<bool> limits(platform_.limits.size());
   std::vector<bool> locks(platform_.locks.size());
-  std::vector<bool> buffers(platform_.buffers.size());
-  std::vector<bool> caches(platform_.caches.size());
   platform_.for_each_step([&](const Step& step, const BufferSpec*) {
     switch (step.kind) {
       case Step::Kind::visit:
@@ -111,33 +102,19 @@ void PlatformReader::check_all_used() const
       case Step::Kind::seize:
         limits[step.target] = true;
         break;
-      case Step::Kind::enter:
-      case Step::Kind::flush:
-        buffers[step.target] = true;
-        break;
-      case Step::Kind::look:
-        caches[step.target] = true;
-        break;
       default:
         break;
     }
   });
-  const auto mark = [&](const auto& specs) {
-    for (const auto& spec : specs)
-      if (spec.station >= 0)
-        stations[static_cast<size_t>(spec.station)] = true;
-  };
-  mark(platform_.locks);
-  mark(platform_.buffers);
-  mark(platform_.caches);
+  for (const auto& lock : platform_.locks)
+    if (lock.station >= 0)
+      stations[static_cast<size_t>(lock.station)] = true;
   if (platform_.network.routers >= 0)
     stations[static_cast<size_t>(platform_.network.routers)] = true;
-  check_mechanisms_used(stations);
+  check_parts_used(stations);
   check_used("stations", "station", platform_.stations, stations);
   check_used("limits", "limit", platform_.limits, limits);
   check_used("locks", "lock", platform_.locks, locks);
-  check_used("buffers", "buffer", platform_.buffers, buffers);
-  check_used("caches", "cache", platform_.caches, caches);
   // A calibration writes what it measured, whether or not the structure that it tries has a use for it.
   std::set<std::string> measured;
   if (const auto calibration = yaml_.find("calibration"); calibration && calibration->is_map()) {
@@ -547,35 +524,6 @@ void PlatformReader::read_hot(const YamlNode& yaml, LockSpec& lock)
   lock.message = read_demand(yaml["message"]);
 }
 
-void PlatformReader::read_stalls()
-{
-  const auto stalls = yaml_.find("stalls");
-  if (!stalls)
-    return;
-  for (const auto& [name, yaml] : stalls->entries()) {
-    StallSpec stall;
-    stall.name       = name;
-    stall.station    = find_in(platform_.stations, yaml["station"], "station");
-    stall.every      = yaml["every"].quantity(Unit::seconds, 1e-6, longest_seconds);
-    stall.length     = yaml["length"].quantity(Unit::seconds, 0, longest_seconds);
-    stall.sigma      = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
-    stall.per_change = yaml.quantity_or("per_change", Unit::seconds, 0, 0, 1);
-    if (const auto absorbed = yaml.find("absorbed")) {
-      stall.absorbed = absorbed->quantity(Unit::factor, 0, 1e15);
-      if (stall.per_change == 0)
-        absorbed->fail(
-            "operations are absorbed before they lengthen a stall; say by how much each does with 'per_change'");
-    }
-    if (stall.length >= stall.every)
-      yaml["length"].fail(
-          fmt::format("a stall of {} every {} would never end", yaml["length"].text(), yaml["every"].text()));
-    for (const auto& operation : yaml["operations"].items())
-      stall.operations[static_cast<size_t>(read_op(operation))] = true;
-    yaml.finish();
-    platform_.stalls.push_back(stall);
-  }
-}
-
 void PlatformReader::read_collective(const YamlNode& yaml)
 {
   auto& spec        = platform_.collective;
@@ -599,138 +547,15 @@ void PlatformReader::read_collective(const YamlNode& yaml)
   yaml.finish();
 }
 
-void PlatformReader::refuse_two_kinds(const YamlNode& failure)
+uint32_t PlatformReader::read_instance(const YamlNode& yaml, uint32_t at) const
 {
-  std::string first;
-  for (const char* key : {"station", "link", "disk"}) {
-    if (!failure.holds(key))
-      continue;
-    if (!first.empty())
-      failure[key].fail(fmt::format("a failure is of one thing, and '{}' names a {} as well; write two failures",
-                                    failure[first].text(), first));
-    first = key;
-  }
-}
-
-void PlatformReader::read_failures()
-{
-  const auto failures = yaml_.find("failures");
-  if (!failures)
-    return;
-  for (const auto& [name, yaml] : failures->entries()) {
-    refuse_two_kinds(yaml);
-    if (yaml.has("link") || yaml.has("disk")) {
-      read_link_failure(name, yaml);
-      continue;
-    }
-    FailureSpec failure;
-    failure.name        = name;
-    failure.station     = find_in(platform_.stations, yaml["station"], "station");
-    const auto& station = platform_.stations[failure.station];
-    if (station.per == Per::node)
-      yaml["station"].fail(
-          "stations of the system fail, not those of client nodes, which would take their clients with them");
-    if (station.discipline == Discipline::timeslice)
-      yaml["station"].fail(
-          fmt::format("the station '{}' slices time; only stations that serve fcfs or ps can fail", station.name));
-    if (station.count > 1 || yaml.has("instance"))
-      failure.instance = read_instance(yaml["instance"], station);
-    for (const auto& other : platform_.failures)
-      if (other.station == failure.station && other.instance == failure.instance)
-        yaml.fail(fmt::format("the instance {} of the station '{}' fails in '{}' already; 'every' makes it fail again",
-                              failure.instance, station.name, other.name));
-    failure.at     = yaml["at"].quantity(Unit::seconds, 0, longest_seconds);
-    failure.length = yaml["length"].quantity(Unit::seconds, 1e-6, longest_seconds);
-    failure.sigma  = yaml.quantity_or("sigma", Unit::factor, 0, 0, 3);
-    if (const auto every = yaml.find("every")) {
-      failure.every = every->quantity(Unit::seconds, 1e-6, longest_seconds);
-      if (failure.length >= failure.every)
-        yaml["length"].fail(
-            fmt::format("a failure of {} every {} would never end", yaml["length"].text(), every->text()));
-    }
-    if (const auto to = yaml.find("to")) {
-      failure.to = read_instance(*to, station);
-      if (*failure.to == failure.instance)
-        to->fail("an instance can't take over its own requests; name another one");
-      failure.takeover = yaml.quantity_or("takeover", Unit::seconds, 0, 0, longest_seconds);
-      if (failure.takeover >= failure.length)
-        yaml["takeover"].fail(
-            fmt::format("the instance is back after {}, before another one has taken over", yaml["length"].text()));
-    } else if (const auto takeover = yaml.find("takeover")) {
-      takeover->fail("nobody takes over; name an instance with 'to'");
-    }
-    failure.timeout = yaml.quantity_or("timeout", Unit::seconds, 0, 0, longest_seconds);
-    yaml.finish();
-    platform_.failures.push_back(failure);
-  }
-}
-
-/// A lost request begins anew with the same service, so one that takes longer than the station is up never ends.
-void PlatformReader::refuse_endless_failures() const
-{
-  for (size_t i = 0; i < platform_.failures.size(); ++i) {
-    const auto& failure = platform_.failures[i];
-    const auto& station = platform_.stations[failure.station];
-    if (failure.every <= 0 || failure.to || !station.speeds.empty())
-      continue;
-    const double up = failure.every - (failure.sigma > 0 ? 0 : failure.length);
-    for (const auto& route : platform_.routes)
-      for (const auto& step : route.steps) {
-        if (step.kind != Step::Kind::visit || step.target != failure.station || step.times != Times::once)
-          continue;
-        const double shortest = step.law->quantile(1e-9) / station.rating;
-        if (shortest > up)
-          yaml_["failures"][failure.name]["every"].fail(
-              fmt::format("a visit to '{}' takes {:.4g} s and more, and the station is up for {:.4g} s between two "
-                          "failures, so that it would never end",
-                          station.name, shortest, up));
-      }
-  }
-}
-
-uint32_t PlatformReader::read_instance(const YamlNode& yaml, const StationSpec& station)
-{
+  const auto& station = platform_.stations[at];
   const double number = yaml.quantity(Unit::count, 0, most);
   if (number >= station.count)
     yaml.fail(station.count == 1 ? fmt::format("the station '{}' has one instance, which is number 0", station.name)
                                  : fmt::format("the station '{}' has the instances 0 to {}, not {}", station.name,
                                                station.count - 1, yaml.text()));
   return static_cast<uint32_t>(number);
-}
-
-void PlatformReader::read_background()
-{
-  const auto background = yaml_.find("background");
-  if (!background)
-    return;
-  for (const auto& [name, yaml] : background->entries()) {
-    BackgroundSpec work;
-    work.name    = name;
-    work.station = find_in(platform_.stations, yaml["station"], "station");
-    if (platform_.stations[work.station].per == Per::node)
-      yaml["station"].fail("background work arrives at stations of the system, not of client nodes");
-    work.demand = read_demand(yaml["demand"]);
-    if (const auto share = yaml.find("share")) {
-      if (yaml.find("rate"))
-        share->fail("work of others has a rate or a share of the station's time, not both");
-      const auto& station = platform_.stations[work.station];
-      if (!(work.demand->mean() > 0))
-        throw Coded<InputError>(
-            error_code::no_demand_left,
-            share->failure("a share of the station's time can only be of a demand that is not always 0"));
-      if (station.servers > most_limited)
-        share->fail(
-            fmt::format("the station '{}' has {} servers, which is no limit, and a share of no limit has no size; "
-                        "state a rate, or at most {} servers",
-                        station.name, station.servers, most_limited));
-      work.rate = share->quantity(Unit::factor, 0, 0.99) * station.servers * station.count * station.rating /
-                  work.demand->mean();
-    } else {
-      work.rate = yaml["rate"].quantity(Unit::rate, 0, 1e9);
-    }
-    yaml.finish();
-    platform_.background.push_back(work);
-  }
 }
 
 } // namespace iocast

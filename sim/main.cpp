@@ -96,7 +96,7 @@ nlohmann::ordered_json description_of(const std::string& name, uint32_t nodes)
         if (primitive.mechanism != nullptr)
           json["keys"].back().update(primitive.mechanism->declared(key));
       }
-      if (primitive.mechanism != nullptr)
+      if (primitive.mechanism != nullptr && !primitive.mechanism->step.empty())
         json["mechanism"] = primitive.mechanism->drawn();
       return json;
     }

@@ -117,7 +117,7 @@ def platform_keys() -> str:
         rows += [(entry["name"], key) for key in described["keys"]]
     for primitive, key in rows:
         at = ranges.declared(key) or known.get((primitive, key["name"]), ranges.Range(""))
-        unit = key.get("value") or ranges.unit_of(at, key["name"])
+        unit = ranges.unit_of(at, key["name"])
         lines.append(
             f"| {primitive} | `{key['name']}` | {unit} | {at.between} | {at.default} | {_cell(key['meaning'])} |"
         )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units, defaults and ranges of the keys of platform files, from the sources that read them (models/platform_*.cpp)
-and, for mechanisms, from what the simulator says."""
+and, for mechanisms and all that is declared like them, from what the simulator says."""
 
 from __future__ import annotations
 
@@ -16,15 +16,8 @@ READERS = {
     "read_speeds": ["station"],
     "read_limits_and_locks": ["limit"],
     "read_extent": ["lock"],
-    "read_stalls": ["stall"],
-    "read_failures": ["failure"],
-    "read_instance": ["failure"],
-    "read_background": ["background"],
     "read_network": ["network"],
     "read_topology": ["network"],
-    "read_buffers": ["buffer"],
-    "read_caches": ["cache"],
-    "read_fetch": ["cache"],
     "read_steps": ["visit"],
     "read_look": ["cache"],
     "read": ["clients"],
@@ -38,12 +31,13 @@ UNITS = {
     "rate": "per second (5/s)",
     "per second": "per second (5/s)",
     "bandwidth": "bytes a second (10GB/s)",
+    "demand": "demand (2ms, a law or a name)",
     "bytes per second": "bytes a second (10GB/s)",
 }
-DEMANDS = {("visit", "demand"), ("background", "demand"), ("lock", "hand_over"), ("delay", "delay")}
+DEMANDS = {("visit", "demand"), ("lock", "hand_over"), ("delay", "delay")}
 """Keys whose value is a demand: a time, a law, or the name of one."""
-STEPS = {"drain", "recall", "fetch", "hit", "miss"}
-NAMES = {"station", "to", "lock", "transfer", "flush", "forget", "of"}
+STEPS = {"recall"}
+NAMES = {"station", "lock", "transfer", "flush", "forget", "of"}
 NUMBER = r"[^,();]+(?:\([^()]*\))?[^,();]*"
 
 
@@ -75,17 +69,18 @@ def ranges() -> dict[tuple[str, str], Range]:
 
 
 def declared(key: dict[str, Any]) -> Range | None:
-    """Of a key of a mechanism, which says it by itself."""
+    """Of a key that says it by itself."""
     if "unit" not in key:
-        return None
+        return Range(key["value"]) if "value" in key else None
     low, high = (_number(repr(key[bound]), {}) for bound in ("low", "high"))
-    return Range(key["unit"], low, high, _number(repr(key["default"]), {}) if "default" in key else "")
+    default = key.get("default", "")
+    return Range(key["unit"], low, high, default if isinstance(default, str) else _number(repr(default), {}))
 
 
 def unit_of(at: Range, key: str) -> str:
     """What a key's value is: a unit with an example, or the kind of value."""
     if at.unit:
-        return UNITS.get(at.unit, "demand (2ms, a law or a name)")
+        return UNITS.get(at.unit, at.unit)
     return "steps" if key in STEPS else "name" if key in NAMES else "word or list"
 
 

@@ -17,14 +17,12 @@ COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
 KEYS: dict[str, dict[str, str]] = {
     "stations": {"servers": COUNT, "count": COUNT, "speed": FACTOR, "disk.read": BANDWIDTH, "disk.write": BANDWIDTH},
     "limits": {"slots": COUNT},
-    "caches": {"capacity": BYTES},
-    "buffers": {"capacity": BYTES},
-    "stalls": {"every": SECONDS, "length": SECONDS},
 }
 """Keys of a part that a reader may change, by section, with their unit."""
+DECLARED = {"caches": ("capacity",), "buffers": ("capacity",), "stalls": ("every", "length")}
+"""Likewise, of sections whose units the simulator declares; of other mechanisms all numbers may be changed."""
 NETWORK = {"latency": SECONDS, "node_bandwidth": BANDWIDTH, "server_bandwidth": BANDWIDTH}
-KINDS = {"stations": "station", "limits": "limit", "caches": "cache", "buffers": "buffer",
-         "stalls": "stall"}  # fmt: skip
+KINDS = {"stations": "station", "limits": "limit"}
 FIRST = ("servers", "count", "slots")
 """Keys that are shown at once, where the part is of the system; all others are folded."""
 SETTINGS = ("object_size", "waiting_factor", "datasets", "objects", "iterations", "working_set", "think_time")
@@ -116,10 +114,14 @@ def _of_workload(workload: str, settings: Mapping[str, str]) -> Iterator[Control
 
 
 def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator[Control]:
-    for section in (*KEYS, *mechanisms_in(resolved)):
+    for section in (*KEYS, *DECLARED, *mechanisms_in(resolved)):
         declared = listing.described("primitives", KINDS.get(section, section)).get("keys", [])
         meanings = {one["name"]: one["meaning"] for one in declared}
-        keys = KEYS.get(section) or {one["name"]: UNITS[one["unit"]] for one in declared if "unit" in one}
+        keys = KEYS.get(section) or {
+            one["name"]: UNITS[one["unit"]]
+            for one in declared
+            if "unit" in one and one["name"] in DECLARED.get(section, meanings)
+        }
         for name, part in (resolved.get(section) or {}).items():
             for key, unit in keys.items():
                 value = get_path(dict(part), key)

@@ -87,7 +87,7 @@ private:
   Sums sums_;                   ///< since the last report
 };
 
-void check(const MechanismSpec& spec, const YamlNode& yaml)
+void check(Named& spec, const YamlNode& yaml, const Platform&)
 {
   const auto& bucket = static_cast<const BucketSpec&>(spec);
   if (bucket.rate == 0 && bucket.bandwidth == 0)
@@ -97,6 +97,18 @@ void check(const MechanismSpec& spec, const YamlNode& yaml)
     if (const auto given = yaml.find(burst); given && !yaml.has(of))
       given->fail(fmt::format("'{}' is of a bucket with a '{}'", burst, of));
 }
+
+const std::vector<Key> keys{
+    number(&BucketSpec::rate, {"rate", "requests a second", Unit::rate, 1e-9, 1e15, 0}),
+    number(&BucketSpec::burst, {"burst", "with rate: requests that a full bucket lets through at once, default 1",
+                                Unit::count, 1, 1e15, 1}),
+    number(&BucketSpec::bandwidth, {"bandwidth", "bytes a second", Unit::bandwidth, 1e-9, 1e18, 0}),
+    number(&BucketSpec::burst_bytes,
+           {"burst_bytes",
+            "with bandwidth: bytes that a full bucket lets through at once, default none. A request of more "
+            "passes when the bucket is full, and those behind it wait the longer",
+            Unit::bytes, 1, 1e18, 0}),
+};
 
 const bool registered = register_mechanism({
     .section = "buckets",
@@ -108,25 +120,11 @@ const bool registered = register_mechanism({
     .says         = "pass bucket {}",
     .example      = "{per: system, rate: 300/s, burst: 20, bandwidth: 1MB/s, burst_bytes: 200KiB}",
     .use          = "{bucket: m}",
-    .keys =
-        {
-            number(&BucketSpec::rate, {"rate", "requests a second", Unit::rate, 1e-9, 1e15, 0}),
-            number(&BucketSpec::burst,
-                   {"burst", "with rate: requests that a full bucket lets through at once, default 1", Unit::count, 1,
-                    1e15, 1}),
-            number(&BucketSpec::bandwidth, {"bandwidth", "bytes a second", Unit::bandwidth, 1e-9, 1e18, 0}),
-            number(&BucketSpec::burst_bytes,
-                   {"burst_bytes",
-                    "with bandwidth: bytes that a full bucket lets through at once, default none. A request of more "
-                    "passes when the bucket is full, and those behind it wait the longer",
-                    Unit::bytes, 1, 1e18, 0}),
-        },
-    .specify = []() -> std::unique_ptr<MechanismSpec> { return std::make_unique<BucketSpec>(); },
-    .make    = [](const Engine& engine, const MechanismSpec& spec) -> std::unique_ptr<Mechanism> {
-      return std::make_unique<Buckets>(engine, static_cast<const BucketSpec&>(spec));
-    },
-    .check    = check,
-    .by_bytes = [](const MechanismSpec& spec) { return static_cast<const BucketSpec&>(spec).bandwidth > 0; },
+    .keys         = keys,
+    .kept         = kept<BucketSpec>,
+    .make         = make<Buckets, BucketSpec>,
+    .check        = check,
+    .by_bytes     = [](const MechanismSpec& spec) { return static_cast<const BucketSpec&>(spec).bandwidth > 0; },
 });
 } // namespace
 

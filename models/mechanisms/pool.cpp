@@ -2,7 +2,7 @@
 //
 // A pool: objects made in advance, of which operations take one. The making of a batch is a piece.
 #include "input/error.hpp"
-#include "models/mechanism.hpp"
+#include "models/platform_reader.hpp"
 #include "models/ring.hpp"
 
 #include <algorithm>
@@ -155,7 +155,7 @@ private:
   std::vector<JobId> freed_;
 };
 
-void check(const MechanismSpec& spec, const YamlNode& yaml)
+void check(Named& spec, const YamlNode& yaml, const Platform&)
 {
   const auto& pool = static_cast<const PoolSpec&>(spec);
   if (pool.batch > pool.size)
@@ -166,6 +166,29 @@ void check(const MechanismSpec& spec, const YamlNode& yaml)
                                  "most is {}",
                                  pool.low, pool.batch, pool.name, pool.size, pool.size - pool.batch));
 }
+
+double room_for_a_batch(const Named& spec)
+{
+  const auto& pool = static_cast<const PoolSpec&>(spec);
+  return std::max(0.0, static_cast<double>(pool.size) - pool.batch);
+}
+
+const std::vector<Key> keys{
+    number(&PoolSpec::size, {"size", "objects, at first and at most", Unit::count, 1, 1e9}),
+    number(&PoolSpec::low,
+           {"low",
+            "number of objects at which batches start, until no further one fits; default size - batch: as "
+            "soon as one fits",
+            Unit::count,
+            0,
+            1e9,
+            {},
+            room_for_a_batch,
+            "size - batch"}),
+    number(&PoolSpec::batch, {"batch", "objects made together", Unit::count, 1, 1e9}),
+    number(&PoolSpec::at_once, {"at_once", "batches that are made at a time, default 1", Unit::count, 1, 1e6, 1}),
+    steps({"refill", "steps of a batch: delays, visits and limits"}, {"batch", "a batch of a pool"}),
+};
 
 const bool registered = register_mechanism({
     .section = "pools",
@@ -178,32 +201,11 @@ const bool registered = register_mechanism({
     .says         = "take one of pool {}",
     .example      = "{per: system, size: 20, low: 5, batch: 5, at_once: 1, refill: [{station: s, demand: 20ms}]}",
     .use          = "{take: m}",
-    .keys =
-        {
-            number(&PoolSpec::size, {"size", "objects, at first and at most", Unit::count, 1, 1e9}),
-            number(&PoolSpec::low,
-                   {"low",
-                    "number of objects at which batches start, until no further one fits; default size - batch: as "
-                    "soon as one fits",
-                    Unit::count,
-                    0,
-                    1e9,
-                    {},
-                    [](const MechanismSpec& spec) {
-                      const auto& pool = static_cast<const PoolSpec&>(spec);
-                      return std::max(0.0, static_cast<double>(pool.size) - pool.batch);
-                    }}),
-            number(&PoolSpec::batch, {"batch", "objects made together", Unit::count, 1, 1e9}),
-            number(&PoolSpec::at_once,
-                   {"at_once", "batches that are made at a time, default 1", Unit::count, 1, 1e6, 1}),
-        },
-    .specify = []() -> std::unique_ptr<MechanismSpec> { return std::make_unique<PoolSpec>(); },
-    .make    = [](const Engine& engine, const MechanismSpec& spec) -> std::unique_ptr<Mechanism> {
-      return std::make_unique<Pools>(engine, static_cast<const PoolSpec&>(spec));
-    },
-    .pieces      = PieceSteps{"refill", "batch", "steps of a batch: delays, visits and limits"},
-    .directories = false, // which are no objects
-    .check       = check,
+    .keys         = keys,
+    .kept         = kept<PoolSpec>,
+    .make         = make<Pools, PoolSpec>,
+    .directories  = false, // which are no objects
+    .check        = check,
 });
 } // namespace
 

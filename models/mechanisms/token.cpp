@@ -6,7 +6,7 @@
 // gives it up.
 #include "input/error.hpp"
 #include "models/buffer.hpp"
-#include "models/mechanism.hpp"
+#include "models/platform_reader.hpp"
 #include "models/ring.hpp"
 
 #include <fmt/format.h>
@@ -141,17 +141,13 @@ const bool registered = register_mechanism({
     .says         = "with token {}:",
     .example      = "{per: system, move: [{station: s, demand: 2ms}]}",
     .use          = "{token: m, steps: [{station: s, demand: 1ms}]}",
-    .keys         = {},
-    .specify      = []() -> std::unique_ptr<MechanismSpec> { return std::make_unique<TokenSpec>(); },
-    .make         = [](const Engine& engine, const MechanismSpec& spec) -> std::unique_ptr<Mechanism> {
-      return std::make_unique<Tokens>(engine, spec);
-    },
-    .pieces   = PieceSteps{"move", "move",
-                         "steps of a move: delays, visits and limits; at stations of nodes those of the node that has "
-                           "it",
-                         true},
-    .owners   = {Per::dataset, Per::object, Per::system},
-    .encloses = true,
+    .keys         = {steps(
+        {"move", "steps of a move: delays, visits and limits; at stations of nodes those of the node that has it"},
+        {.piece = "move", .what = "a move of a token", .of_a_node = true})},
+    .kept         = kept<TokenSpec>,
+    .make         = make<Tokens, MechanismSpec>,
+    .owners       = {Per::dataset, Per::object, Per::system},
+    .encloses     = true,
 });
 } // namespace
 

@@ -34,7 +34,7 @@ void System::make_buffers(const Footprint& footprint)
                                               : platform_.stations[static_cast<size_t>(spec.station)].count;
     buffers_.emplace_back(spec, count, first, flushed_by_object(platform_, footprint, buffers_.size()));
     first += count;
-    add_beside_steps(spec.drain, size_t{spec.at_once} * count);
+    add_beside_steps(spec.steps, size_t{spec.at_once} * count);
   }
 }
 

@@ -170,7 +170,7 @@ bool System::never_hits(const CacheSpec& spec) const
     });
   };
   for (const auto& cache : platform_.caches)
-    if (looks(cache.fetch))
+    if (looks(cache.steps))
       return false;
   OpKind only = OpKind::phase;
   for (const auto& [kind, count] : pattern_.footprint().operations) {

@@ -12,7 +12,7 @@ namespace iocast {
 void System::make_read_ahead(bool reads)
 {
   for (const auto& caches : caches_) {
-    add_beside_steps(caches.spec->fetch, size_t{caches.spec->at_once} * caches.ahead.size());
+    add_beside_steps(caches.spec->steps, size_t{caches.spec->at_once} * caches.ahead.size());
     if (reads && !caches.ahead.empty() && !sizes_)
       sizes_ = std::make_unique<ObjectSizes>();
   }

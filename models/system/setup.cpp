@@ -111,13 +111,13 @@ void System::find_where_nobody_waits()
     const auto& spec      = stations_[i].spec;
     uint64_t most_at_once = placement_.ranks_per_node;
     for (const auto& buffer : platform_.buffers)
-      if (visit(buffer.drain, i))
+      if (visit(buffer.steps, i))
         most_at_once += buffer.at_once;
     for (const auto& mechanism : platform_.mechanisms)
       if (visit(mechanism->steps, i))
         most_at_once += mechanism->at_once == 0 ? placement_.ranks : mechanism->at_once;
     for (const auto& cache : platform_.caches)
-      if (visit(cache.fetch, i))
+      if (visit(cache.steps, i))
         most_at_once += cache.at_once;
     stations_[i].never_waits = spec.per == Per::node && spec.discipline == Discipline::fcfs && !stations_[i].varies() &&
                                spec.servers >= most_at_once && stalls_at_[i].empty();

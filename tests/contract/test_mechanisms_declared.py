@@ -72,10 +72,20 @@ def test_its_keys_are_declared_whole(mechanism: dict[str, Any]) -> None:
     declared = mechanism["mechanism"]
     for key in mechanism["keys"]:
         assert key["meaning"] and ("unit" in key) != ("value" in key), key
-        assert "default" not in key or key["default"] <= key["high"], key
+        assert isinstance(key.get("default", "size - batch"), str) or key["default"] <= key["high"], key
     assert mechanism["keys"][-1]["name"] == declared["step"] and declared["says"].count("{}") == 1
     numbers = {key["name"] for key in mechanism["keys"] if "unit" in key}
     assert numbers <= set(yaml.safe_load(declared["example"])), "the example has every number"
+
+
+@pytest.mark.parametrize("section", ["stalls", "failures", "background", "caches", "buffers"])
+def test_keys_of_what_the_engine_does_itself_are_declared_whole(section: str) -> None:
+    described = ask("--describe", section)
+    assert described in DESCRIBED and "mechanism" not in described
+    for key in described["keys"]:
+        assert key["meaning"] and ("unit" in key) != ("value" in key), key
+        assert isinstance(key.get("default", "size - batch"), str) or key["default"] <= key["high"], key
+        assert "unit" not in key or key["low"] < key["high"], key
 
 
 def test_every_number_of_it_changes_an_answer(mechanism: dict[str, Any], tmp_path: Path) -> None:

@@ -168,11 +168,11 @@ def test_a_disk_that_is_rebuilt_has_a_share_of_its_speed(simulator: Path, tmp_pa
 @pytest.mark.parametrize(
     ("buffer", "more", "sentence"),
     [
-        ("capacity: 1GiB; stage_out: always", "", "after each 'phase' or 'never', not 'always'"),
+        ("capacity: 1GiB; stage_out: always", "", "it can't be 'always'. Allowed: never, phase"),
         ("capacity: 4MiB; staged: 4MiB; stage_in: [{delay: 1s}]", "", "no room for 4MiB and a unit besides"),
-        ("capacity: 1GiB; staged: 4MiB", "", "give both or none"),
+        ("capacity: 1GiB; staged: 4MiB", "", "stage_in"),
         ("capacity: 1GiB; staged: 4MiB; stage_in: []", "", "give it at least one"),
-        ("capacity: 1GiB; staged: 4MiB; stage_in: [{transfer: write, station: oss}]", "", "is read from another"),
+        ("capacity: 1GiB; staged: 4MiB; stage_in: [{transfer: write, station: oss}]", "", "is read, not written"),
         ("capacity: 1GiB; staged: 4MiB; stage_in: [{flush: b}]", "", "what is staged in goes through"),
         ("capacity: 1GiB; granularity: 0B", "", "granularity"),
         ("capacity: 1GiB", "failures: {r: {disk: bb 7, at: 0s, length: 1s, share: 0.5}}", "there is no 'bb 7 disk'"),

@@ -120,10 +120,10 @@ def test_an_entry_ends_and_is_valid_for_twice_as_long_when_it_was_confirmed(simu
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ("objects: 9, valid_at_most: 1s", ("valid without end", "'valid'")),
+        ("objects: 9, valid_at_most: 1s", ("no effect without 'valid'",)),
         ("objects: 9, valid: 2s, valid_at_most: 1s", ("2s at first, which is longer",)),
-        ("capacity: 1MiB, page: 4KiB, valid: 1s", ("holds pages", "only entries of objects")),
-        ("capacity: 1MiB, page: 4KiB, follows: strides", ("no read-ahead", "'ahead'")),
+        ("capacity: 1MiB, page: 4KiB, valid: 1s", ("no effect without 'objects'",)),
+        ("capacity: 1MiB, page: 4KiB, follows: strides", ("no effect without 'ahead'",)),
         ("capacity: 9MiB, page: 4KiB, ahead: 1MiB, follows: stripes, fetch: [{delay: 1ms}]", ("sequential, strides",)),
     ],
 )

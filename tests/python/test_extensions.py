@@ -129,3 +129,31 @@ def test_backend(mpirun: Callable[[int], list[str]], mpi_environment: dict[str, 
         [*command, "--memory.capacity", "30"], capture_output=True, text=True, env=mpi_environment, timeout=120
     )
     assert full.returncode == 1 and "holds 30 objects and is full; raise --memory.capacity." in full.stderr
+
+
+def test_mechanism(tmp_path: Path) -> None:
+    """A gate that opens each 30 ms: a rank's creates, of 1 ms each, begin when it opens."""
+    program = find_program("iocast-sim-with-example")
+    assert program is not None, "iocast-sim-with-example is not built; run ./check"
+
+    def seconds(every: str) -> float:
+        (tmp_path / "p.yaml").write_text(
+            "schema_version: 1\nstations: {s: {}}\n"
+            f"gates: {{g: {{every: {every}}}}}\noperations: {{mkdir: [], create: {{open: [{{gate: g}}], "
+            "write: [{station: s, demand: 1ms}]}}\n"
+        )
+        sizes = [
+            word for one in ("phases=precreate", "datasets=1", "objects=10", "iterations=1") for word in ("--set", one)
+        ]
+        command = [str(program), "--platform", str(tmp_path / "p.yaml"), *sizes, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        (phase,) = json.loads(done.stdout)["phases"]
+        assert phase["gates"]["g"]["passed"] == 10
+        return float(phase["seconds"])
+
+    assert seconds("30ms") == pytest.approx(10 * 0.030 + 0.001)
+    assert seconds("1500us") == pytest.approx(10 * 0.0015 + 0.001)
+    listed = subprocess.run([str(program), "--describe", "gate", "--json"], capture_output=True, text=True, check=True)
+    (every,) = [key for key in json.loads(listed.stdout)["keys"] if key["name"] == "every"]
+    assert (every["unit"], every["low"]) == ("seconds", 1e-6)

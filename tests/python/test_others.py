@@ -31,7 +31,7 @@ def test_a_share_is_a_rate_of_all_servers(tmp_path: Path) -> None:
 
 
 def test_a_share_and_a_rate(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"mine\.yaml:5.*not both"):
+    with pytest.raises(InputError, match=r"mine\.yaml:5.*not two"):
         binaries.resolve_platform(platform(tmp_path, "share: 0.25, rate: 10/s"))
     with pytest.raises(InputError, match=r"mine\.yaml:5"):
         binaries.resolve_platform(platform(tmp_path, "share: 1.5"))

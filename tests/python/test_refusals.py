@@ -218,7 +218,7 @@ operations:
         ("at_once: 2, drain: [{station: disk, demand: 1ms}]", "drain: []", ("p.yaml:8", "no step")),
         ("at_once: 2, drain: [{station: disk,", "drain: [{station: dask,", ("p.yaml:8", "Did you mean 'disk'")),
         ("at_once: 2, drain: [{", "drain: [{buffer: far}, {", ("p.yaml:8", "no earlier buffer 'far'")),
-        ("at_once: 2, drain: [{", "drain: [{flush: b}, {", ("p.yaml:8", "no other buffer")),
+        ("at_once: 2, drain: [{", "drain: [{flush: b}, {", ("p.yaml:8", "what a buffer drains goes through")),
         ("at_once: 2, drain: [{", "drain: [{transfer: read, station: disk}, {", ("p.yaml:8", "written, not read")),
         ("at_once: 2, drain: [{", "drain: [{per: block, ", ("p.yaml:8", "no blocks")),
         (
@@ -305,10 +305,10 @@ operations:
     "old, new, words",
     [
         ("objects: 100", "objects: 0", ("p.yaml:6", "0")),
-        (", objects: 100", "", ("p.yaml:6", "'inodes'", "one of the two")),
-        ("objects: 100", "objects: 100, capacity: 1GiB", ("p.yaml:6", "one of the two")),
-        ("objects: 100", "objects: 100, page: 1MiB", ("p.yaml:6", "no pages")),
-        ("objects: 100", "objets: 100", ("p.yaml:6", "one of the two")),
+        (", objects: 100", "", ("p.yaml:6", "caches.inodes", "one of these keys", "capacity, objects")),
+        ("objects: 100", "objects: 100, capacity: 1GiB", ("p.yaml:6", "one of these keys", "capacity, objects")),
+        ("objects: 100", "objects: 100, page: 1MiB", ("p.yaml:6", "'page' has no effect without 'capacity'")),
+        ("objects: 100", "objets: 100", ("p.yaml:6", "one of these keys", "capacity, objects")),
         ("station: mds, objects", "station: mdt, objects", ("p.yaml:6", "Did you mean 'mds'")),
         ("station: mds, objects", "station: cpu, objects", ("p.yaml:6", "per: node")),
         ("station: mds, objects", "station: mds, per: node, objects", ("p.yaml:6", "a cache is", "not both")),
@@ -380,17 +380,21 @@ operations:
         ("ahead: 8MiB", "ahead: 2MiB", ("p.yaml:15", "a piece of 4MiB is more than is fetched ahead, 2MiB")),
         ("ahead: 8MiB, unit: 4MiB", "ahead: 64KiB", ("p.yaml:15", "a piece of 1MiB is more")),
         ("ahead: 8MiB", "ahead: 61MiB", ("p.yaml:15", "'pages' has no room for so much", "64MiB")),
-        ("ahead: 8MiB, ", "", ("p.yaml:15", "'pages' has no read-ahead", "'ahead'")),
-        ("ahead: 8MiB, unit", "ahed: 8MiB, unit", ("p.yaml:15", "say how many bytes with 'ahead'")),
+        ("ahead: 8MiB, ", "", ("p.yaml:15", "no effect without 'ahead'")),
+        ("ahead: 8MiB, unit", "ahed: 8MiB, unit", ("p.yaml:15", "no effect without 'ahead'")),
         ("unit: 4MiB", "unit: 3000KiB", ("p.yaml:15", "whole pages, of 1MiB", "3000KiB is not a multiple")),
         ("at_once: 2", "at_once: 0", ("p.yaml:15", "0")),
-        ("capacity: 64MiB, page: 1MiB", "objects: 10", ("p.yaml:15", "counted in objects")),
+        ("capacity: 64MiB, page: 1MiB", "objects: 10", ("p.yaml:15", "'ahead' has no effect without 'capacity'")),
         (
             "capacity: 64MiB, page: 1MiB",
             "capacity: 1TiB, page: 4KiB",
             ("p.yaml:15", "268435456", "the most is 16777216"),
         ),
-        ("pages: {capacity", "pages: {station: oss, capacity", ("p.yaml:15", "'oss' has only stripes")),
+        (
+            "fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]",
+            "station: oss, fetch: [{delay: 1ms}]",
+            ("p.yaml:15", "'oss' has only stripes"),
+        ),
         ("pages: {capacity", "pages: {per: system, capacity", ("p.yaml:15", "'pages' is no node's")),
         (
             "fetch: [{limit: rpcs, steps: [{delay: 1ms}]}, {cache: server}, {transfer: read, station: oss}]",
@@ -427,7 +431,7 @@ operations:
         (
             "pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]",
             "pread: [{limit: rpcs, steps: [{cache: pages}]}]",
-            ("p.yaml:17", "cache 'pages' needs the limit 'rpcs' to fetch ahead", "wait for itself"),
+            ("p.yaml:17", "cache 'pages' needs the limit 'rpcs' to fetch", "wait for itself"),
         ),
         (
             "pread: [{cache: pages, miss: [{station: oss, demand: 1ms}]}]",

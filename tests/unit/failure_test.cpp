@@ -208,7 +208,7 @@ TEST(Failure, WorkOfOthersComesThroughToo)
 
 TEST(Failure, LengthsHaveTheirMean)
 {
-  FailureSpec spec{"f", 0, 0, 3, 100, 2, 0.5, {}, 0, 0};
+  FailureSpec spec{{"f"}, 0, 0, 3, 100, 2, 0.5, {}, 0, 0};
   FailureClock clock(spec, 7, 0);
   double sum = 0;
   for (int k = 0; k < 10000; ++k) {
@@ -293,7 +293,7 @@ TEST(Failure, IsRefusedWhereItMakesNoSense)
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s, to: 1}", "its own requests");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s, to: 7}", "instances 0 to 3, not 7");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s, to: 2, takeover: 1s}", "back after 1s");
-  refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s, takeover: 1s}", "name an instance with 'to'");
+  refused(four, "f: {station: s, instance: 1, at: 1s, length: 1s, takeover: 1s}", "no effect without 'to'");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, every: 1s}", "would never end");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, timeout: -1s}", "-1s");
   refused(four, "f: {station: s, instance: 1, at: 1s, length: 2s, tiemout: 1s}", "Did you mean 'timeout'");

@@ -314,7 +314,7 @@ TEST(Stall, AnswersAboutEarlierMomentsAlike)
 
 TEST(Stall, WhoComesRarelyMeetsTheWindowsOfThoseWhoComeOften)
 {
-  const StallSpec spec{"s", 0, 1, 0.3, 0.8, {}};
+  const StallSpec spec{{"s"}, 0, 1, 0.3, 0.8, {}};
   StallClock often(spec, 3, 0), rarely(spec, 3, 0);
   for (int i = 0; i < 20000; ++i) {
     const double end = often.end_of_window(0.1 * i);
