@@ -39,6 +39,11 @@ NAMELESS = {
     "md_stats.txt": {"ranks": 4},
     "job_stats.yaml": {"ranks": 4},
     "mountstats.txt": {"ranks": 4},
+    **dict.fromkeys(
+        ("profile.txt", "profile.xml", "statements.csv", "database.csv", "pgbouncer.csv", "mds.txt", "osd.txt"),
+        {"ranks": 4},
+    ),
+    **dict.fromkeys(("garage.txt", "minio.txt", "ceph-rgw.txt"), {"ranks": 4}),
 }
 """Options that samples need, whose formats don't say how many ranks there were."""
 OTHER_RANKS = {
@@ -66,7 +71,9 @@ OTHER_RANKS = {
     "ycsb/workload-a.txt": (r"-threads 8", "-threads 9"),
 }
 """How the ranks of a sample become others, for each importer whose files print them."""
-NO_RANKS = {"cosbench", "db_bench", "dd", "hacc", "io500", "lustre", "nfs", "postmark"}
+COUNTERS = {"ceph", "gluster", "lustre", "nfs", "postgresql", "prometheus"}
+"""Importers of counters of servers and mounts, a snapshot below the other."""
+NO_RANKS = {"cosbench", "db_bench", "dd", "hacc", "io500", "postmark", *COUNTERS}
 """Importers whose files are of one process, print no ranks, or hold one run."""
 LABELS = (
     "[prterun-host-1@1,0]<stdout>: ",
@@ -170,7 +177,7 @@ def test_what_was_cut_off_is_refused_or_complete(name: str, sample: Path, tmp_pa
         entries = [{k: v for k, v in run.items() if k != "imported"} for run in runs(tmp_path / str(number))]
         complete_phases = [[phase for phase in run["phases"]] for run in whole]
         # A line is a worker's, an interval's, an operation's or a state of its own; no line says that it is the last.
-        if name in ("cosbench", "db_bench", "lustre", "nfs") or sample.name == "live.csv":
+        if name in ("cosbench", "db_bench", *COUNTERS) or sample.name == "live.csv":
             assert content[place - 1 : place] == b"\n" or content[place : place + 1] == b"\n", place
         elif name in ("elbencho", "hacc"):  # each phase is appended by itself: earlier ones are whole
             assert all(any(phase in phases for phases in complete_phases) for run in entries for phase in run["phases"])

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server counts of its own requests: snapshots of counters that only grow, and the load between two of them.
+
+Each format of such statistics has a file of its own beside this one, whose importer names the function that reads
+snapshots (`Importer.snapshots`). All else is the same: two snapshots, in one file or in a file each, are one load; one
+is the load since counting began, where the server says when that was. Formats without a clock take the time from a line
+`snapshot_time: SECONDS` above a snapshot, in seconds since 1970."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from iocast.errors import InputError
+from iocast.importers.record import Latency, Phase, Record
+from iocast.importers.source import Source
+
+TAKEN = re.compile(r"^\s*(?:#\s*)?snapshot_time:?\s+(\S+)\s*$")
+"""A line that says when the snapshot below it was taken."""
+CLOCK = "write 'snapshot_time: ' and the seconds since 1970 above each (echo snapshot_time: $(date +%s.%N))"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Requests of a kind since counting began. seconds: of all together, None where no time is kept; least and most: of
+    one."""
+
+    count: int
+    seconds: float | None
+    line: int
+    least: float | None = None
+    most: float | None = None
+
+
+@dataclass
+class Snapshot:
+    """Counters at a moment. name: of what is counted, as a brick or a daemon; time: in seconds since 1970; elapsed:
+    seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
+    line; note: a finished sentence on these counters."""
+
+    source: Source
+    name: str
+    line: int
+    time: float | None = None
+    elapsed: float | None = None
+    counts: dict[str, Counted] = field(default_factory=dict)
+    moved: tuple[int, int] | None = None
+    note: str = ""
+
+    def add(self, op: str, one: Counted) -> None:
+        """Several kinds of requests may be one operation."""
+        if (before := self.counts.get(op)) is not None:
+            seconds = None if before.seconds is None or one.seconds is None else before.seconds + one.seconds
+            least = None if before.least is None or one.least is None else min(before.least, one.least)
+            most = None if before.most is None or one.most is None else max(before.most, one.most)
+            one = Counted(before.count + one.count, seconds, one.line, least, most)
+        self.counts[op] = one
+
+
+@dataclass(frozen=True)
+class Server:
+    """What is said of all statistics of a format. times: what a request's time holds, a finished sentence."""
+
+    format: str
+    tool: str
+    times: str
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+Snapshots = Callable[[Source], list[Snapshot]]
+
+
+def time_above(source: Source, number: int, line: str) -> float | None:
+    """The time that a line states for the snapshot below it; None for any other line.
+
+    @raises InputError for a time that is none"""
+    return source.number(found[1], number, "snapshot_time") if (found := TAKEN.match(line)) else None
+
+
+def grouped(sources: Sequence[Source], snapshots: Snapshots) -> list[list[Source]]:
+    """Files that count the same are begin and end of a load, in the order of their times."""
+    groups: dict[tuple[str, ...], list[tuple[float, Source]]] = {}
+    for number, source in enumerate(sources):
+        try:
+            found = snapshots(source)
+        except InputError:  # which its own reading will report
+            found = []
+        names = tuple(sorted({one.name for one in found})) or (str(number), "")
+        first = min((one.time or one.elapsed or 0.0 for one in found), default=0.0)
+        groups.setdefault(names, []).append((first, source))
+    return [[source for _, source in sorted(group, key=lambda one: one[0])] for group in groups.values()]
+
+
+def read(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> list[Record]:
+    """A run for each thing that is counted. @raises InputError with file and line where no rate follows"""
+    return [record for group in grouped(sources, snapshots) for record in _read_group(group, snapshots, server)]
+
+
+def _read_group(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> list[Record]:
+    taken: dict[str, list[Snapshot]] = {}
+    for source in sources:
+        source.require_last_line()
+        for one in snapshots(source):
+            taken.setdefault(one.name, []).append(one)
+    if not taken:
+        raise sources[0].refuse(1, f"there is no snapshot of {server.tool} in it; it may have been cut off")
+    alone = [name for name, own in taken.items() if len(own) == 1 and not own[0].elapsed]
+    if len(alone) == len(taken):
+        alone = []  # which the first will report
+    records = [
+        record for name, own in taken.items() if name not in alone and (record := _record(own, server)) is not None
+    ]
+    if not records:
+        raise sources[0].refuse(
+            next(iter(taken.values()))[0].line,
+            "no request was counted in it, or none between the snapshots; take a later one",
+        )
+    for record in records:
+        record.sources = sources
+        record.warnings += [f"{name} is in one snapshot alone, and is left out." for name in alone]
+    return records
+
+
+def _earlier(one: Snapshot, before: Snapshot, line: int) -> str:
+    """Where a line of an earlier snapshot stands."""
+    return f"line {line}" if before.source is one.source else before.source.at(line)
+
+
+def seconds_between(before: Snapshot, after: Snapshot, server: Server) -> float:
+    """@raises InputError for snapshots without times, or of which the second is not later"""
+    for first, last in ((before.time, after.time), (before.elapsed, after.elapsed)):
+        if first is not None and last is not None:
+            if last > first:
+                return last - first
+            raise after.source.refuse(
+                after.line,
+                f"this snapshot of {after.name} is not of a later time than that of "
+                f"{_earlier(after, before, before.line)}: they are of several servers, in another order, or taken "
+                "twice; import each by itself",
+            )
+    raise after.source.refuse(after.line, f"no time between the snapshots is known of {server.tool}; {CLOCK}")
+
+
+def _require_same(before: Snapshot, after: Snapshot) -> None:
+    """@raises InputError where the later one has counted less"""
+    for op, one in before.counts.items():
+        later = after.counts.get(op)
+        if later is None:
+            raise after.source.refuse(
+                after.line,
+                f"this snapshot of {after.name} lacks {op}, which {_earlier(after, before, one.line)} has: it was cut "
+                "off, or counting began anew in between; import each by itself",
+            )
+        if later.count < one.count or (later.seconds or 0.0) < (one.seconds or 0.0) * (1 - 1e-6) - 1e-6:
+            raise after.source.refuse(
+                later.line,
+                f"{op} of {after.name} counts less than in {_earlier(after, before, one.line)}: these are of several "
+                "servers, or counting began anew in between; import each by itself",
+            )
+
+
+def _record(own: list[Snapshot], server: Server) -> Record | None:
+    """The load between the first snapshot and the last, or since counting began."""
+    last, before = own[-1], own[0] if len(own) > 1 else None
+    for one, after in pairwise(own):
+        seconds_between(one, after, server)
+        _require_same(one, after)
+    if before is not None:
+        seconds = seconds_between(before, last, server)
+        timed = f"{last.source.at(last.line)} (less {_earlier(last, before, before.line)})"
+    elif last.elapsed:
+        seconds, timed = last.elapsed, f"{last.source.at(last.line)} (since counting began)"
+    else:
+        raise last.source.refuse(
+            last.line,
+            f"no rate follows from one snapshot of {server.tool} that doesn't say since when it counts; append a later "
+            f"one to the file, or name a file with it as well, and {CLOCK}",
+        )
+    phase = Phase("observed", seconds=seconds, origin={"": timed})
+    for op, counted in last.counts.items():
+        then = before.counts.get(op) if before is not None else None
+        count = counted.count - (then.count if then else 0)
+        if count <= 0:
+            continue
+        if "." not in op:
+            phase.counts[op] = count
+        less = f" (less {_earlier(last, before, then.line)})" if before is not None and then else " (all of its kind)"
+        phase.origin[f"latency.{op}"] = last.source.at(counted.line) + less
+        if counted.seconds is None:
+            continue
+        total = counted.seconds - ((then.seconds or 0.0) if then else 0.0)
+        known = {"mean": max(total, 0.0) / count}
+        if then is None and counted.least is not None and counted.most is not None:
+            known |= {"min": counted.least, "max": counted.most}
+        if known["mean"] > 0:
+            phase.latency[op] = Latency(count, known)
+    phase.operations = sum(phase.counts.values()) or None
+    if not phase.operations:
+        return None
+    phase.rate = phase.operations / seconds
+    phase.origin |= dict.fromkeys(("operations", "rate"), f"{last.source.at(last.line)} (all requests together)")
+    if last.moved is not None and (before is None or before.moved is not None):
+        moved = last.moved[0] - (before.moved[0] if before is not None and before.moved is not None else 0)
+        if moved > 0:
+            phase.bytes, phase.bytes_per_second = moved, moved / seconds
+            phase.origin |= dict.fromkeys(
+                ("bytes", "bytes_per_second"), f"{last.source.at(last.moved[1])} (read and written together)"
+            )
+    record = Record(
+        last.name or server.format, server.tool, [phase], pattern=f"{server.format}-observed", label=last.name
+    )
+    record.warnings.append(
+        "This is the load that a server saw, of any program; it is no benchmark of the server's capacity. "
+        + server.times
+    )
+    record.warnings += [last.note] * bool(last.note)
+    record.missing |= {
+        "command": "A server's statistics know no command.",
+        "ranks": "a server does not know how many made its load (nothing is computed with their number)",
+        "started": "A server's statistics are the difference of counters.",
+        "workload.parameters": "A server's statistics know no options.",
+        "phases[].errors": "Requests that failed are counted with the others.",
+        "phases[].latency.*": "Sums of times are counted; a distribution is not known.",
+        "phases[].rank_seconds": "A server does not know ranks.",
+        "seed": "Nothing is drawn at random.",
+    } | dict(server.missing)
+    return record

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counters that servers keep of their own requests: what lies between two snapshots, by operation, and what is refused
+with its line."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import REPOSITORY
+
+from iocast.errors import InputError
+from iocast.importers import all_importers, import_files
+from iocast.report.sources import read_sources
+from iocast.report.tables import all_tables
+
+SAMPLES = REPOSITORY / "tests" / "samples"
+STATISTICS = sorted(name for name, one in all_importers().items() if one.snapshots is not None)
+
+
+def imported(files: list[Path], out: Path) -> dict[str, dict[str, Any]]:
+    """By label the only phase of each run, with the run's warnings."""
+    runs = [json.loads((run / "run.json").read_text()) for run in import_files(files, out, None, {"ranks": 4})]
+    return {run["label"]: run["phases"][0] | {"warnings": run["warnings"]} for run in runs}
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_there_are_statistics() -> None:
+    assert {"gluster", "postgresql", "prometheus", "ceph"} <= set(STATISTICS)
+
+
+def test_bricks_of_gluster_are_the_load_between_two_profiles(tmp_path: Path) -> None:
+    """Cumulative counts alone; of the first brick 347 look-ups in 3 s and 1289 in 8 s, as the file says."""
+    bricks = imported([SAMPLES / "gluster" / "profile.txt"], tmp_path / "run")
+    assert list(bricks) == ["store1:/mnt/b1", "store1:/mnt/b2"]
+    phase = bricks["store1:/mnt/b1"]
+    assert phase["seconds"] == 5 and phase["latency"]["lookup"]["count"] == 1289 - 347
+    assert phase["latency"]["lookup"]["mean"] == pytest.approx(
+        (1289 * 166346.32 - 347 * 76173.52) * 1e-9 / (1289 - 347)
+    )
+    assert "release" not in phase["latency"] and "forget" not in phase["latency"]
+    assert phase["bytes"] == 429110 - 132634
+    assert phase["operations"] == sum(one["count"] for one in phase["latency"].values())
+
+
+def test_one_profile_is_the_load_since_it_was_started_and_xml_says_the_same(tmp_path: Path) -> None:
+    text = (SAMPLES / "gluster" / "profile.txt").read_text()
+    last = text[text.index("Brick: store1:/mnt/b1", 10) :]
+    plain = imported([written(tmp_path / "last.txt", last)], tmp_path / "plain")
+    xml = imported([SAMPLES / "gluster" / "profile.xml"], tmp_path / "xml")
+    for brick, phase in plain.items():
+        assert phase["seconds"] == 8 == xml[brick]["seconds"] and phase["bytes"] == xml[brick]["bytes"]
+        assert set(phase["latency"]) == set(xml[brick]["latency"])
+        for op, one in phase["latency"].items():
+            assert one == pytest.approx(xml[brick]["latency"][op], rel=1e-4), op
+        assert any("no unit" in warning for warning in xml[brick]["warnings"])
+
+
+def test_an_interval_of_gluster_alone_is_a_load(tmp_path: Path) -> None:
+    """`info incremental` prints nothing else."""
+    text = (SAMPLES / "gluster" / "profile.txt").read_text()
+    brick = text[text.index("Brick: store1:/mnt/b1", 10) : text.rindex("Brick: ")]
+    only = brick[: brick.index("Cumulative")] + brick[brick.index("Interval 1") :]
+    [(name, phase)] = imported([written(tmp_path / "interval.txt", only)], tmp_path / "run").items()
+    assert name.endswith("interval 1") and phase["seconds"] == 5 and phase["latency"]["lookup"]["count"] == 942
+
+
+def test_statements_are_counted_by_their_first_word(tmp_path: Path) -> None:
+    [(name, phase)] = imported([SAMPLES / "postgresql" / "statements.csv"], tmp_path / "run").items()
+    assert name == "pg_stat_statements" and {"select", "insert", "delete"} <= set(phase["latency"])
+    rows = (SAMPLES / "postgresql" / "statements.csv").read_text().splitlines()
+    calls = [
+        int(re.split(r",(?=[\d.]+,[\d.]+,[\d.]+,[\d.]+$)", row)[1].split(",")[0])
+        for row in rows
+        if "delete from" in row
+    ]
+    assert phase["latency"]["delete"]["count"] == calls[1] - calls[0] > 1000
+    quoted = 'now,query,calls,total_exec_time\n2026-01-01 00:00:{}+00,"/* a,\n b */ -- c\nSelect ""x""",{},{}\n'
+    file = written(tmp_path / "quoted.csv", quoted.format("00", 10, 5.0) + quoted.format("10", 30, 45.0))
+    [phase] = imported([file], tmp_path / "quoted").values()
+    assert phase["rate"] == 2 and phase["latency"]["select"]["mean"] == pytest.approx(0.002)
+
+
+def test_a_pool_says_how_long_statements_held_a_connection_and_waited_for_one(tmp_path: Path) -> None:
+    [(name, phase)] = imported([SAMPLES / "postgresql" / "pgbouncer.csv"], tmp_path / "run").items()
+    assert name == "postgres" and phase["operations"] == phase["latency"]["query"]["count"]
+    assert 0 < phase["latency"]["query.wait"]["mean"] < phase["latency"]["query"]["mean"]
+
+
+def test_active_backends_are_told_beside_a_rate_and_refused_without(tmp_path: Path) -> None:
+    database = SAMPLES / "postgresql" / "database.csv"
+    [phase] = imported([database], tmp_path / "run").values()
+    assert any(re.search(r"In 10 looks at pg_stat_activity .* backends", warning) for warning in phase["warnings"])
+    text = database.read_text()
+    alone = text[text.index("now,pid") : text.rindex("now,datname")]
+    with pytest.raises(InputError, match=r"In 10 looks .* No rate follows from that; add pg_stat_statements"):
+        imported([written(tmp_path / "alone.csv", alone)], tmp_path / "no")
+
+
+def test_metrics_of_gateways_by_operation(tmp_path: Path) -> None:
+    [phase] = imported([SAMPLES / "prometheus" / "garage.txt"], tmp_path / "garage").values()
+    assert phase["seconds"] == 20 and phase["rate"] == (2000 + 600) / 20
+    assert phase["latency"]["putobject"]["mean"] == pytest.approx((36.5 - 12.5) / 600)
+    [phase] = imported([SAMPLES / "prometheus" / "minio.txt"], tmp_path / "minio").values()
+    assert phase["rate"] == (3000 + 600) / 30 and phase["latency"]["getobject"]["mean"] is None
+    assert any("tells no sum of their times" in warning for warning in phase["warnings"])
+    [phase] = imported([SAMPLES / "prometheus" / "ceph-rgw.txt"], tmp_path / "rgw").values()
+    assert phase["latency"]["get"]["mean"] == pytest.approx(4 / 1500)
+    other = (
+        'process_start_time_seconds 1000\nstore_seconds_sum{{op="a",code="200"}} 1 {0}\n'
+        'store_seconds_count{{op="a",code="200"}} 10 {0}\nstore_seconds_sum{{op="a",code="500"}} 3 {0}\n'
+        'store_seconds_count{{op="a",code="500"}} 10 {0}\n# TYPE store_seconds summary\n'
+    )
+    [phase] = imported([written(tmp_path / "one", other.format(1010_000))], tmp_path / "since").values()
+    assert phase["seconds"] == 10 and phase["latency"]["a"]["mean"] == pytest.approx(0.2), "since the program's start"
+
+
+def test_daemons_of_ceph_by_kind_of_request(tmp_path: Path) -> None:
+    [phase] = imported([SAMPLES / "ceph" / "mds.txt"], tmp_path / "mds").values()
+    text = (SAMPLES / "ceph" / "mds.txt").read_text()
+    counts = [int(count) for count in re.findall(r'"req_unlink_latency": \{\s+"avgcount": (\d+)', text)]
+    assert phase["latency"]["unlink"]["count"] == counts[-1] - counts[0] > 0
+    assert {"create", "unlink", "stat"} <= set(phase["latency"]), "of md-workbench"
+    several = re.sub(r"^\{", "mds.a: {", text, flags=re.M) + re.sub(r"^\{", "mds.b: {", text, flags=re.M)
+    assert set(imported([written(tmp_path / "two", several)], tmp_path / "two-out")) == {"mds.a", "mds.b"}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_path: Path) -> None:
+    """A sample of two snapshots cut between them says the same from two files."""
+    cut = {
+        "gluster": "Brick: store1:/mnt/b1",
+        "postgresql": "now,queryid",
+        "prometheus": "# snapshot_time",
+        "ceph": "snapshot_time",
+    }
+    sample = {"gluster": "profile.txt", "postgresql": "statements.csv", "prometheus": "garage.txt", "ceph": "mds.txt"}
+    path = SAMPLES / name / sample[name]
+    text = path.read_text()
+    at = text.index(cut[name], 10)
+    files = [written(tmp_path / "b", text[at:]), written(tmp_path / "a", text[:at])]
+    whole, parts = imported([path], tmp_path / "whole"), imported(files, tmp_path / "parts")
+    assert parts == whole
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_a_report_says_what_a_server_was_busy_with(name: str, tmp_path: Path) -> None:
+    """By operation rate, mean time, share of the time, and by Little's law how many were in service."""
+    sample = {"gluster": "profile.txt", "postgresql": "statements.csv", "prometheus": "garage.txt", "ceph": "mds.txt"}
+    runs = import_files([SAMPLES / name / sample[name]], tmp_path / "run", None, {"ranks": 4})
+    [table] = [table for table in all_tables(read_sources(runs)) if table.name == "means"]
+    by_run: dict[str, float] = {}
+    for row in table.rows:
+        assert row["in_service"] == pytest.approx(row["rate"] * row["mean"])
+        by_run[row["run"]] = by_run.get(row["run"], 0.0) + row["share"]
+    assert by_run and all(share == pytest.approx(1) for share in by_run.values())
+
+
+PROFILE = (SAMPLES / "gluster" / "profile.txt").read_text()
+GARAGE = (SAMPLES / "prometheus" / "garage.txt").read_text()
+DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:0{}+00,a,{},0,{}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "refusal"),
+    [
+        (PROFILE.replace("      0.12   34595.00 ns", "      0.12   34595.00", 1), r":10: this line of the table has no"),
+        (PROFILE.replace("Data Written: 132634 bytes", "", 1), r":26: .* end before 'Data Written'"),
+        (PROFILE.replace("            347", "           9347", 1), r"lookup of store1:/mnt/b1 counts less than in line 20"),
+        (PROFILE + PROFILE, "is not of a later time than that of line"),
+        (GARAGE.replace("} 9.625", "} nine"), r":8: api_s3_request_duration_sum is 'nine', which is no number"),
+        (GARAGE.replace('_count{api_endpoint="GetObject"} 1200', "_count"), ":9: this line has no name, labels and number"),
+        (GARAGE.replace("# snapshot_time", "# time"), "no time between the snapshots is known .* snapshot_time"),
+        (GARAGE[: GARAGE.rindex("# snap")], r":13: no rate follows from one snapshot"),
+        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 4, 2.0), r":4: transaction of a counts less than in line 2"),
+        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 5, 1.0), "no request was counted in it, or none between"),
+        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 5, 1.0).replace(",a,", ","), r":4: this row has 4 cells"),
+        (DATABASE.format(0, 5, 1.0).replace("+00", ""), r":2: now is '2026-01-01 00:00:00'; it must be a time with a"),
+        (DATABASE.format(0, 5, 1.0).replace("active_time", "idle_time"), ":2: the table has no column active_time"),
+        ('{"osd": {"op_r_latency": {"avgcount": true, "sum": 1}}}\n', r":1: op_r_latency.avgcount is true, which is no"),
+        ('snapshot_time: 5\n{"osd": {"op_r_latency": {"avgcount": 1, \n', "not whole JSON"),
+        ('snapshot_time: x\n{"osd": {"op_r_latency": {"avgcount": 1, "sum": 1}}}\n', ":1: snapshot_time is 'x'"),
+    ],
+    ids=itertools.count(),
+)  # fmt: skip
+def test_what_is_broken_is_refused_with_its_line(text: str, refusal: str, tmp_path: Path) -> None:
+    file = written(tmp_path / "broken", text)
+    with pytest.raises(InputError, match=refusal) as refused:
+        imported([file], tmp_path / "run")
+    assert re.match(rf"{re.escape(str(file))}:\d+: .*\.$", str(refused.value)) and not (tmp_path / "run").exists()
