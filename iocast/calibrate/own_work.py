@@ -21,6 +21,8 @@ WAITS = 2.0
 WITHOUT_WAITING = 0.05
 """Of the server's mean time for a part, up to which another one doesn't wait there: who is served before all others
 waits for those that are in service already, which is more."""
+MOSTLY = 0.5
+"""Share of a station's service that must have waited before the rest is judged. Chosen by hand."""
 NO_REQUEST = 1e-6
 """Seconds of a lone rank's part in the mean, below which it is no request: no network's answer comes as soon."""
 
@@ -49,7 +51,9 @@ def routes(points: list[Point], single: Point, recipe: Recipe, family: Document)
     found = {}
     for station, means in alone.items():
         waiting = [demand for demand, wait in waits[station].items() if wait > (WAITS - 1) * means[demand]]
-        least = WITHOUT_WAITING * fmean(means[demand] for demand in waiting) if waiting else -math.inf
+        # Where next to nothing waits, small parts of clients grow by chance, and what shrank by chance isn't elsewhere.
+        crowded = sum(means[demand] for demand in waiting) > MOSTLY * sum(means.values())
+        least = WITHOUT_WAITING * fmean(means[demand] for demand in waiting) if crowded else -math.inf
         for demand, mean in means.items():
             if mean < NO_REQUEST or waits[station].get(demand, math.inf) < least:
                 found[f"operations.{recipe.laws[demand]}"] = without[demand]

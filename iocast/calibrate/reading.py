@@ -18,7 +18,8 @@ from iocast.errors import InputError
 from iocast.rules.residuals import kind_of
 from iocast.runs.latency_log import NS, Latencies
 from iocast.runs.run_directory import Point, Run
-from iocast.watching.utilisation import bounds, bytes_over_links
+from iocast.watching.counted import Served, Threads, threads_of
+from iocast.watching.utilisation import bounds, bytes_over_links, served
 from iocast.records.fitted import FittedSection, LinkBytes, Observed
 
 LONGEST_NS = 86_400 * 10**9
@@ -347,6 +348,20 @@ def link_bytes(points: list[Point]) -> LinkBytes | None:
                 "ranks": point.ranks,
             }
     return None
+
+
+def counted_threads(points: list[Point]) -> Threads | None:
+    """What counters of the server, joined to the runs without think times, say of its threads; None where too few
+    have them."""
+    found = []
+    for point in points:
+        known = [seen for run in point.runs if (seen := served(run.path, run.phase)) is not None]
+        if point.waiting_factor > 0 or point.think_time > 0 or not known:
+            continue
+        waits = [wait for _, wait in known if wait is not None]
+        seconds, wait = float(np.mean([one for one, _ in known])), float(np.mean(waits)) if waits else None
+        found.append(Served(point.ranks, point.value("rate"), seconds, wait))
+    return threads_of(found)
 
 
 def observed_demands(points: list[Point]) -> dict[str, Observed]:

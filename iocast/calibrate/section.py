@@ -97,6 +97,14 @@ def fitted_section(
     fitted["draw_structures"] = [structure for structure, _ in drawn]
     if observed := reading.observed_demands(search.points):
         fitted["observed"] = observed
+    if search.counted and search.threads is not None:
+        threads = search.threads
+        fitted["counted"] = {
+            "station": search.counted,
+            "service": threads.service,
+            "busy": threads.busy,
+            "threads": {str(number): weight for number, weight in threads.weights.items()},
+        }
     if moved := reading.link_bytes(search.points):
         fitted["link_bytes"] = moved
     if search.stall is not None:

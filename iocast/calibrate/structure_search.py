@@ -113,6 +113,8 @@ class Search:
             if not whole.at
         ]
         self.laws = self._laws()
+        self.threads = reading.counted_threads(points)
+        self.counted = self._counted_station()
         # What a rank alone waited in stalls is no service: where they are modelled it would count twice.
         self.laws_between_stalls = self._laws(self.stall.length / 2) if self.stall else self.laws
         self.largest = max(point.ranks for point in points)
@@ -130,6 +132,16 @@ class Search:
         self.nearest: dict[str, float] = {}
         self.unseen = self._unseen()
         self.levels_off = levels_off(points)
+
+    def _counted_station(self) -> str:
+        """The station whose threads the server's own counters tell; "" without counters, and where its owner knows."""
+        station = parts.main_station(self.single, self.recipe.laws, self.family) if self.threads else ""
+        path = f"stations.{station}.servers"
+        if not station or path in self.recipe.facts or path in self.recipe.priors:
+            return ""
+        assert self.threads is not None
+        self.notes.append(self.threads.sentence(station))
+        return station
 
     def _unseen(self) -> dict[str, set[str]]:
         """By choice, options that only say of a station without limit how many servers it has, and at least as many as
@@ -428,7 +440,11 @@ class Search:
         for option in fit.options:
             edit = merge(edit, option.edit)
         own = {path: get_path(edit, path) or get_path(self.family, path) or 1 for path in self.recipe.priors}
-        return sum((math.log(own[path] / mean) / sd) ** 2 for path, (mean, sd) in self.recipe.priors.items())
+        counted = 0.0
+        if self.counted and self.threads is not None:
+            path = f"stations.{self.counted}.servers"
+            counted = self.threads.surprise(float(get_path(edit, path) or get_path(self.family, path) or 1))
+        return counted + sum((math.log(own[path] / mean) / sd) ** 2 for path, (mean, sd) in self.recipe.priors.items())
 
     def _prior(self, structure: dict[str, str]) -> float:
         result = 1.0

@@ -26,8 +26,8 @@ UNCOUNTED = ("RELEASE", "RELEASEDIR", "FORGET")
 OPERATIONS = {"READ": "pread", "WRITE": "pwrite", "READDIRP": "readdir"}
 XML_UNIT = 1e-9
 XML_NOTE = (
-    "The XML has no unit of times: they are read as nanoseconds, as release 10 writes them. Where 'info' as text has us, "
-    "import that."
+    "The XML has no unit of times: they are read as nanoseconds, as release 10 writes them. Where 'info' as text has "
+    "us, import that."
 )
 SERVER = Server(
     "gluster",

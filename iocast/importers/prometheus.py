@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of S3 gateways in Prometheus's text format: the load of each gateway.
 
-Format: Prometheus's documentation, "Exposition formats". Names: MinIO's "Metrics and alerts" (minio_s3_requests_total of
-version 2, minio_api_requests_total of version 3), Ceph's "Monitoring" (ceph_rgw_get_initial_lat), Garage's "Monitoring"
-(api_s3_request_duration), SeaweedFS's (SeaweedFS_s3_request_seconds). Of any other program all histograms and summaries
-of times are read, NAME_seconds_sum with NAME_seconds_count, one run for each NAME. MinIO counts requests and tells no
-sum of their times.
+Format: Prometheus's documentation, "Exposition formats". Names: MinIO's "Metrics and alerts" (minio_s3_requests_total
+of version 2, minio_api_requests_total of version 3), Ceph's "Monitoring" (ceph_rgw_get_initial_lat), Garage's
+"Monitoring" (api_s3_request_duration), SeaweedFS's (SeaweedFS_s3_request_seconds). Of any other program all
+histograms and summaries of times are read, NAME_seconds_sum with NAME_seconds_count, one run for each NAME. MinIO
+counts requests and tells no sum of their times.
 
 The time of a snapshot is a line `# snapshot_time: SECONDS` above it, or the time stamp of its samples. With
 process_start_time_seconds one snapshot is enough. A sample that comes a second time begins another snapshot."""
@@ -41,8 +41,8 @@ START = "process_start_time_seconds"
 SERVER = Server(
     "prometheus",
     "S3 gateway",
-    "A time is that within the gateway, with what it waits for the store behind it, and no network; of ceph_rgw it ends "
-    "at the first byte.",
+    "A time is that within the gateway, with what it waits for the store behind it, and no network; of ceph_rgw it "
+    "ends at the first byte.",
 )
 NO_TIMES = "MinIO counts requests, and tells no sum of their times: how busy it was does not follow."
 

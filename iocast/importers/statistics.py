@@ -36,7 +36,7 @@ class Counted:
 
 @dataclass
 class Snapshot:
-    """Counters at a moment. name: of what is counted, as a brick or a daemon; time: in seconds since 1970; elapsed:
+    """Counters at a moment. name: a brick or a daemon, say; time: in seconds since 1970; elapsed:
     seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
     line; note: a finished sentence on these counters."""
 
@@ -61,7 +61,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Server:
-    """What is said of all statistics of a format. times: what a request's time holds, a finished sentence."""
+    """Statements on all statistics of a format. times: what a request's time holds, a finished sentence."""
 
     format: str
     tool: str

@@ -125,6 +125,16 @@ class Observed(TypedDict):
     per_node: bool
 
 
+class Counted(TypedDict):
+    """What a server's own counters say of a station: seconds of an operation that hold a thread, threads in use at
+    most, and by number of threads its weight (of the largest, that there are no fewer)."""
+
+    station: str
+    service: float
+    busy: float
+    threads: dict[str, float]
+
+
 class LinkBytes(TypedDict):
     """Bytes that an operation moved over the links of its own node, at the largest scale where these were observed."""
 
@@ -198,6 +208,7 @@ class FittedSection(TypedDict, total=False):
     draws: list[dict[str, Any]]
     draw_structures: list[dict[str, str]]
     observed: dict[str, Observed]
+    counted: Counted
     link_bytes: LinkBytes
     stall: StallFound
     by_default: ByDefault

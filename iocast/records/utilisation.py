@@ -21,6 +21,8 @@ class ResourceUse(TypedDict):
     demand: float | None
     bytes: NotRequired[float]
     """Of a link, that a completed operation moved over it."""
+    requests: NotRequired[float]
+    """Of a server's own counters, that a completed operation made."""
 
 
 class PhaseUse(TypedDict):

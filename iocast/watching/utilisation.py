@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
+from iocast.watching.counted import REQUESTS, WAITING, Counters, statistics_in
 from iocast.records.run import Phase, Run, read_run
 from iocast.records.utilisation import (
     Bound,
@@ -64,6 +65,8 @@ class Resource:
     unit: str = "seconds"
     bytes_each: float = 0.0
     """Bytes of a unit of a link's counter."""
+    requests: list[float] | None = None
+    """Number so far, where a server counts them itself."""
 
 
 class Observation:
@@ -98,6 +101,7 @@ class Observation:
                 "--every."
             )
         self.host = str(self.header["host"])
+        self.every_seconds, self.count = self.header["every_seconds"], len(self.samples)
 
     @property
     def times(self) -> NDArray[np.float64]:
@@ -141,6 +145,21 @@ class Observation:
                     yield Resource(f"{self.host} link {name} {way}", "link", None, counted, "bytes", 1.0)
 
 
+class Statistics(Counters):
+    """Snapshots of a server's counters, as an observation."""
+
+    clock_was_set = False
+
+    def resources(self) -> Iterator[Resource]:
+        for name, kind, seconds, counts in self.totals():
+            yield Resource(name, kind, None, seconds, requests=counts)
+
+
+def _read(path: Path) -> Observation | Statistics:
+    importer = statistics_in(path)
+    return Observation(path) if importer is None else Statistics(path, importer)
+
+
 def _steady(values: Sequence[float | None]) -> list[float]:
     """A counter without gaps: a device that came later or went keeps its nearest value."""
     known = [v for v in values if v is not None]
@@ -161,7 +180,7 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
     if not record.phases:
         raise InputError(f"The run '{run}' has no finished phase that an observation could be joined to.")
     clock = run_clock(run, record)
-    read = [Observation(path) for path in observations]
+    read = [_read(path) for path in observations]
     spans = [_span(phase) for phase in record.phases]
     begin, end = clock["start"] + min(start for start, _ in spans), clock["start"] + max(end for _, end in spans)
     slack = clock["uncertainty_seconds"] if clock["how"] == Start.STATED.value else 0.0
@@ -193,8 +212,8 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
                 "name": o.path.name,
                 "sha256": sha256(o.path),
                 "host": o.host,
-                "every_seconds": o.header["every_seconds"],
-                "samples": len(o.samples),
+                "every_seconds": o.every_seconds,
+                "samples": o.count,
             }
             for o in read
         ],
@@ -247,7 +266,7 @@ def _clock_text(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _phase(phase: Phase, start: float, observations: Sequence[Observation]) -> PhaseUse:
+def _phase(phase: Phase, start: float, observations: Sequence[Observation | Statistics]) -> PhaseUse:
     begin, end = (start + moment for moment in _span(phase))
     seconds, operations = phase.seconds or 0.0, phase.operations or 0
     resources = {}
@@ -274,6 +293,11 @@ def _phase(phase: Phase, start: float, observations: Sequence[Observation]) -> P
                     entry["utilisation"] = busy / seconds / resource.servers
                 if operations:
                     entry["demand"] = busy / operations
+                    if resource.requests is not None:
+                        many = float(
+                            np.interp(end, times, resource.requests) - np.interp(begin, times, resource.requests)
+                        )
+                        entry["requests"] = max(0.0, many) / operations
                     if resource.bytes_each:
                         entry["bytes"] = resource.bytes_each * busy / operations
             resources[resource.name] = entry
@@ -284,7 +308,8 @@ def _phase(phase: Phase, start: float, observations: Sequence[Observation]) -> P
         "operations": operations,
         "resources": resources,
     }
-    if waits := {name: shares for observation in observations for name, shares in _waits(observation, begin, end)}:
+    machines = [one for one in observations if isinstance(one, Observation)]
+    if waits := {name: shares for observation in machines for name, shares in _waits(observation, begin, end)}:
         found["waits"] = waits
     if all(r["busy"] is None for r in resources.values()):
         found["note"] = (
@@ -328,16 +353,15 @@ def waits_in(run: Path, phase: str = "benchmark") -> dict[str, dict[str, float]]
     return {name: dict(shares.most_common()) for name, shares in found.items()}
 
 
-def _timeline(observations: Sequence[Observation], start: float, begin: float, end: float) -> dict[str, Series]:
+def _timeline(
+    observations: Sequence[Observation | Statistics], start: float, begin: float, end: float
+) -> dict[str, Series]:
     """Utilisation between neighbouring samples, by the middle of the time between them, in seconds since the start of
     the run."""
     found: dict[str, Series] = {}
     for observation in observations:
         times = observation.times
-        kept = np.flatnonzero(
-            (times >= begin - observation.header["every_seconds"])
-            & (times <= end + observation.header["every_seconds"])
-        )
+        kept = np.flatnonzero((times >= begin - observation.every_seconds) & (times <= end + observation.every_seconds))
         kept = kept[:: max(1, -(-len(kept) // MAX_POINTS))]
         if len(kept) < 2:
             continue
@@ -367,6 +391,25 @@ def bytes_over_links(run: Path, phase: str = "benchmark") -> dict[tuple[str, str
                 found[host, way] = found.get((host, way), 0.0) + moved
         return found
     return {}
+
+
+def served(run: Path, phase: str = "benchmark") -> tuple[float, float | None] | None:
+    """Seconds of a completed operation at the server that counts most of them, over all repeats of a phase, and those
+    of them in which it waited where the server tells; None where no counters were joined."""
+    content = read_utilisation(run)
+    repeats = [p for p in content["phases"] if p["name"] == phase and p["operations"]] if content else []
+    found: dict[tuple[str, str], float] = {}
+    for one in repeats:
+        for name, use in one["resources"].items():
+            if use["kind"] in (REQUESTS, WAITING) and use["busy"] is not None:
+                key = name.partition(" ")[0], use["kind"]
+                found[key] = found.get(key, 0.0) + use["busy"]
+    if not found:
+        return None
+    server = max(found, key=lambda key: found[key])[0]
+    operations = sum(p["operations"] for p in repeats)
+    waited = found.get((server, WAITING))
+    return found.get((server, REQUESTS), 0.0) / operations, None if waited is None else waited / operations
 
 
 def bounds(run: Path, phase: str = "benchmark") -> dict[str, Bound]:

@@ -93,7 +93,7 @@ def test_a_pool_says_how_long_statements_held_a_connection_and_waited_for_one(tm
     assert 0 < phase["latency"]["query.wait"]["mean"] < phase["latency"]["query"]["mean"]
 
 
-def test_active_backends_are_told_beside_a_rate_and_refused_without(tmp_path: Path) -> None:
+def test_active_backends_stand_beside_a_rate_and_refused_without(tmp_path: Path) -> None:
     database = SAMPLES / "postgresql" / "database.csv"
     [phase] = imported([database], tmp_path / "run").values()
     assert any(re.search(r"In 10 looks at pg_stat_activity .* backends", warning) for warning in phase["warnings"])
@@ -170,20 +170,20 @@ DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        (PROFILE.replace("      0.12   34595.00 ns", "      0.12   34595.00", 1), r":10: this line of the table has no"),
+        (PROFILE.replace("      0.12   34595.00 ns", "      0.12   34595.00", 1), ":10: this line of the table has"),
         (PROFILE.replace("Data Written: 132634 bytes", "", 1), r":26: .* end before 'Data Written'"),
-        (PROFILE.replace("            347", "           9347", 1), r"lookup of store1:/mnt/b1 counts less than in line 20"),
+        (PROFILE.replace("            347", "           9347", 1), "lookup of store1:/mnt/b1 counts less than"),
         (PROFILE + PROFILE, "is not of a later time than that of line"),
         (GARAGE.replace("} 9.625", "} nine"), r":8: api_s3_request_duration_sum is 'nine', which is no number"),
-        (GARAGE.replace('_count{api_endpoint="GetObject"} 1200', "_count"), ":9: this line has no name, labels and number"),
+        (GARAGE.replace('_count{api_endpoint="GetObject"} 1200', "_count"), ":9: this line has no name"),
         (GARAGE.replace("# snapshot_time", "# time"), "no time between the snapshots is known .* snapshot_time"),
         (GARAGE[: GARAGE.rindex("# snap")], r":13: no rate follows from one snapshot"),
-        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 4, 2.0), r":4: transaction of a counts less than in line 2"),
-        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 5, 1.0), "no request was counted in it, or none between"),
+        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 4, 2.0), ":4: transaction of a counts less"),
+        (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 5, 1.0), "no request was counted in it"),
         (DATABASE.format(0, 5, 1.0) + DATABASE.format(9, 5, 1.0).replace(",a,", ","), r":4: this row has 4 cells"),
-        (DATABASE.format(0, 5, 1.0).replace("+00", ""), r":2: now is '2026-01-01 00:00:00'; it must be a time with a"),
+        (DATABASE.format(0, 5, 1.0).replace("+00", ""), r":2: now is '2026-01-01 00:00:00'; it must be"),
         (DATABASE.format(0, 5, 1.0).replace("active_time", "idle_time"), ":2: the table has no column active_time"),
-        ('{"osd": {"op_r_latency": {"avgcount": true, "sum": 1}}}\n', r":1: op_r_latency.avgcount is true, which is no"),
+        ('{"osd": {"op_r_latency": {"avgcount": true, "sum": 1}}}\n', r":1: op_r_latency.avgcount is true"),
         ('snapshot_time: 5\n{"osd": {"op_r_latency": {"avgcount": 1, \n', "not whole JSON"),
         ('snapshot_time: x\n{"osd": {"op_r_latency": {"avgcount": 1, "sum": 1}}}\n', ":1: snapshot_time is 'x'"),
     ],

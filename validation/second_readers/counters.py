@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics that servers keep: GlusterFS's profile, Ceph's perf dump, PostgreSQL's and PgBouncer's tables, metrics of S3
-gateways. Each is the last snapshot less the first."""
+"""Statistics that servers keep: GlusterFS's profile, Ceph's perf dump, PostgreSQL's and PgBouncer's tables, metrics of
+S3 gateways. Each is the last snapshot less the first."""
 
 from __future__ import annotations
 

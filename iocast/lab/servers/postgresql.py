@@ -25,6 +25,7 @@ max_client_conn = 10000
 ignore_startup_parameters = extra_float_digits,options
 server_idle_timeout = 0
 server_lifetime = 86400
+stats_users = lab
 """
 
 

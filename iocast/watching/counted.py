@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots of a server's own counters as an observation beside a run (docs/observe.md), and the number of threads that
+follows from them.
+
+The server's part of an operation is the seconds of all requests that it served, over the operations that were completed
+(utilisation law). Of a lone rank that is the service, since nobody else is there; what it grows by with more ranks is
+the wait for a thread. Clients and the network have no part in either."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iocast.errors import InputError
+from iocast.importers import Importer, all_importers, matching
+from iocast.importers.source import Source
+from iocast.importers.statistics import Snapshot
+
+REQUESTS, WAITING = "requests", "waiting"
+"""Kinds of resources: all time of requests at a server, and the part of it in which they waited for a thread."""
+WAIT = ".wait"
+"""End of the name of a part of an operation that is such a wait."""
+SPREAD = 0.05
+"""Standard deviation of a measured wait, as a share of the time at the server. Chosen by hand."""
+CONSTANT = 0.5
+"""Times the wait for exponential service, what constant service has at least (Pollaczek 1930, one server)."""
+LEAST = 1e-3
+"""Share of the likeliest number's weight that each other number keeps in a fit."""
+SURE = 0.9
+"""Weight from which on a number of threads is the answer."""
+
+
+def statistics_in(path: Path) -> Importer | None:
+    """The importer of a file that has snapshots of a server's counters; None for any other file."""
+    if not path.is_file():
+        return None
+    source = Source(path)
+    if source.head.startswith('{"') and '"kind": "observation"' in source.head.partition("\n")[0]:
+        return None
+    return next((one for one in matching(source, all_importers()) if one.snapshots is not None), None)
+
+
+class Counters:
+    """Snapshots with times, as utilisation.Observation has samples.
+
+    @raises InputError for fewer than two snapshots, or one without a time"""
+
+    def __init__(self, path: Path, importer: Importer) -> None:
+        self.path, self.host = path, importer.name
+        source = Source(path)
+        assert importer.snapshots is not None
+        self._by_name: dict[str, list[Snapshot]] = {}
+        for one in importer.snapshots(source):
+            if one.time is None:
+                raise source.refuse(
+                    one.line,
+                    "this snapshot has no time, so that it can't be joined to a run; write 'snapshot_time: ' and the "
+                    "seconds since 1970 above each",
+                )
+            self._by_name.setdefault(one.name, []).append(one)
+        self._by_name = {name: own for name, own in self._by_name.items() if len(own) > 1}
+        if not self._by_name:
+            raise InputError(f"{path}:{source.last}: there are fewer than two snapshots in it; take more of them.")
+        moments = {one.time for own in self._by_name.values() for one in own if one.time is not None}
+        self.times: NDArray[np.float64] = np.array(sorted(moments))
+        self.count = len(self.times)
+        self.every_seconds = float(np.median(np.diff(self.times))) if self.count > 1 else 0.0
+
+    def totals(self) -> Iterator[tuple[str, str, list[float], list[float]]]:
+        """Of each kind of request its name, kind of resource, and at each time the seconds and the number so far."""
+        for name, own in self._by_name.items():
+            at = [one.time or 0.0 for one in own]
+            for op in sorted({op for one in own for op in one.counts}):
+                known = [one.counts.get(op) for one in own]
+                if any(one is not None and one.seconds is None for one in known) or ("." in op and WAIT not in op):
+                    continue
+                seconds = [one.seconds or 0.0 if one else 0.0 for one in known]
+                counts = [float(one.count) if one else 0.0 for one in known]
+                kind = WAITING if op.endswith(WAIT) else REQUESTS
+                yield (
+                    f"{self.host} {name} {op}",
+                    kind,
+                    np.interp(self.times, at, seconds).tolist(),
+                    np.interp(self.times, at, counts).tolist(),
+                )
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a server's counters say at a number of ranks without think time: operations a second of the clients, and
+    seconds of an operation at the server, of which `wait` for a thread where that is counted by itself."""
+
+    ranks: int
+    rate: float
+    seconds: float
+    wait: float | None = None
+
+
+@dataclass(frozen=True)
+class Threads:
+    """service: seconds of an operation in which it holds a thread. weights: of each number of threads that the counters
+    leave possible; of the largest number, that there are no fewer. busy: threads in use at most, in the
+    mean."""
+
+    service: float
+    weights: dict[int, float]
+    busy: float
+
+    @property
+    def likely(self) -> int | None:
+        """The number of threads; None where the counters leave it open."""
+        number, weight = max(self.weights.items(), key=lambda one: one[1])
+        return number if weight >= SURE and number < max(self.weights) else None
+
+    def surprise(self, threads: float) -> float:
+        """Twice the logarithm by which this number is less likely than the likeliest one, up to a bound: a handful of
+        counters may mislead."""
+        weight = self.weights[min(max(round(threads), 1), max(self.weights))]
+        return -2 * math.log(max(weight / max(self.weights.values()), LEAST))
+
+    def sentence(self, station: str) -> str:
+        known = (
+            f"{self.likely} thread{'s' * (self.likely != 1)}" if self.likely else f"at least {self.at_least} threads"
+        )
+        return (
+            f"The server's own counters show {known} of '{station}': an operation holds one for "
+            f"{1e3 * self.service:.3g} ms, and {self.busy:.2g} are in use at most."
+        )
+
+    @property
+    def at_least(self) -> int:
+        return min(number for number, weight in self.weights.items() if weight > (1 - SURE) / 2)
+
+
+def threads_of(served: Sequence[Served]) -> Threads | None:
+    """The number of threads that explains how the time at a server grows with the ranks (closed M/M/c with the measured
+    delay elsewhere, waits between those of exponential and constant service); None without a lone rank's counters, and
+    without a larger scale."""
+    alone = [one for one in served if one.ranks == 1]
+    more = [one for one in served if one.ranks > 1]
+    if not alone or not more or min(one.seconds for one in alone) <= 0:
+        return None
+    own = float(np.mean([one.seconds - (one.wait or 0.0) for one in alone]))
+    most = max(one.ranks for one in more)
+    costs = {}
+    for threads in range(1, most + 1):
+        waits = [closed_wait(one.ranks, own, max(one.ranks / one.rate - one.seconds, 0.0), threads) for one in more]
+        costs[threads] = min(
+            sum(
+                ((_wait(one, own) - share * wait) / (SPREAD * (own + _wait(one, own)))) ** 2
+                for one, wait in zip(more, waits, strict=True)
+            )
+            for share in np.linspace(CONSTANT, 1.0, 6)
+        )
+    least = min(costs.values())
+    weights = {threads: math.exp(-(cost - least) / 2) / threads for threads, cost in costs.items()}
+    whole = sum(weights.values())
+    busy = max(one.rate * own for one in served)
+    return Threads(own, {threads: weight / whole for threads, weight in weights.items()}, busy)
+
+
+def _wait(one: Served, own: float) -> float:
+    return one.wait if one.wait is not None else max(one.seconds - own, 0.0)
+
+
+def closed_wait(customers: int, service: float, delay: float, servers: int) -> float:
+    """Mean wait in a closed M/M/c queue with a delay elsewhere: exact mean value analysis with the probabilities of
+    how many are there (Reiser & Lavenberg 1980)."""
+    probabilities = [1.0] + [0.0] * customers
+    residence = service
+    for n in range(1, customers + 1):
+        residence = service * sum((j + 1) / min(j + 1, servers) * probabilities[j] for j in range(n))
+        rate = n / (delay + residence)
+        shares = [0.0] * (customers + 1)
+        for j in range(1, n + 1):
+            shares[j] = rate * service / min(j, servers) * probabilities[j - 1]
+        shares[0] = max(1.0 - sum(shares), 0.0)
+        probabilities = shares
+    return max(residence - service, 0.0)
