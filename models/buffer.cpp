@@ -134,7 +134,9 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
   if (objects_)
     objects_->add(object_key(write), bytes, number_);
   if (spec_->unit == 0) {
-    ready_.push_back(new_extent(write, now)).size = bytes;
+    Extent piece = new_extent(write, now);
+    piece.size   = bytes;
+    newest_ready().push_back(piece);
     write.offset += bytes;
     write.size -= bytes;
     return;
@@ -156,6 +158,12 @@ void Buffer::put(Op& write, uint64_t bytes, double now)
 Extent Buffer::new_extent(const Op& write, double now)
 {
   return {write.dataset, write.object, write.offset, 0, now, serial_++, newest_epoch()};
+}
+
+/// For pieces that came since the last flush.
+Turns& Buffer::newest_ready()
+{
+  return ready_.empty() ? ready_.push_back({}) : ready_.back();
 }
 
 /// The one that the write's first byte goes to. What is appended follows what was written before.
@@ -182,7 +190,7 @@ void Buffer::close_at(uint64_t place)
 {
   Extent& extent = open_[place - first_open_];
   open_of_.erase(object_key(extent.dataset, extent.object));
-  ready_.push_back(extent);
+  newest_ready().push_back(extent);
   extent.size = 0;
   forget_closed();
 }
@@ -211,7 +219,11 @@ std::optional<Extent> Buffer::next(double now)
     return {};
   if (held_ <= spec_->above && !urgent_ && writers_.empty())
     return {};
-  if (open_is_due(now) && (ready_.empty() || open_.front().serial < ready_.front().serial)) {
+  while (ready_.size() > 1 && ready_.front().empty())
+    ready_.pop_front();
+  const bool any_ready = !ready_.empty() && !ready_.front().empty();
+  if (open_is_due(now) &&
+      (!any_ready || (ready_.size() == 1 && open_.front().serial < ready_.front().front().serial))) {
     const Extent piece = open_.front();
     open_of_.erase(object_key(piece.dataset, piece.object));
     open_.front().size = 0;
@@ -219,12 +231,10 @@ std::optional<Extent> Buffer::next(double now)
     ++draining_;
     return piece;
   }
-  if (ready_.empty())
+  if (!any_ready)
     return {};
-  const Extent piece = ready_.front();
-  ready_.pop_front();
   ++draining_;
-  return piece;
+  return ready_.front().pop_front(serial_++);
 }
 
 void Buffer::drained(const Op& piece, uint64_t epoch, double now, std::vector<JobId>& freed)
@@ -246,10 +256,16 @@ void Buffer::drained(const Op& piece, uint64_t epoch, double now, std::vector<Jo
     objects_->remove(object_key(piece), bytes, number_, freed);
   if (held_ <= spec_->resume)
     stopped_ = false;
-  while (!stopped_ && !writers_.empty() && admit(writers_.front().rest, now)) {
-    sums_->wait += now - writers_.front().since;
-    freed.push_back(writers_.front().job);
-    writers_.pop_front();
+  while (!stopped_ && !writers_.empty()) {
+    Writer writer = writers_.front();
+    if (admit(writer.rest, now)) {
+      sums_->wait += now - writer.since;
+      freed.push_back(writer.job);
+      writers_.pop_front();
+    } else if (writer.rest.size < writers_.front().rest.size) { // writers take turns, too
+      writers_.pop_front();
+      writers_.push_back(writer);
+    }
   }
 }
 
@@ -258,6 +274,8 @@ bool Buffer::flush(JobId job)
   if (held_ == 0)
     return true;
   empty();
+  if (!newest_ready().empty())
+    ready_.push_back({});
   flushes_.push_back({newest_epoch(), job});
   epochs_.push_back(std::exchange(newest_, 0));
   return false;

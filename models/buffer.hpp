@@ -4,7 +4,7 @@
 #include "models/job.hpp"
 #include "models/platform.hpp"
 #include "models/ring.hpp"
-#include "workload/random.hpp"
+#include "models/turns.hpp"
 
 #include <limits>
 #include <optional>
@@ -12,19 +12,6 @@
 #include <vector>
 
 namespace iocast {
-
-/// Adjacent bytes of an object in a buffer, which leave it together.
-struct Extent {
-  uint64_t dataset = 0;
-  uint64_t object  = 0;
-  uint64_t offset  = 0; ///< bytes
-  uint64_t size    = 0; ///< bytes
-  double since     = 0; ///< when the first of them came
-  uint64_t serial  = 0;
-  uint64_t epoch   = 0;
-
-  Op as_write() const { return Op(OpKind::pwrite, dataset, object, size, offset); }
-};
 
 /// Bytes that objects have in the instances of a buffer, and who waits until there are none. Only objects that have
 /// some take memory.
@@ -86,15 +73,6 @@ struct BufferSums {
   double wait      = 0; ///< their seconds
 };
 
-inline uint64_t object_key(uint64_t dataset, uint64_t object)
-{
-  return mix(mix(dataset) ^ object);
-}
-inline uint64_t object_key(const Op& op)
-{
-  return object_key(op.dataset, op.object);
-}
-
 /// Memory that takes writes and empties in the background: who is in, who waits for room, what drains next. What
 /// happens in time is the system's business, which asks for next() after every call that isn't const.
 class Buffer {
@@ -151,6 +129,7 @@ private:
   bool admit(Op& write, double now);
   void put(Op& write, uint64_t bytes, double now);
   Extent new_extent(const Op& write, double now);
+  Turns& newest_ready();
   Extent& open_extent(const Op& write, double now);
   void close_at(uint64_t place);
   void forget_closed();
@@ -169,7 +148,7 @@ private:
   bool urgent_       = false; ///< until it is empty
   bool stopped_      = false; ///< nobody enters until so much has drained
   Ring<Writer> writers_;
-  Ring<Extent> ready_;      ///< whole pieces, and those that nothing may join any more
+  Ring<Turns> ready_;       ///< whole pieces, and those that nothing may join any more; what a flush waits for first
   Ring<Extent> open_;       ///< that adjacent bytes may join, oldest first; those with 0 bytes are gone
   uint64_t first_open_ = 0; ///< number of open_.front() among all that ever were there
   std::unordered_map<uint64_t, uint64_t> open_of_; ///< number of an object's open extent

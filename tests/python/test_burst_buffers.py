@@ -85,6 +85,27 @@ def test_a_buffer_that_runs_full_goes_on_at_the_speed_of_the_drain(simulator: Pa
     assert larger["seconds"] == pytest.approx(0.01 + 16 * 0.12, rel=1e-6)
 
 
+@pytest.mark.parametrize("at_once", [4, 16])
+def test_a_checkpoint_beyond_the_capacity_takes_as_long_in_one_write_as_in_many(
+    simulator: Path, tmp_path: Path, at_once: int
+) -> None:
+    """Eight files of 512 MiB, each on one of eight targets of 10 MiB/s by chance; the buffer has room for a quarter of
+    them, and its own device isn't in the way. Large writes used to drain one by one, to one target at a time."""
+    platform = Path(
+        write_platform(tmp_path, f"capacity: 1GiB; at_once: {at_once}", disk=", together: 1000GB/s", oss="10MiB/s")
+    )
+    text = platform.read_text().replace("count: 1, disk: {read: 10", "count: 8, spread: object, disk: {read: 10")
+    platform.write_text(text.replace("100MiB/s", "500GB/s"))
+
+    def seconds(block: str) -> float:
+        given = (f"block_size={block}", "per_process=512MiB")
+        return float(run(simulator, str(platform), *given, nodes=8)[-1]["seconds"])
+
+    many, one = seconds("8MiB"), seconds("512MiB")
+    assert one == pytest.approx(many, rel=0.25)
+    assert one < 0.6 * (4096 - 1024) / 10  # one target at a time, for all that has no room
+
+
 def test_the_drain_is_in_the_way_of_others_behind(simulator: Path, tmp_path: Path) -> None:
     """The next phase's writes, straight to the disks behind, find the drain of the phase before at these."""
     platform = write_platform(tmp_path, "capacity: 1GiB; at_once: 4", oss="10MiB/s")

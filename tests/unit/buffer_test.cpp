@@ -243,6 +243,67 @@ TEST(Buffer, AFlushWaitsForNothingThatCameLater)
   EXPECT_TRUE(b.adds_up());
 }
 
+/// Objects of the pieces that drain, in that order, until nothing is ready.
+std::vector<uint64_t> order_of(Buffer& b, Alone& a)
+{
+  std::vector<uint64_t> objects;
+  while (const auto piece = b.next(0)) {
+    objects.push_back(piece->object);
+    b.drained(piece->as_write(), piece->epoch, 0, a.freed);
+  }
+  return objects;
+}
+
+TEST(Buffer, ObjectsDrainInTurn)
+{
+  Alone a(100);
+  a.spec.above = 60; // nothing drains before all is in
+  Buffer b(a.spec, 0, a.sums, &a.objects);
+  for (const uint64_t object : {1, 1, 1, 2, 3, 3})
+    EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, object, 10}, 0));
+  b.hurry();
+  EXPECT_EQ(order_of(b, a), (std::vector<uint64_t>{1, 2, 3, 1, 3, 1}));
+  EXPECT_TRUE(b.adds_up());
+}
+
+TEST(Buffer, ObjectsOfOnePieceEachDrainAsTheyCame)
+{
+  Alone a(1000);
+  a.spec.above = 900;
+  Buffer b(a.spec, 0, a.sums, &a.objects);
+  const std::vector<uint64_t> came{5, 3, 9, 1, 7};
+  for (const uint64_t object : came)
+    EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, object, 10}, 0));
+  b.hurry();
+  EXPECT_EQ(order_of(b, a), came);
+}
+
+TEST(Buffer, WhatAFlushWaitsForDrainsBeforeWhatCameLater)
+{
+  Alone a(1000);
+  a.spec.above = 900;
+  Buffer b(a.spec, 0, a.sums, &a.objects);
+  for (const uint64_t object : {1, 1, 1, 2})
+    EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, object, 10}, 0));
+  EXPECT_FALSE(b.flush(7));
+  for (const uint64_t object : {3, 1, 3})
+    EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, object, 10}, 0));
+  EXPECT_EQ(order_of(b, a), (std::vector<uint64_t>{1, 2, 1, 1, 3, 1, 3}));
+  EXPECT_EQ(a.freed, (std::vector<JobId>{7}));
+}
+
+TEST(Buffer, LargeWritesThatWaitForRoomEnterInTurn)
+{
+  Alone a(20, 10);
+  Buffer b(a.spec, 0, a.sums, &a.objects);
+  EXPECT_TRUE(b.enter(0, {OpKind::pwrite, 0, 1, 20}, 0));
+  EXPECT_FALSE(b.enter(1, {OpKind::pwrite, 0, 2, 30}, 0));
+  EXPECT_FALSE(b.enter(2, {OpKind::pwrite, 0, 3, 20}, 0));
+  EXPECT_EQ(order_of(b, a), (std::vector<uint64_t>{1, 1, 2, 3, 2, 3, 2}));
+  EXPECT_EQ(a.freed, (std::vector<JobId>{2, 1})); // the last unit of 2 came in behind that of 3
+  EXPECT_TRUE(b.adds_up());
+}
+
 TEST(Buffer, ObjectsAreWaitedForWhereTheyAre)
 {
   DirtyObjects objects;
@@ -290,7 +351,7 @@ TEST(Buffer, OnlyAdjacentBytesOfAnObjectGoTogether)
       pieces.emplace_back(piece->object, piece->size);
   };
   take(3);
-  EXPECT_EQ(pieces, (std::vector<std::pair<uint64_t, uint64_t>>{{1, 10}, {1, 60}, {2, 100}}));
+  EXPECT_EQ(pieces, (std::vector<std::pair<uint64_t, uint64_t>>{{1, 10}, {2, 100}, {1, 60}}));
   EXPECT_EQ(b.due(), 7);
   take(7);
   EXPECT_EQ(b.due(), 8);
