@@ -52,7 +52,9 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'iocast' has no attribute '{name}'")
     module = import_module("iocast.api.runs" if name in ("import_results", "open_runs") else f"iocast.api.{name}")
-    call = globals()[name] = getattr(module, name)
+    from iocast.api.arguments import as_call
+
+    call = globals()[name] = as_call(getattr(module, name))
     return call
 
 

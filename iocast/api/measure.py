@@ -42,7 +42,7 @@ def measure(
     mounts = max(1, len(mount_points(place)))
     plan = read_plan(str(campaign), nodes=nodes, settings=as_texts(settings or {}), mounts=mounts)
     storage = Backend(backend, tuple(backend_options))
-    with Campaign(place, plan, Path(out), seed, backend=storage, observe=observe) as work:
+    with Campaign(place, plan, Path(out), seed, backend=storage, observe=observe, role=role) as work:
         work.prepare()
         work.measure(role, report)
         return Runs([Path(out) / "runs" / run.name for run in work.runs if run.status == "complete"])

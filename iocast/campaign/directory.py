@@ -108,9 +108,11 @@ class Campaign:
         ending: Ending | None = None,
         use: SharedUse = ALONE,
         sweeps: bool = False,
+        role: str | None = None,
     ) -> None:
+        """role: of the points that will be measured; the others need no nodes here"""
         self.mounts = check_root(backend, root)
-        for point in plan.points:
+        for point in plan.of_role(role):
             if only_nodes in (None, point.nodes):
                 launcher(point.nodes, point.ranks_per_node // point.threads_per_rank)
         check_backend(backend, plan.workload, settings_of_a_run(plan), use.limits)

@@ -53,7 +53,8 @@ class Hosts:
         if nodes > len(self.names):
             raise InputError(
                 f"The campaign needs {nodes} nodes, but '{self.file}' has {len(self.names)} "
-                f"host{'s' * (len(self.names) != 1)}."
+                f"host{'s' * (len(self.names) != 1)}. Name further ones there, or measure the points for the fit alone "
+                "where these need fewer: --role fit."
             )
         return self.names[:nodes]
 

@@ -103,6 +103,15 @@ class Plan:
     parameters: frozenset[str] | None = None  # see parameters_of
     yaml: Section | None = field(default=None, repr=False, compare=False)
 
+    def of_role(self, role: str | None) -> list[PlannedPoint]:
+        """Points with runs of this role; all without one. Others need no nodes."""
+        roles = {step.role for step in self.steps}
+        return [
+            point
+            for point in self.points
+            if role is None or role in roles - {""} or (point.role == role and (not self.steps or "" in roles))
+        ]
+
 
 def read_plan(
     name_or_file: str, *, nodes: int | None = None, settings: dict[str, str] | None = None, mounts: int = 1
@@ -226,7 +235,9 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
         for ranks in of_ranks if key == "ranks" else [n * count for n in of_ranks]:
             if ranks % count:
                 way_out = (
-                    f"; a campaign for them is made by: iocast plan --nodes {count:g} --ppn N"
+                    ", which --nodes puts in place of the campaign's own. Leave --nodes out; with --role fit the nodes "
+                    "of points for checks are not needed. A campaign for other nodes is made by: "
+                    f"iocast plan --nodes {count:g} --ppn N"
                     if nodes is not None
                     else ""
                 )

@@ -176,7 +176,7 @@ def measure(
     ways = mount_points(directory)
     runs = read_plan(campaign, nodes=nodes, settings=settings_of(sets), mounts=max(1, len(ways)))
     if (named := None if slurm or slurm_only_write or "SLURM_JOB_ID" in os.environ else Hosts.find()) is not None:
-        named.first(max(point.nodes for point in runs.points))
+        named.first(max((point.nodes for point in runs.of_role(role)), default=1))
     roles = {step.role or point.role for point in runs.points for step in runs.steps or [Step("", {}, "")]}
     if role is not None and role not in roles:
         raise InputError(f"The campaign '{runs.file}' has no point of the role '{role}'; leave --role out.")
@@ -215,7 +215,7 @@ def measure(
     with Ending(None if limit is None else limit - MARGIN) as ending, Steps(interrupted=left.interrupted) as steps:
         work = Campaign(
             directory, runs, out, seed,
-            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use, sweeps=sweep,
+            backend=storage, observe=observe, only_nodes=only_nodes, ending=ending, use=use, sweeps=sweep, role=role,
         )  # fmt: skip
         left.work = work
         with left.named(*((Ended,) if sweep else (InputError, RunError))), work:

@@ -23,7 +23,7 @@ from iocast.wording.text import one_sided, roughly, too_wide
 from iocast.runs.total import are_bulk, moves_bulk
 from iocast.wording.checked import nearer_text
 
-MAX_PHASES, MAX_SCALES = 3, 3  # named in the headline
+MAX_PHASES, MAX_SCALES, MAX_ANSWERS = 3, 3, 4  # named in the headline, which is three lines of a page
 
 
 def tell(sources: Sources) -> Story:
@@ -112,7 +112,9 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         parts = []
         for ranks, on, factor in scales:
             where = f" on {units.nodes(on)}" if len(nodes[ranks]) > 1 else ""
-            parts.append(f"for {_scale(ranks, factor)}{where}: {_scale_answer(by_scale[ranks, on, factor], sources)}")
+            most = min(MAX_PHASES, max(1, MAX_ANSWERS // len(scales)))
+            answer = _scale_answer(by_scale[ranks, on, factor], sources, most)
+            parts.append(f"for {_scale(ranks, factor)}{where}: {answer}")
         left = len(by_scale) - len(scales)
         more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
         answer = f"Forecast {'; '.join(parts)}{more}"
@@ -168,15 +170,15 @@ def _target_scale(forecast: ForecastDocument) -> tuple[int, int, float]:
     return evidence.ranks_of(placement), int(placement.get("nodes") or 0), evidence.waiting_factor(forecast)
 
 
-def _scale_answer(forecasts: list[ForecastDocument], sources: Sources) -> str:
-    """Phases of one target scale, MAX_PHASES of them."""
+def _scale_answer(forecasts: list[ForecastDocument], sources: Sources, most: int) -> str:
+    """Phases of one target scale, the first ones."""
     by_time = answers.is_of_time(forecasts)
     shown = [
         _phase_answer(f, name, by_time)
-        for f, name in zip(forecasts[:MAX_PHASES], answers.names_of(forecasts, sources), strict=False)
+        for f, name in zip(forecasts[:most], answers.names_of(forecasts, sources), strict=False)
         if "rate" in f["quantities"]
     ]
-    left = len(forecasts) - MAX_PHASES
+    left = len(forecasts) - most
     return ", ".join(shown) + (f" and {left} more phase{'s' * (left != 1)}" if left > 0 else "")
 
 

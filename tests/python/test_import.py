@@ -685,3 +685,14 @@ def test_what_was_read_and_what_is_allowed_are_named(
     with pytest.raises(InputError) as refused:
         import_files([tmp_path / "file"], tmp_path / "run", sample.partition("/")[0])
     assert says in str(refused.value)
+
+
+def test_what_mdtest_lacks_is_a_warning_once(tmp_path: Path, iocast: Callable[..., CompletedProcess[str]]) -> None:
+    """Also of runs with unlike phases, and of repeats of one phase."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    text = (SAMPLES / "mdtest" / "verbose.log").read_text()
+    (logs / "a.log").write_text(text)
+    (logs / "b.log").write_text(text.replace("'-n' '1000'", "'-n' '2000'").replace("File stat ", "File read "))
+    done = iocast("import", logs, "--out", tmp_path / "runs")
+    assert done.returncode == 0 and done.stdout.count("ran without -N") == 1, done.stdout

@@ -41,3 +41,36 @@ def test_every_server_has_changes_that_laboratory_and_platform_know(name: str) -
 )
 def test_a_setting_keeps_its_unit(setting: str, factor: float, text: str) -> None:
     assert whatifs.times(setting, factor) == text
+
+
+@pytest.mark.parametrize(
+    ("title", "station", "why"),
+    [
+        ("half the threads", {"servers": 1}, "servers stays 1"),
+        ("half the threads", {"servers": 2}, ""),
+        ("twice the threads", {"servers": 1}, ""),
+        ("half the service time", {}, ""),
+        ("a node lost", {"servers": 1}, ""),
+    ],
+)
+def test_a_change_that_the_fitted_platform_has_already_is_no_forecast(
+    title: str, station: dict[str, float], why: str
+) -> None:
+    change = next(one for one in whatifs.CHANGES if one.title == title)
+    assert change.idle(station) == why
+
+
+def test_the_table_names_what_is_not_forecast_and_counts_the_others() -> None:
+    base = {"quantities": {"rate": {"value": 100.0, "low": 90.0, "high": 110.0}}}
+    half = {"quantities": {"rate": {"value": 50.0, "low": 45.0, "high": 55.0}}}
+    rates = {"as-it-is": 100.0, "half-the-threads": 52.0, "twice-the-service-time": 50.0}
+    by_title = {one.title: one for one in whatifs.CHANGES}
+    rows = [
+        whatifs.row_of("x", by_title["half the threads"], base, {"idle": "servers stays 1"}, rates),
+        whatifs.row_of("x", by_title["twice the service time"], base, half, rates),
+    ]
+    lines = whatifs.table(rows)
+    assert lines[2] == "| x | half the threads | - | -48 % | not forecast: servers stays 1 | - | - | - | 52 /s | - |"
+    assert lines[-1].startswith("Direction right in 1 of 1 forecasts of 2 changes; 1 changes nothing in the fitted")
+    assert "1 of 1 rates within" in lines[-1]
+    assert whatifs.table(rows[1:])[-1].startswith("Direction right in 1 of 1; size off by 0.0 %")

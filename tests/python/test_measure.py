@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -20,6 +21,7 @@ from iocast.ground import binaries
 from iocast.campaign import directory
 from iocast.campaign.bench import Backend, SharedUse, run_bench
 from iocast.campaign.directory import Campaign
+from iocast.campaign.hosts import Hosts
 from iocast.campaign.launchers import Ended, launcher
 from iocast.campaign.plan import pilot_run, planned_runs, read_plan, settings_arguments
 from iocast.calibrate.reading import check_runs
@@ -205,6 +207,25 @@ def test_nodes_that_a_campaign_does_not_fit_name_the_way_out(tmp_path: Path) -> 
     (tmp_path / "tiny.yaml").write_text(CAMPAIGN)
     with pytest.raises(InputError, match=r"1 ranks can't be spread evenly over 2 nodes.*iocast plan --nodes 2 --ppn N"):
         read_plan(str(tmp_path / "tiny.yaml"), nodes=2)
+    with pytest.raises(InputError, match="which --nodes puts in place of the campaign's own. Leave --nodes out"):
+        read_plan(str(tmp_path / "tiny.yaml"), nodes=2)
+
+
+def test_points_of_another_role_need_no_nodes(tmp_path: Path) -> None:
+    """A laboratory of four nodes measures what the campaign for eight fits."""
+    plan = read_plan("laboratory")
+    assert {role: max(point.nodes for point in plan.of_role(role)) for role in (None, "fit", "check")} == {
+        None: 8, "fit": 4, "check": 8,
+    }  # fmt: skip
+    hosts = tmp_path / "hosts"
+    hosts.write_text("a\nb\nc\nd\n")
+    for role, enough in (("fit", True), ("check", False), (None, False)):
+        with (
+            nullcontext()
+            if enough
+            else pytest.raises(InputError, match="needs 8 nodes, but .* has 4 hosts.* --role fit")
+        ):
+            Hosts(hosts, ("a", "b", "c", "d")).first(max(point.nodes for point in plan.of_role(role)))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

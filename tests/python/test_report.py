@@ -391,6 +391,15 @@ def test_labels_of_an_axis_that_does_not_begin_at_zero_differ(spread, largest):
     assert len(set(labels)) == len(labels), labels
 
 
+@pytest.mark.parametrize("low", [1.0, 2.0, 3.1, 7.7])
+@pytest.mark.parametrize("widest", [1.02, 1.1, 1.5, 3, 4.5, 7, 10, 40, 400, 1e6])
+def test_labels_of_a_logarithmic_axis_do_not_touch(low: float, widest: float) -> None:
+    """Of two that do, one is left out, and its line has none: 18 of 200 pixels are a label's height and gap."""
+    ticks = style.log_ticks([low, low * widest])
+    places = [math.log(tick / low) / math.log(widest) for tick in ticks]
+    assert len(ticks) >= 2 and min(b - a for a, b in zip(places, places[1:])) >= 0.085, ticks
+
+
 @pytest.mark.parametrize("widest", [1.0, 1.02, 1.1, 1.5, 3, 10, 400, 1e6])
 def test_a_logarithmic_axis_has_labels_however_little_it_spans(widest):
     for step in range(60):

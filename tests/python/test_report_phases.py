@@ -192,6 +192,17 @@ def test_a_forecast_of_several_phases_is_one_of_each(tmp_path: Path) -> None:
         assert phase in tell(read_sources(sources)).headline
 
 
+@pytest.mark.parametrize("scales", [[256], [256, 512], [256, 512, 1024], [256, 512, 1024, 2048]])
+def test_a_headline_has_four_answers_at_most(scales: list[int], tmp_path: Path) -> None:
+    """And says how many phases and scales are below."""
+    runs = [run(tmp_path / f"n{ranks}", ranks, list(RATES)) for ranks in (32, 64)]
+    further = ("directory-create", "file-stat")
+    made = [forecast(tmp_path / f"{ranks}.json", "file-create", ranks, further=further) for ranks in scales]
+    headline = tell(read_sources([*runs, *made])).headline
+    assert headline.count("/s (") <= 4 and headline.count("file-create") == min(3, len(scales))
+    assert len(headline) < 300 and ("more phase" in headline) == (len(scales) > 1)
+
+
 def test_calibrations_of_two_phases_have_titles_of_their_own(tmp_path: Path) -> None:
     sources = [platform(tmp_path / f"{phase}.yaml", phase) for phase in ("file-create", "file-stat")]
     found = comparisons(read_sources(sources))

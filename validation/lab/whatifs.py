@@ -28,6 +28,7 @@ from protocol import NODES, brought_up, measure, seal, seal_of, station_of  # no
 from scoreboard import put  # noqa: E402
 
 from iocast.ground import binaries  # noqa: E402
+from iocast.ground.files import write_json  # noqa: E402
 from iocast.lab import laboratory  # noqa: E402
 from iocast.lab.servers import Server, find  # noqa: E402
 from iocast.runs.run_directory import find_runs  # noqa: E402
@@ -69,6 +70,14 @@ class WhatIf:
     def made(self, server: type[Server]) -> dict[str, str]:
         """The changed settings of the server."""
         return {name: times(server.defaults[name], factor) for name, factor in self.settings.items()}
+
+    def idle(self, station: Station) -> str:
+        """What the edits leave as it is, as a clause, where the fitted station has it all already; "" for a change. A
+        forecast of it would be that of no change, which says nothing of the server."""
+        same = {key: station.get(key, 1) for key, value in self.edits.items() if value(station) == station.get(key, 1)}
+        if not self.edits or self.link or len(same) < len(self.edits):
+            return ""
+        return " and ".join(f"{key} stays {value:g}" for key, value in same.items())
 
     def edits_of(self, name: str, station: Station) -> list[str]:
         """For the fitted station of this name."""
@@ -121,7 +130,8 @@ def changes_of(server: type[Server]) -> list[WhatIf]:
 
 
 def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dict[str, Any]]:
-    """Forecasts of all changes, sealed together before any is made; those that are there are read."""
+    """Forecasts of all changes, sealed together before any is made; those that are there are read. An edit that changes
+    nothing in the fitted platform has none, but the key `idle` that says why."""
     directory, fitted = out / "whatifs", out / "fitted.yaml"
     settings = [f"{name}={value}" for name, value in settings_of(out).items() if name in ("iterations", "objects")]
     sets = [word for setting in settings for word in ("--set", setting)]
@@ -129,6 +139,9 @@ def forecasts_of(server: str, changes: list[WhatIf], out: Path) -> dict[str, dic
         name = station_of(fitted)
         station = binaries.resolve_platform(str(fitted))["stations"][name]
         for change in changes:
+            if why := change.idle(station):
+                write_json(directory / f"{change.name}.json", {"idle": why})
+                continue
             edits = [word for edit in change.edits_of(name, station) for word in ("--edit", edit)]
             place = ["--nodes", change.nodes, "--ppn", change.ranks_per_node]
             iocast("predict", fitted, *place, *sets, *edits, "--out", directory / f"{change.name}.json")
@@ -173,18 +186,18 @@ def measured(server: str, change: WhatIf, out: Path) -> list[float]:
 def row_of(
     server: str, change: WhatIf, base: dict[str, Any], forecast: dict[str, Any], rates: dict[str, float]
 ) -> dict[str, Any]:
-    """What was forecast and what came."""
+    """What was forecast and what came; without a forecast, why."""
+    truth = rates[change.name] / rates[BASE.name] - 1
+    known = {"server": server, "change": change.title, "measured": rates[change.name], "measured gain": truth}
+    if why := forecast.get("idle"):
+        return known | {"idle": why}
     rate, before = forecast["quantities"]["rate"], base["quantities"]["rate"]
-    gain, truth = rate["value"] / before["value"] - 1, rates[change.name] / rates[BASE.name] - 1
-    return {
-        "server": server,
-        "change": change.title,
+    gain = rate["value"] / before["value"] - 1
+    return known | {
         "forecast": rate["value"],
         "low": rate["low"],
         "high": rate["high"],
-        "measured": rates[change.name],
         "forecast gain": gain,
-        "measured gain": truth,
         "direction": _sign(gain) == _sign(truth),
         "error": math.exp(abs(math.log((1 + gain) / (1 + truth)))) - 1,
         "inside": None if rate["low"] is None else rate["low"] <= rates[change.name] <= rate["high"],
@@ -202,7 +215,14 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
         " | measured rate | inside |",
         "|---" * 10 + "|",
     ]
+    forecast = [row for row in rows if "idle" not in row]
     for row in rows:
+        if why := row.get("idle"):
+            gain, rate = f"{100 * row['measured gain']:+.0f} %", f"{row['measured']:.0f} /s"
+            lines.append(
+                f"| {row['server']} | {row['change']} | - | {gain} | not forecast: {why} | - | - | - | {rate} | - |"
+            )
+            continue
         between = "-" if row["low"] is None else f"{row['low']:.0f} to {row['high']:.0f} /s"
         cells = [
             row["server"],
@@ -217,15 +237,18 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
             {True: "yes", False: "no", None: "-"}[row["inside"]],
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    errors = sorted(row["error"] for row in rows)
-    known = [row["inside"] for row in rows if row["inside"] is not None]
-    right = sum(row["direction"] for row in rows)
+    errors = sorted(row["error"] for row in forecast)
+    known = [row["inside"] for row in forecast if row["inside"] is not None]
+    right = sum(row["direction"] for row in forecast)
+    refused = len(rows) - len(forecast)
+    of_them = f" of {len(rows)} changes; {refused} changes nothing in the fitted platform" if refused else ""
     share = float(binomtest(sum(known), len(known), 0.9).pvalue) if known else 1.0
     middle = errors[len(errors) // 2] if len(errors) % 2 else sum(errors[len(errors) // 2 - 1 :][:2]) / 2
     return [
         *lines,
         "",
-        f"Direction right in {right} of {len(rows)}; size off by {100 * middle:.1f} % in the median; "
+        f"Direction right in {right} of {len(forecast)}{' forecasts' if refused else ''}{of_them}; "
+        f"size off by {100 * middle:.1f} % in the median; "
         f"{sum(known)} of {len(known)} rates within their intervals, {'not ' if share < 0.05 else ''}consistent with "
         "90 % (exact binomial, 95 %).",
     ]

@@ -170,6 +170,11 @@ AROUND = 1.02
 """Factor around the values of a logarithmic axis within which its ticks lie."""
 
 
+CLOSEST = 0.09
+"""Share of a logarithmic axis between two ticks, at least: a label that would touch its neighbour is left out, and its
+line would have none."""
+
+
 def log_scale(values: Iterable[float | None], padding: int = 10) -> alt.Scale:
     """A logarithmic scale over these values. Where they hardly differ it has the margin around them that their ticks
     have, as it would else spread them over its whole length and have no round number within."""
@@ -191,7 +196,8 @@ def log_ticks(values: Iterable[float | None], most: int = 7) -> list[float]:
     found: list[float] = []
     for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), range(1, 10), [i / 10 for i in range(10, 100, 2)]):
         ticks = [t for d in decades for s in steps if low <= (t := float(f"{s * 10.0**d:.3g}")) <= high]
-        if len(ticks) <= most:
+        gaps = [math.log(b / a) for a, b in zip(ticks, ticks[1:])]
+        if len(ticks) <= most and min(gaps, default=1.0) >= CLOSEST * math.log(high / low):
             found = ticks
     return found if len(found) > 1 else _even_ticks(low, high, most)
 
