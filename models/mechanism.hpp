@@ -150,7 +150,8 @@ struct MechanismKind {
   void (*check_routes)(const Named& spec, const YamlNode& yaml, const Platform& platform) = nullptr;
   int order   = 9;     ///< of its section among all, as they are read and resolved; then by name
   bool listed = false; ///< the resolved form has the section even where it is empty
-  bool (*by_bytes)(const MechanismSpec& spec) = nullptr; ///< whether more bytes may take longer; none: they don't
+  bool (*by_bytes)(const MechanismSpec& spec)       = nullptr; ///< whether more bytes may take longer; none: they don't
+  bool (*by_bytes_alone)(const MechanismSpec& spec) = nullptr; ///< whether it does nothing where no bytes are moved
 
   bool has_place() const { return !owners.empty() && owners.front() == Per::node; }
   /// The key of the steps that its pieces go through, or none.

@@ -176,6 +176,8 @@ private:
                                    const std::vector<uint32_t>& held);
   std::string read_forget_of(const YamlNode& of, Step& step);
   static bool moves_bytes(OpKind kind);
+  /// Refuses mechanisms that count bytes alone where all operations that use them move none: nothing would change.
+  void refuse_without_bytes() const;
   void check_has_object(const YamlNode& cache) const;
   /// Parts where an access has bytes, whatever it is.
   void read_spanned(const YamlNode& yaml, Step& step) const;

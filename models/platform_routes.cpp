@@ -3,6 +3,9 @@
 
 #include "workload/workload.hpp"
 
+#include <algorithm>
+#include <fmt/ranges.h>
+
 namespace iocast {
 
 OpKind PlatformReader::read_op(const YamlNode& yaml)
@@ -413,6 +416,33 @@ bool PlatformReader::moves_bytes(OpKind kind)
   op.kind = kind;
   op.size = 1;
   return op.bytes() > 0;
+}
+
+void PlatformReader::refuse_without_bytes() const
+{
+  for (size_t i = 0; i < platform_.mechanisms.size(); ++i) {
+    const auto& mechanism = *platform_.mechanisms[i];
+    const auto* kind      = mechanism.kind;
+    if (kind->by_bytes_alone == nullptr || !kind->by_bytes_alone(mechanism))
+      continue;
+    const auto uses = [i](const Step& step) { return step.kind == Step::Kind::use && step.target == i; };
+    size_t every    = 0; // steps, also those of drains, fills and fetches, which have bytes
+    platform_.for_each_step([&](const Step& step, const BufferSpec*) { every += uses(step) ? 1 : 0; });
+    size_t idle = 0;
+    std::vector<std::string> names;
+    for (size_t k = 0; k < op_count; ++k)
+      if (const auto count = std::ranges::count_if(platform_.routes[k].steps, uses);
+          count > 0 && !moves_bytes(static_cast<OpKind>(k))) {
+        idle += static_cast<size_t>(count);
+        names.emplace_back(op_names[k]);
+      }
+    const auto yaml = yaml_[kind->section][mechanism.name];
+    if (idle > 0 && idle == every && (yaml.file() == platform_.file || !is_of_catalogue(yaml.file())))
+      yaml.fail(fmt::format("the {0} '{1}' counts bytes alone, and what uses it moves none ({2}): it changes nothing. "
+                            "Give it a 'rate' of requests, or use it where bytes are moved. Allowed: create, read, "
+                            "append, pwrite, pread",
+                            kind->word, mechanism.name, fmt::join(names, ", ")));
+  }
 }
 
 void PlatformReader::check_has_object(const YamlNode& cache) const

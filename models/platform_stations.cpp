@@ -112,6 +112,7 @@ void PlatformReader::check_all_used() const
   if (platform_.network.routers >= 0)
     stations[static_cast<size_t>(platform_.network.routers)] = true;
   check_parts_used(stations);
+  refuse_without_bytes();
   check_used("stations", "station", platform_.stations, stations);
   check_used("limits", "limit", platform_.limits, limits);
   check_used("locks", "lock", platform_.locks, locks);

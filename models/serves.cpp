@@ -5,6 +5,7 @@
 #include "models/platform_reader.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace iocast {
@@ -16,14 +17,14 @@ double ServesSpec::beyond(const Placement& placement) const
   return std::max(static_cast<double>(placement.nodes()) / nodes, static_cast<double>(placement.ranks) / ranks);
 }
 
-void ServesSpec::refuse_beyond(const Placement& placement, const std::string& platform) const
+void ServesSpec::refuse_beyond(const Placement& placement) const
 {
   if (const double factor = beyond(placement); factor > refused)
     throw InputError(
         fmt::format("{} nodes with {} ranks are {:.0f} times the largest of any published number of {} ({} nodes, {} "
                     "ranks): nothing tells whether it is like its model there. Allowed: {} times; or simulate it all "
                     "the same with --beyond.",
-                    placement.nodes(), placement.ranks, factor, platform, nodes, ranks, refused));
+                    placement.nodes(), placement.ranks, factor, of, nodes, ranks, refused));
 }
 
 std::vector<std::string> ServesSpec::basis(const Placement& placement, const std::string& platform) const
@@ -35,7 +36,7 @@ std::vector<std::string> ServesSpec::basis(const Placement& placement, const std
   if (const double factor = beyond(placement); factor > far)
     return {fmt::format("{} nodes with {} ranks are {:.0f} times the largest of any published number of {}: how far "
                         "off it is there, nobody published.",
-                        placement.nodes(), placement.ranks, factor, platform)};
+                        placement.nodes(), placement.ranks, factor, of)};
   return {};
 }
 
@@ -68,6 +69,7 @@ void PlatformReader::read_serves()
     serves.nodes = static_cast<uint32_t>((*facts)["nodes"].quantity(Unit::count, 1, 1e9));
     serves.ranks = static_cast<uint32_t>((*facts)["ranks"].quantity(Unit::count, 1, 1e9));
     facts->finish();
+    serves.of = std::filesystem::path(facts->file()).stem().string();
   }
   if (const auto local = yaml->find("node_local")) {
     if (local->is_sequence())

@@ -18,6 +18,7 @@ struct ServesSpec {
   bool measured  = false; ///< the platform was calibrated: its measurements say more than published numbers
   uint32_t nodes = 0;     ///< most client nodes of a published number of the system; 0: there is none
   uint32_t ranks = 0;     ///< likewise
+  std::string of;         ///< platform whose file states them: another than the one that extends it
   std::array<bool, op_count> node_local{};   ///< operations whose rates may grow with the nodes without bound
   std::array<double, op_count> most{};       ///< operations a second of all nodes, which no answer exceeds; 0: any
   std::array<double, op_count> most_bytes{}; ///< bytes a second, likewise
@@ -27,7 +28,7 @@ struct ServesSpec {
   /// Times the largest nodes or ranks of a published number; 0 without any.
   double beyond(const Placement& placement) const;
   /// @throws InputError where a placement is too far beyond all published numbers
-  void refuse_beyond(const Placement& placement, const std::string& platform) const;
+  void refuse_beyond(const Placement& placement) const;
   /// Finished sentences on what answers for this placement rest on.
   std::vector<std::string> basis(const Placement& placement, const std::string& platform) const;
   nlohmann::ordered_json to_json() const;

@@ -259,7 +259,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
     return 0;
   }
   if (!given.beyond)
-    request.platform.serves.refuse_beyond(request.placement, request.platform.name);
+    request.platform.serves.refuse_beyond(request.placement);
   SimulationCost cost;
   auto json = simulate(request, cost);
   for (const auto& warning : json["warnings"])

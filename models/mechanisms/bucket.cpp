@@ -116,15 +116,16 @@ const bool registered = register_mechanism({
     .summary = "a token bucket: a rate of requests, or of bytes, and how much may pass at once after a pause. A step "
                "waits for its tokens in order of arrival. A bucket is full at first",
     .step    = "bucket",
-    .step_meaning = "of the step: name of the bucket; the node's or the server's own",
-    .says         = "pass bucket {}",
-    .example      = "{per: system, rate: 300/s, burst: 20, bandwidth: 1MB/s, burst_bytes: 200KiB}",
-    .use          = "{bucket: m}",
-    .keys         = keys,
-    .kept         = kept<BucketSpec>,
-    .make         = make<Buckets, BucketSpec>,
-    .check        = check,
-    .by_bytes     = [](const MechanismSpec& spec) { return static_cast<const BucketSpec&>(spec).bandwidth > 0; },
+    .step_meaning   = "of the step: name of the bucket; the node's or the server's own",
+    .says           = "pass bucket {}",
+    .example        = "{per: system, rate: 300/s, burst: 20, bandwidth: 1MB/s, burst_bytes: 200KiB}",
+    .use            = "{bucket: m}",
+    .keys           = keys,
+    .kept           = kept<BucketSpec>,
+    .make           = make<Buckets, BucketSpec>,
+    .check          = check,
+    .by_bytes       = [](const MechanismSpec& spec) { return static_cast<const BucketSpec&>(spec).bandwidth > 0; },
+    .by_bytes_alone = [](const MechanismSpec& spec) { return static_cast<const BucketSpec&>(spec).rate == 0; },
 });
 } // namespace
 
