@@ -65,10 +65,10 @@ struct Key {
     return key;
   }
   /// Its default is what this other key has.
-  template <class Spec, class Number> Key as(const char* name, Number Spec::*other) const
+  template <class Spec, class Number> Key as(const char* words, Number Spec::*other) const
   {
     Key key        = *this;
-    key.derived_as = name;
+    key.derived_as = words;
     key.derived    = [other](const Named& spec) { return static_cast<double>(static_cast<const Spec&>(spec).*other); };
     return key;
   }

@@ -238,7 +238,7 @@ TEST(Outages, SayWhoServesAndWhen)
   EXPECT_EQ(outages.serving(1, 60), std::nullopt);
   EXPECT_EQ(outages.sent_again_at(0, 1, 50), 70); // the pair is back before itself
   EXPECT_EQ(outages.sent_again_at(1, 1, 50), 70);
-  outages.begin({"c", 0, 2, 60, 0, 9, 0, {}, 0, 100}, 60, 9);
+  outages.begin({{"c"}, 0, 2, 60, 0, 9, 0, {}, 0, 100}, 60, 9);
   EXPECT_EQ(outages.sent_again_at(2, 2, 60), 160);
 }
 

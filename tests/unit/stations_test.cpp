@@ -43,7 +43,7 @@ TEST(Stations, StallsHoldTheServer)
       truth("stations: {s: {}}\nstalls: {c: {station: s, every: 1s, length: 400ms, sigma: 0, operations: [unlink]}}\n" +
             routes),
       1);
-  StallClock clock({"c", 0, 1, 0.4, 0, {}}, 1, 0);
+  StallClock clock({{"c"}, 0, 1, 0.4, 0, {}}, 1, 0);
   double now = 5;
   while (clock.end_of_window(now) == now)
     now += 0.01;
