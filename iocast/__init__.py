@@ -52,9 +52,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'iocast' has no attribute '{name}'")
     module = import_module("iocast.api.runs" if name in ("import_results", "open_runs") else f"iocast.api.{name}")
-    from iocast.api.arguments import as_call
-
-    call = globals()[name] = as_call(getattr(module, name))
+    call = globals()[name] = import_module("iocast.api.arguments").as_call(getattr(module, name))
     return call
 
 

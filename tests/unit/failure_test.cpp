@@ -227,13 +227,13 @@ TEST(Outages, SayWhoServesAndWhen)
   Outages outages;
   outages.resize(3);
   EXPECT_EQ(outages.serving(0, 0), 0u);
-  outages.begin({"a", 0, 0, 10, 0, 100, 0, 1, 30, 5}, 10, 100); // away from 10 to 110, instance 1 takes over at 40
+  outages.begin({{"a"}, 0, 0, 10, 0, 100, 0, 1, 30, 5}, 10, 100); // away from 10 to 110, instance 1 takes over at 40
   EXPECT_EQ(outages.serving(0, 10), std::nullopt);
   EXPECT_EQ(outages.sent_again_at(0, 0, 10), 40);
   EXPECT_EQ(outages.sent_again_at(0, 0, 37), 42); // it notices 5 s later
   EXPECT_EQ(outages.serving(0, 40), 1u);
   EXPECT_EQ(outages.serving(0, 110), 0u);
-  outages.begin({"b", 0, 1, 50, 0, 20, 0, 0, 1, 0}, 50, 20); // the pair away from 50 to 70; its own pair is away
+  outages.begin({{"b"}, 0, 1, 50, 0, 20, 0, 0, 1, 0}, 50, 20); // the pair away from 50 to 70; its own pair is away
   EXPECT_EQ(outages.serving(0, 50), std::nullopt);
   EXPECT_EQ(outages.serving(1, 60), std::nullopt);
   EXPECT_EQ(outages.sent_again_at(0, 1, 50), 70); // the pair is back before itself

@@ -329,7 +329,7 @@ TEST(Failure, TakesItsShareOfTheTime)
 {
   for (const double sigma : {0.0, 0.6, 1.5})
     expect_share(0.5, sigma, [&](uint64_t seed) {
-      FailureClock clock({"f", 0, 0, 0, 100, 50, sigma, {}, 0, 0}, seed, 0);
+      FailureClock clock({{"f"}, 0, 0, 0, 100, 50, sigma, {}, 0, 0}, seed, 0);
       double away = 0;
       double end  = 0;
       while (end < 1e5) {
