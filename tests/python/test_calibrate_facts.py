@@ -88,7 +88,7 @@ def test_the_file_is_a_platform_whose_forecasts_have_the_errors_that_the_fit_sho
     rate = answer.phases["benchmark"].rate
     assert rate.low is not None and rate.high is not None
     assert rate.high / rate.value == pytest.approx(errors.spread("rate").factor(0.9))
-    with pytest.raises(InputError, match="with --beyond"):
+    with pytest.raises(InputError, match="with the argument beyond"):
         iocast.simulate(str(file), "md-workbench", 100, 1, settings=SETTINGS)
     assert errors.speaks_of("md-workbench") and not errors.speaks_of("ior-easy")
     assert dump(fit.document()) in file.read_text()

@@ -82,6 +82,7 @@ def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tm
 def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], float]) -> Search:
     """A search in which every structure has this cost, and what is not named a large one; no parameters."""
     search = Search.__new__(Search)
+    search.threads, search.counted = None, ""
     search.choices = choices
     search.family = {"stations": {"server": {"servers": 16}}}
     search.recipe, search.seen = SimpleNamespace(priors={}, facts={}), None  # type: ignore[assignment]
@@ -229,6 +230,7 @@ def test_options_that_were_fitted_apart_bring_every_number_that_they_need_togeth
     need."""
     crowding = Parameter("crowding", "stations.server.crowding", 1e-3, 10.0, 0.1)
     search = Search.__new__(Search)
+    search.threads, search.counted = None, ""
     search.recipe = SimpleNamespace(parameters=())  # type: ignore[assignment]
     search.shown, search.thinking = {}, False
     turns, fair = Option("none", {}), Option("turns", {"stations": {"server": {"discipline": "ps"}}})
