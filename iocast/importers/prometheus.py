@@ -27,7 +27,18 @@ LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
 KIND = re.compile(r"^# TYPE ([A-Za-z_:][\w:]*) (\w+)$", re.MULTILINE)
 PART = re.compile(r"(\w+)_(sum|count|bucket)")
 TIMES = re.compile(r"(?:.*_)?(?:seconds|(?:api_s3|api)_request_duration)")
-NOT_REQUESTS = ("go_", "process_", "promhttp_", "prometheus_", "scrape_", "ceph_", "python_", "jvm_", "minio_")
+NOT_REQUESTS = (
+    "iocast_",
+    "go_",
+    "process_",
+    "promhttp_",
+    "prometheus_",
+    "scrape_",
+    "ceph_",
+    "python_",
+    "jvm_",
+    "minio_",
+)
 """What a program's own runtime counts, Ceph's other daemons, and MinIO, which is read by name."""
 OPERATION = ("api_endpoint", "api", "operation", "op", "action", "name", "type", "method", "verb", "handler", "path")
 """Labels that tell the kind of request, the first that a sample has."""

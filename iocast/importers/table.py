@@ -125,6 +125,8 @@ def _read_one(source: Source) -> list[Record]:
             )
         row = {name: cell for name, cell in zip(header, cells, strict=True) if cell}
         for name in ("phase", "operation", "workload"):
+            if "/" in row.get(name, ""):
+                continue  # it would lead elsewhere, and is refused with its line
             if name in row and (plain := re.sub(NOT_OF_A_NAME, "-", row[name]).strip("-.")) != row[name]:
                 renamed[row[name]] = row[name] = plain or "unnamed"
         found.append((number, row))

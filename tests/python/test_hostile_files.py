@@ -436,7 +436,7 @@ def test_no_name_leads_out_of_a_directory(here: Path, iocast: Iocast) -> None:
     table = "workload,phase,nodes,ppn,rate\nm,a/../../../ESCAPED,1,2,1000\nm,b,1,2,1000\n"
     (here / "table.csv").write_text(table)
     refused(
-        iocast("import", here / "table.csv", "--out", here / "deep" / "er" / "o"), "table.csv:1", "a/../../../ESCAPED"
+        iocast("import", here / "table.csv", "--out", here / "deep" / "er" / "o"), "table.csv:2", "a/../../../ESCAPED"
     )
     (here / "plan.yaml").write_text(PLAN.replace("name: make", 'name: "a/../../../../OUTSIDE"'))
     refused(
