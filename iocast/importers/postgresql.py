@@ -64,7 +64,7 @@ def snapshots(source: Source) -> list[Snapshot]:
         for line, row, time in rows:
             name = "pg_stat_statements" if table is STATEMENTS else row["datname" if table is DATABASE else "database"]
             if table is POOL and name == "pgbouncer":
-                continue  # what asks for statistics
+                continue  # a query of these statistics
             one = here.setdefault(name, Snapshot(source, name or "shared", line if here else number, time))
             _count(source, line, row, table, one)
         found += [one for one in here.values() if one.counts]

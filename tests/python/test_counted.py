@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_known import FAMILY
+from test_known import FAMILY, few_runs
 from test_observe import synthetic
 
 from iocast.calibrate import own_work
@@ -18,8 +18,7 @@ from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import Search
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
-from iocast.ground import binaries
-from iocast.runs.run_directory import Run, group
+from iocast.runs.run_directory import group
 from iocast.watching.counted import Served, closed_wait, threads_of
 from iocast.watching.utilisation import bounds, join, served
 from iocast.wording.checked import utilisation_text
@@ -113,13 +112,8 @@ def test_a_calibration_takes_threads_from_counters_unless_the_owner_knows(tmp_pa
     """Runs of many threads, whose latencies show no wait, with counters that show two."""
     family = tmp_path / "family.yaml"
     family.write_text(FAMILY)
-    runs = []
-    for n in (1, 2, 4):
-        command = [binaries.find("iocast-sim"), "--platform", str(family), "--ppn", str(n), "--json"]
-        settings = [word for name in ("objects", "iterations") for word in ("--set", f"{name}=200")]
-        binaries.run_json([*command, *settings, "--seed", str(n), "--out", str(tmp_path / str(n))])
-        run = Run(tmp_path / str(n), "benchmark")
-        runs.append(run)
+    runs = few_runs(family, tmp_path)
+    for n, run in zip((1, 2, 4), runs, strict=True):
         operations = sum(phase.operations or 0 for phase in run.phases)
         wait = closed_wait(n, 0.0015, 0.0001, 2)
         seconds = sum(phase.seconds or 0.0 for phase in run.phases)

@@ -40,16 +40,22 @@ calibration:
 """
 
 
+def few_runs(platform: Path, place: Path) -> list[Run]:
+    """Simulated runs of one, two and four ranks of the platform."""
+    runs = []
+    for n in (1, 2, 4):
+        command = [binaries.find("iocast-sim"), "--platform", str(platform), "--ppn", str(n), "--json"]
+        settings = [word for name in ("objects", "iterations") for word in ("--set", f"{name}=200")]
+        binaries.run_json([*command, *settings, "--seed", str(n), "--out", str(place / str(n))])
+        runs.append(Run(place / str(n), "benchmark"))
+    return runs
+
+
 def test_a_known_number_of_servers_decides_what_measurements_leave_open(tmp_path: Path) -> None:
     """Four ranks never wait at 4 servers or more, so that only the owner can say how many there are."""
     family = tmp_path / "family.yaml"
     family.write_text(FAMILY)
-    runs = []
-    for n in (1, 2, 4):
-        command = [binaries.find("iocast-sim"), "--platform", str(family), "--ppn", str(n), "--json"]
-        settings = [word for name in ("objects", "iterations") for word in ("--set", f"{name}=200")]
-        binaries.run_json([*command, *settings, "--seed", str(n), "--out", str(tmp_path / str(n))])
-        runs.append(Run(tmp_path / str(n), "benchmark"))
+    runs = few_runs(family, tmp_path)
     rates = {}
     for servers in (4, 8):
         known = [Known.of(f"server.threads={servers}"), Known.of("way=100us")]

@@ -14,9 +14,11 @@ import json
 import math
 import string
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from scipy.stats import binomtest
@@ -237,21 +239,18 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
             {True: "yes", False: "no", None: "-"}[row["inside"]],
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    errors = sorted(row["error"] for row in forecast)
     known = [row["inside"] for row in forecast if row["inside"] is not None]
     right = sum(row["direction"] for row in forecast)
     refused = len(rows) - len(forecast)
-    of_them = f" of {len(rows)} changes; {refused} changes nothing in the fitted platform" if refused else ""
+    of_them = f" forecasts of {len(rows)} changes; {refused} changes nothing in the fitted platform" if refused else ""
     share = float(binomtest(sum(known), len(known), 0.9).pvalue) if known else 1.0
-    middle = errors[len(errors) // 2] if len(errors) % 2 else sum(errors[len(errors) // 2 - 1 :][:2]) / 2
-    return [
-        *lines,
-        "",
-        f"Direction right in {right} of {len(forecast)}{' forecasts' if refused else ''}{of_them}; "
-        f"size off by {100 * middle:.1f} % in the median; "
+    middle = median(row["error"] for row in forecast)
+    summary = (
+        f"Direction right in {right} of {len(forecast)}{of_them}; size off by {100 * middle:.1f} % in the median; "
         f"{sum(known)} of {len(known)} rates within their intervals, {'not ' if share < 0.05 else ''}consistent with "
-        "90 % (exact binomial, 95 %).",
-    ]
+        "90 % (exact binomial, 95 %)."
+    )
+    return [*lines, "", *textwrap.wrap(summary, 120)]
 
 
 def main() -> None:
