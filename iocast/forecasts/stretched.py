@@ -57,6 +57,7 @@ def latencies(
     spreads, change = _spreads(known), float(np.median(changes))
     result: dict[str, Ends] = {}
     for op in dict.fromkeys(op for point in known for op in point["latency"]):
+        below = [-math.inf] * 3  # quantiles of different scales may cross; none is below a lower one
         for which in STRETCHED:
             own = [point for point in known if point["latency"].get(op, {}).get(which)]
             if not own:
@@ -71,9 +72,9 @@ def latencies(
             value = stretch - found.value - change + moved
             spread = np.add.outer(stretch + moved - rates, off * noise)
             low, high = np.quantile(spread, (1 - most, 1 - least))
-            result[f"{op}.{which}"] = {
-                "value": math.exp(value), "low": math.exp(low), "high": math.exp(high), "model": math.exp(value),
-            }  # fmt: skip
+            below = [max(pair) for pair in zip((value, low, high), below, strict=True)]
+            value, low, high = (math.exp(one) for one in below)
+            result[f"{op}.{which}"] = {"value": value, "low": low, "high": high, "model": value}
     return result
 
 

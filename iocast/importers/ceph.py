@@ -24,7 +24,11 @@ GATEWAY = re.compile(r"(\w+)_lat")
 OPERATIONS = {"getattr": "stat", "put_obj": "create", "get_obj": "read", "del_obj": "unlink"}
 OSD = {"op_r": "pread", "op_w": "pwrite", "op_rw": "read_and_write"}
 GET_AND_PUT = {"get_initial_lat": "get", "put_initial_lat": "put"}
-MOVED = {"osd": ("op_in_bytes", "op_out_bytes"), "rgw": ("get_b", "put_b")}
+MOVED = {
+    "osd": ("op_in_bytes", "op_out_bytes"),
+    "rgw": ("get_b", "put_b"),
+    "rgw_op": ("get_obj_bytes", "put_obj_bytes"),
+}
 SERVER = Server(
     "ceph",
     "Ceph",

@@ -52,7 +52,8 @@ def snapshots(source: Source) -> list[Snapshot]:
     for one, interval in found:
         if interval and one.name in whole:
             continue
-        one.name += f" interval {interval}" if interval else ""
+        if interval:
+            one.name, one.by_itself = f"{one.name} interval {interval}", True
         result.append(one)
     return result
 

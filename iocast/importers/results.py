@@ -11,6 +11,8 @@ RESULT_WORDS = frozenset(
     "errors iops bandwidth throughput latency rate ops".split()
 )
 """Words of a column's name, of which one makes it a result."""
+SETTING_WORDS = frozenset("limit target provisioned mode per think goal quota cap allowed requested".split())
+"""Words of which one makes it a setting all the same: a limit of IOPS is none that were measured."""
 TIMES = frozenset({"time", "time_s", "time_ms", "total_time", "total_time_s", "start_time", "end_time", "timestamp"})
 PLACES = frozenset(
     "file filename file_name path log logfile log_file output source source_path url command cmd".split()
@@ -24,8 +26,8 @@ def is_result(name: str, cells: Collection[str]) -> bool:
     words = re.split(r"[^a-z0-9]+", name.lower())
     plain = "_".join(words)
     return (
-        bool(RESULT_WORDS & set(words))
+        plain.endswith(("_per_s", "_per_sec", "_per_second"))
+        or (bool(RESULT_WORDS & set(words)) and not SETTING_WORDS & set(words))
         or plain in TIMES | PLACES
-        or plain.endswith(("_per_s", "_per_sec", "_per_second"))
         or (bool(cells) and all(re.fullmatch(IS_A_FILE, cell, re.IGNORECASE) for cell in cells))
     )

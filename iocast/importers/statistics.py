@@ -21,6 +21,9 @@ TAKEN = re.compile(r"^\s*(?:#\s*)?snapshot_time:?\s+(\S+)\s*$")
 """A line that says when the snapshot below it was taken."""
 CLOCK = "write 'snapshot_time: ' and the seconds since 1970 above each (echo snapshot_time: $(date +%s.%N))"
 
+WHOLE = 2.0
+"""Seconds by which a time in whole seconds, or one of another clock, may be off. Chosen by hand."""
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -38,7 +41,7 @@ class Counted:
 class Snapshot:
     """Counters at a moment. name: a brick or a daemon, say; time: in seconds since 1970; elapsed:
     seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
-    line; note: a finished sentence on these counters."""
+    line; note: a finished sentence on these counters; by_itself: counting began with it, so that it is a load."""
 
     source: Source
     name: str
@@ -48,6 +51,7 @@ class Snapshot:
     counts: dict[str, Counted] = field(default_factory=dict)
     moved: tuple[int, int] | None = None
     note: str = ""
+    by_itself: bool = False
 
     def add(self, op: str, one: Counted) -> None:
         """Several kinds of requests may be one operation."""
@@ -103,6 +107,8 @@ def _read_group(sources: Sequence[Source], snapshots: Snapshots, server: Server)
     for source in sources:
         source.require_last_line()
         for one in snapshots(source):
+            while one.by_itself and one.name in taken:
+                one.name += " again"
             taken.setdefault(one.name, []).append(one)
     if not taken:
         raise sources[0].refuse(1, f"there is no snapshot of {server.tool} in it; it may have been cut off")
@@ -128,22 +134,38 @@ def _earlier(one: Snapshot, before: Snapshot, line: int) -> str:
     return f"line {line}" if before.source is one.source else before.source.at(line)
 
 
+def require_later(before: Snapshot, after: Snapshot) -> None:
+    """@raises InputError where a time that both have is not later, or counting began anew in between"""
+    passed = [
+        last - first
+        for first, last in ((before.time, after.time), (before.elapsed, after.elapsed))
+        if first is not None and last is not None
+    ]
+    where = _earlier(after, before, before.line)
+    if passed and passed[0] <= 0:
+        raise after.source.refuse(
+            after.line,
+            f"this snapshot of {after.name} is not of a later time than that of {where}: they are of several servers, "
+            "in another order, or taken twice; import each by itself",
+        )
+    if len(passed) == 2 and passed[1] < passed[0] / 2 - WHOLE:
+        raise after.source.refuse(
+            after.line,
+            f"{after.name} has counted for {passed[1]:+.6g} s more than in {where}, which is {passed[0]:.6g} s "
+            "earlier: counting began anew in between; import each by itself",
+        )
+
+
 def seconds_between(before: Snapshot, after: Snapshot, server: Server) -> float:
     """@raises InputError for snapshots without times, or of which the second is not later"""
+    require_later(before, after)
     for first, last in ((before.time, after.time), (before.elapsed, after.elapsed)):
         if first is not None and last is not None:
-            if last > first:
-                return last - first
-            raise after.source.refuse(
-                after.line,
-                f"this snapshot of {after.name} is not of a later time than that of "
-                f"{_earlier(after, before, before.line)}: they are of several servers, in another order, or taken "
-                "twice; import each by itself",
-            )
+            return last - first
     raise after.source.refuse(after.line, f"no time between the snapshots is known of {server.tool}; {CLOCK}")
 
 
-def _require_same(before: Snapshot, after: Snapshot) -> None:
+def require_same(before: Snapshot, after: Snapshot) -> None:
     """@raises InputError where the later one has counted less"""
     for op, one in before.counts.items():
         later = after.counts.get(op)
@@ -166,7 +188,7 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
     last, before = own[-1], own[0] if len(own) > 1 else None
     for one, after in pairwise(own):
         seconds_between(one, after, server)
-        _require_same(one, after)
+        require_same(one, after)
     if before is not None:
         seconds = seconds_between(before, last, server)
         timed = f"{last.source.at(last.line)} (less {_earlier(last, before, before.line)})"

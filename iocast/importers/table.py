@@ -104,6 +104,7 @@ def _read_one(source: Source) -> list[Record]:
     near: dict[str, str] = {}
     found: list[tuple[int, dict[str, str]]] = []
     renamed: dict[str, str] = {}
+    called_so: dict[tuple[str, str], str] = {}
     for (number, _), cells in zip(lines, rows, strict=False):
         cells = [cell.strip() for cell in cells]
         if not header:
@@ -127,8 +128,17 @@ def _read_one(source: Source) -> list[Record]:
         for name in ("phase", "operation", "workload"):
             if "/" in row.get(name, ""):
                 continue  # it would lead elsewhere, and is refused with its line
-            if name in row and (plain := re.sub(NOT_OF_A_NAME, "-", row[name]).strip("-.")) != row[name]:
-                renamed[row[name]] = row[name] = plain or "unnamed"
+            if name not in row:
+                continue
+            plain = re.sub(NOT_OF_A_NAME, "-", row[name]).strip("-.") or "unnamed"
+            if (other := called_so.setdefault((name, plain), row[name])) != row[name]:
+                raise source.refuse(
+                    number,
+                    f"{name} '{row[name]}' would be {plain}, as '{other}' above; names have letters, digits and . _ = "
+                    "+ -: give these two different ones",
+                )
+            if plain != row[name]:
+                renamed[row[name]] = row[name] = plain
         found.append((number, row))
     source.require_last_line()
     kept = {name: {row[name] for _, row in found if name in row} for name in header if name not in KNOWN}
@@ -217,6 +227,8 @@ def _differs_by_one(name: str, known: str) -> bool:
     """Whether a letter is wrong, lacks, is too many, or two have changed places, or only capitals differ."""
     if name == known or name in KNOWN:
         return False
+    if known in ("run", "repeat") and name == f"{known}s":
+        return False  # how many
     a, b = sorted((name.lower(), known), key=len)
     if len(a) == len(b):
         unlike = [i for i in range(len(a)) if a[i] != b[i]]

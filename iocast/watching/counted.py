@@ -11,15 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from iocast.errors import InputError
 from iocast.importers import Importer, all_importers, matching
 from iocast.importers.source import Source
-from iocast.importers.statistics import Snapshot
+from iocast.importers.statistics import Snapshot, require_later, require_same
 
 REQUESTS, WAITING = "requests", "waiting"
 """Kinds of resources: all time of requests at a server, and the part of it in which they waited for a thread."""
@@ -63,7 +65,12 @@ class Counters:
                     "seconds since 1970 above each",
                 )
             self._by_name.setdefault(one.name, []).append(one)
-        self._by_name = {name: own for name, own in self._by_name.items() if len(own) > 1}
+        self._by_name = {
+            name: sorted(own, key=lambda one: one.time or 0.0) for name, own in self._by_name.items() if len(own) > 1
+        }
+        for one, later in (pair for own in self._by_name.values() for pair in pairwise(own)):
+            require_later(one, later)
+            require_same(one, later)
         if not self._by_name:
             raise InputError(f"{path}:{source.last}: there are fewer than two snapshots in it; take more of them.")
         moments = {one.time for own in self._by_name.values() for one in own if one.time is not None}
@@ -71,8 +78,9 @@ class Counters:
         self.count = len(self.times)
         self.every_seconds = float(np.median(np.diff(self.times))) if self.count > 1 else 0.0
 
-    def totals(self) -> Iterator[tuple[str, str, list[float], list[float]]]:
-        """Of each kind of request its name, kind of resource, and at each time the seconds and the number so far."""
+    def totals(self) -> Iterator[tuple[str, str, tuple[float, float], list[float], list[float]]]:
+        """Of each kind of request its name, kind of resource, the times from which to which it is known, and at each
+        time of all the seconds and the number so far."""
         for name, own in self._by_name.items():
             at = [one.time or 0.0 for one in own]
             for op in sorted({op for one in own for op in one.counts}):
@@ -85,6 +93,7 @@ class Counters:
                 yield (
                     f"{self.host} {name} {op}",
                     kind,
+                    (at[0], at[-1]),
                     np.interp(self.times, at, seconds).tolist(),
                     np.interp(self.times, at, counts).tolist(),
                 )
@@ -103,9 +112,9 @@ class Served:
 
 @dataclass(frozen=True)
 class Threads:
-    """service: seconds of an operation in which it holds a thread. weights: of each number of threads that the counters
-    leave possible; of the largest number, that there are no fewer. busy: threads in use at most, in the
-    mean."""
+    """service: seconds of an operation in which it holds a thread. weights: of numbers of threads, ascending, each for
+    all that are nearer to it than to another one; of the largest number, that there are no fewer. busy: threads in use
+    at most, in the mean."""
 
     service: float
     weights: dict[int, float]
@@ -120,7 +129,7 @@ class Threads:
     def surprise(self, threads: float) -> float:
         """Twice the logarithm by which this number is less likely than the likeliest one, up to a bound: a handful of
         counters may mislead."""
-        weight = self.weights[min(max(round(threads), 1), max(self.weights))]
+        weight = self.weights[min(self.weights, key=lambda number: abs(math.log(number / max(threads, 1.0))))]
         return -2 * math.log(max(weight / max(self.weights.values()), LEAST))
 
     def sentence(self, station: str) -> str:
@@ -134,7 +143,9 @@ class Threads:
 
     @property
     def at_least(self) -> int:
-        return min(number for number, weight in self.weights.items() if weight > (1 - SURE) / 2)
+        """All fewer ones together are unlikely."""
+        sums = accumulate(self.weights.values())
+        return next(number for number, sum_ in zip(self.weights, sums, strict=True) if sum_ > (1 - SURE) / 2)
 
 
 def threads_of(served: Sequence[Served]) -> Threads | None:
@@ -148,7 +159,8 @@ def threads_of(served: Sequence[Served]) -> Threads | None:
     own = float(np.mean([one.seconds - (one.wait or 0.0) for one in alone]))
     most = max(one.ranks for one in more)
     costs = {}
-    for threads in range(1, most + 1):
+    tried = numbers_up_to(most)
+    for threads in tried:
         waits = [closed_wait(one.ranks, own, max(one.ranks / one.rate - one.seconds, 0.0), threads) for one in more]
         costs[threads] = min(
             sum(
@@ -158,7 +170,10 @@ def threads_of(served: Sequence[Served]) -> Threads | None:
             for share in np.linspace(CONSTANT, 1.0, 6)
         )
     least = min(costs.values())
-    weights = {threads: math.exp(-(cost - least) / 2) / threads for threads, cost in costs.items()}
+    # A number of threads is as likely before as any multiple of it: each tried one has the logarithm of its range.
+    edges = [0.5, *((a + b) / 2 for a, b in pairwise(tried)), tried[-1] + 0.5]
+    ranges = {number: math.log(high / low) for number, (low, high) in zip(tried, pairwise(edges), strict=True)}
+    weights = {threads: math.exp(-(cost - least) / 2) * ranges[threads] for threads, cost in costs.items()}
     whole = sum(weights.values())
     busy = max(one.rate * own for one in served)
     return Threads(own, {threads: weight / whole for threads, weight in weights.items()}, busy)
@@ -168,17 +183,20 @@ def _wait(one: Served, own: float) -> float:
     return one.wait if one.wait is not None else max(one.seconds - own, 0.0)
 
 
+def numbers_up_to(most: int) -> list[int]:
+    """Numbers of threads to try: all up to 16, then eight for each doubling, and the last one."""
+    further = (round(16 * 2 ** (k / 8)) for k in range(1, 8 * max(most.bit_length() - 4, 0) + 1))
+    return [*range(1, min(most, 16) + 1), *sorted({n for n in further if n < most} | {most} - set(range(17)))]
+
+
 def closed_wait(customers: int, service: float, delay: float, servers: int) -> float:
-    """Mean wait in a closed M/M/c queue with a delay elsewhere: exact mean value analysis with the probabilities of
-    how many are there (Reiser & Lavenberg 1980)."""
-    probabilities = [1.0] + [0.0] * customers
-    residence = service
-    for n in range(1, customers + 1):
-        residence = service * sum((j + 1) / min(j + 1, servers) * probabilities[j] for j in range(n))
-        rate = n / (delay + residence)
-        shares = [0.0] * (customers + 1)
-        for j in range(1, n + 1):
-            shares[j] = rate * service / min(j, servers) * probabilities[j - 1]
-        shares[0] = max(1.0 - sum(shares), 0.0)
-        probabilities = shares
-    return max(residence - service, 0.0)
+    """Mean wait in a closed M/M/c queue with a delay elsewhere, from the probabilities of how many are at the servers
+    (product form; Gordon & Newell 1967)."""
+    if delay <= 0:
+        return max(customers * service / min(customers, servers) - service, 0.0)
+    at = np.arange(customers + 1)
+    busy = np.minimum(at, servers)
+    logs = at * math.log(service / delay) - gammaln(customers - at + 1)
+    logs[1:] -= np.cumsum(np.log(busy[1:]))
+    chances = np.exp(logs - np.max(logs))
+    return max(float(chances @ at / (chances @ busy)) * service - service, 0.0)

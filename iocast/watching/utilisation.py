@@ -67,6 +67,8 @@ class Resource:
     """Bytes of a unit of a link's counter."""
     requests: list[float] | None = None
     """Number so far, where a server counts them itself."""
+    between: tuple[float, float] | None = None
+    """Times from which to which it is known; None: those of the observation."""
 
 
 class Observation:
@@ -151,8 +153,8 @@ class Statistics(Counters):
     clock_was_set = False
 
     def resources(self) -> Iterator[Resource]:
-        for name, kind, seconds, counts in self.totals():
-            yield Resource(name, kind, None, seconds, requests=counts)
+        for name, kind, between, seconds, counts in self.totals():
+            yield Resource(name, kind, None, seconds, requests=counts, between=between)
 
 
 def _read(path: Path) -> Observation | Statistics:
@@ -273,9 +275,10 @@ def _phase(phase: Phase, start: float, observations: Sequence[Observation | Stat
     for observation in observations:
         times = observation.times
         inside = int(np.sum((times >= begin) & (times <= end)))
-        # Beyond the observation's ends a counter is not known.
-        covered = times[0] <= begin + 1e-9 and times[-1] >= end - 1e-9
         for resource in observation.resources():
+            # Beyond its ends a counter is not known.
+            first, last = resource.between or (times[0], times[-1])
+            covered = first <= begin + 1e-9 and last >= end - 1e-9
             entry: ResourceUse = {
                 "kind": resource.kind,
                 "servers": resource.servers,
@@ -394,22 +397,26 @@ def bytes_over_links(run: Path, phase: str = "benchmark") -> dict[tuple[str, str
 
 
 def served(run: Path, phase: str = "benchmark") -> tuple[float, float | None] | None:
-    """Seconds of a completed operation at the server that counts most of them, over all repeats of a phase, and those
-    of them in which it waited where the server tells; None where no counters were joined."""
+    """Seconds of a completed operation at the server that counts most of them, over all repeats of a phase that it was
+    observed in, and those of them in which it waited where the server tells; None where no counters were joined. What
+    counts under another name is another server: a database behind a pool, another brick, another daemon."""
     content = read_utilisation(run)
     repeats = [p for p in content["phases"] if p["name"] == phase and p["operations"]] if content else []
-    found: dict[tuple[str, str], float] = {}
-    for one in repeats:
-        for name, use in one["resources"].items():
-            if use["kind"] in (REQUESTS, WAITING) and use["busy"] is not None:
-                key = name.partition(" ")[0], use["kind"]
-                found[key] = found.get(key, 0.0) + use["busy"]
-    if not found:
-        return None
-    server = max(found, key=lambda key: found[key])[0]
-    operations = sum(p["operations"] for p in repeats)
-    waited = found.get((server, WAITING))
-    return found.get((server, REQUESTS), 0.0) / operations, None if waited is None else waited / operations
+    found: dict[str, tuple[float, float | None]] = {}
+    for server in {name.rpartition(" ")[0] for one in repeats for name in one["resources"]}:
+        operations, busy = 0, dict[str, float]()
+        for one in repeats:
+            uses = [use for name, use in one["resources"].items() if name.rpartition(" ")[0] == server]
+            known = [(use["kind"], use["busy"]) for use in uses if use["kind"] in (REQUESTS, WAITING)]
+            if not known or any(seconds is None for _, seconds in known):
+                continue  # it was not observed whole
+            operations += one["operations"]
+            for kind, seconds in known:
+                busy[kind] = busy.get(kind, 0.0) + (seconds or 0.0)
+        if REQUESTS in busy:
+            waited = busy.get(WAITING)
+            found[server] = busy[REQUESTS] / operations, None if waited is None else waited / operations
+    return max(found.values(), key=lambda one: one[0]) if found else None
 
 
 def bounds(run: Path, phase: str = "benchmark") -> dict[str, Bound]:

@@ -103,7 +103,7 @@ const bool registered = register_mechanism({
     .section = "buffers",
     .word    = "buffer",
     .summary = "memory that takes writes at once and drains in the background; at the step (of create, append or "
-               "pwrite) the operation waits for room in order of arrival, and goes on. Reads ignore it",
+               "pwrite) the operation waits for room, large writes in turn, and goes on. Reads ignore it",
     .keys    = keys,
     .kept    = kept_in<BufferSpec, &Platform::buffers>,
     .check   = check,

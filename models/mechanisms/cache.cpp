@@ -106,7 +106,8 @@ const bool registered = register_mechanism({
     .section   = "caches",
     .word      = "cache",
     .summary   = "memory with the last used objects or pages (LRU); the step runs `hit` when all that the operation "
-                 "needs is there, else `miss`, and all of it is there afterwards",
+                 "needs is there, else `miss`, and all of it is there afterwards. An instance of a station that fails "
+                 "loses its own",
     .keys      = keys,
     .one_of    = {{"capacity", "objects"}},
     .kept      = kept_in<CacheSpec, &Platform::caches>,

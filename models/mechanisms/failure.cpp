@@ -74,6 +74,8 @@ template <bool disk> Key link(Key key)
 {
   key.value = "name";
   key.read  = [](PlatformReader&, Named& spec, const YamlNode& yaml) {
+    if (yaml.text().empty())
+      yaml.fail(fmt::format("a {} has a name, as a run prints it; give that", disk ? "disk" : "link"));
     auto& failure = static_cast<FailureSpec&>(spec);
     failure.disk  = disk;
     failure.link  = yaml.text() + (disk ? " disk" : "");

@@ -191,7 +191,7 @@ def test_a_disk_that_is_rebuilt_has_a_share_of_its_speed(simulator: Path, tmp_pa
     [
         ("capacity: 1GiB; stage_out: always", "", "it can't be 'always'. Allowed: never, phase"),
         ("capacity: 4MiB; staged: 4MiB; stage_in: [{delay: 1s}]", "", "no room for 4MiB and a unit besides"),
-        ("capacity: 1GiB; staged: 4MiB", "", "stage_in"),
+        ("capacity: 1GiB; staged: 4MiB", "", "the key 'stage_in' is missing"),
         ("capacity: 1GiB; staged: 4MiB; stage_in: []", "", "give it at least one"),
         ("capacity: 1GiB; staged: 4MiB; stage_in: [{transfer: write, station: oss}]", "", "is read, not written"),
         ("capacity: 1GiB; staged: 4MiB; stage_in: [{flush: b}]", "", "what is staged in goes through"),

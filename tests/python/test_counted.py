@@ -3,7 +3,9 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +20,9 @@ from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import Search
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
+from iocast.ground.files import SCHEMA_VERSION
 from iocast.runs.run_directory import group
-from iocast.watching.counted import Served, closed_wait, threads_of
+from iocast.watching.counted import Served, closed_wait, numbers_up_to, threads_of
 from iocast.watching.utilisation import bounds, join, served
 from iocast.wording.checked import utilisation_text
 
@@ -61,6 +64,22 @@ def test_threads_that_nobody_waited_for_are_at_least_as_many_as_ranks() -> None:
     assert threads_of([at(1, 2, 1.0, False)]) is None
 
 
+@pytest.mark.parametrize("most", [16, 64, 1024])
+def test_many_ranks_that_never_wait_leave_open_how_many_threads_there_are(most: int) -> None:
+    delay = most * 0.001 / 4 - 0.001  # a quarter of the ranks is at the server, in the mean of at most 4 threads
+    found = threads_of([Served(n, n / (delay + 0.001), 0.001) for n in (1, 2, most)])
+    assert found is not None and found.likely is None and 4 <= found.at_least < most
+    assert "at least" in found.sentence("server")
+    assert found.surprise(1) > found.surprise(most - 1) and found.surprise(1000 * most) == found.surprise(most)
+
+
+def test_all_numbers_of_threads_are_near_one_that_is_tried() -> None:
+    for most in (1, 2, 15, 16, 17, 18, 100, 4096):
+        tried = numbers_up_to(most)
+        assert tried == sorted(set(tried)) and tried[0] == 1 and tried[-1] == most
+        assert all(later - one <= max(1, one / 8) for one, later in pairwise(tried)), most
+
+
 BEGAN = 1_700_000_000.0
 
 
@@ -91,6 +110,52 @@ def test_counters_are_joined_to_each_phase_of_a_run(tmp_path: Path) -> None:
     assert found["postgresql work query.wait"]["kind"] == "waiting"
     assert served(run) == pytest.approx((0.012, 0.004)) and bounds(run) == {}
     assert "postgresql work query" in utilisation_text(content)
+
+
+def test_a_server_is_counted_where_it_was_observed_whole_and_by_itself(tmp_path: Path) -> None:
+    """Of two repeats one was observed. The same statements of the database behind the pool are no further ones."""
+
+    def use(busy: float | None, kind: str = "requests") -> dict[str, Any]:
+        return {"servers": None, "unit": "seconds", "utilisation": None, "demand": None, "kind": kind, "busy": busy}
+
+    def phase(repeat: int, whole: bool) -> dict[str, Any]:
+        seen = {"pool query": 0.4, "pool query.wait": 0.1, "pg_stat_statements select": 0.3}
+        resources = {
+            f"postgresql {name}": use(busy if whole else None, "waiting" if "wait" in name else "requests")
+            for name, busy in seen.items()
+        }
+        return {"name": "benchmark", "repeat": repeat, "seconds": 1.0, "operations": 100, "resources": resources}
+
+    def of(*phases: dict[str, Any]) -> tuple[float, float | None] | None:
+        (tmp_path / "utilisation.json").write_text(
+            json.dumps(
+                {
+                    "schema_version": SCHEMA_VERSION,
+                    "kind": "utilisation",
+                    "phases": phases,
+                    "observations": [],
+                    "timeline": {},
+                    "notes": [],
+                }
+            )
+        )
+        return served(tmp_path)
+
+    assert of(phase(0, True)) == of(phase(0, True), phase(1, False)) == pytest.approx((0.004, 0.001))
+    assert of(phase(1, False)) is None
+
+
+def test_counters_in_another_order_are_the_same_and_those_that_fell_are_refused(tmp_path: Path) -> None:
+    phases = [("benchmark", 6.0, 10.0, 500)]
+    run = synthetic(tmp_path / "run", start=BEGAN, phases=phases, hosts=["a"])
+    file = pool(tmp_path / "pool.csv", 20, 100, 0.006, 0.002)
+    lines = file.read_text().splitlines(keepends=True)
+    as_written = join(run, [file])["phases"][0]["resources"]
+    file.write_text("".join(lines[60:] + lines[:60]))
+    assert join(run, [file])["phases"][0]["resources"] == as_written
+    file.write_text("".join([*lines[:60], lines[60], lines[61], lines[2], *lines[63:]]))
+    with pytest.raises(InputError, match=r"pool.csv:63: query of work counts less than in line 60"):
+        join(run, [file])
 
 
 def test_snapshots_without_times_or_of_another_time_are_not_joined(tmp_path: Path) -> None:

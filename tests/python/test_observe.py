@@ -306,7 +306,7 @@ def test_joining_refuses_and_notes(tmp_path: Path, iocast: Iocast) -> None:
     os.utime(short / "latency.hlog")
     join(short, [watched(tmp_path / "tight", start=start + 0.25, seconds=0.2, every=0.05, busy=lambda at: (at, at))])
     for text, words in (
-        ("", ":1: this is no observation"),
+        ("", ":1: the file is empty"),
         ('{"kind": "run"}\n', ":1: this is no observation"),
         ("{\n{\n", ":1: this is not valid JSON"),
         (json.dumps({"kind": "observation", "schema_version": 1, "host": "h"}), "fewer than two samples"),

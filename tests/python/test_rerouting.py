@@ -154,7 +154,10 @@ def test_flows_of_a_dragonfly_go_on_over_a_third_group(simulator: Path, tmp_path
         (DRAGONFLY.format(minimal=1) + f"failures:\n{gone('leaf 2 uplink 0')}", "'groups 5 and 6 link 0 down'"),
         (DRAGONFLY.format(minimal=1) + f"failures:\n{gone('groups 5 and 5 link 0')}", "no link 'groups 5 and 5 link"),
         *(
-            (f"{TREE}failures:\n{gone('leaf 2 uplink 0')[:-2]}, {other}}}\n", "a failure is of one thing")
+            (
+                f"{TREE}failures:\n{gone('leaf 2 uplink 0')[:-2]}, {other}}}\n",
+                "a failure has one of these keys, and not two",
+            )
             for other in ("disk: s 1", "station: s")
         ),
     ],

@@ -71,6 +71,20 @@ def test_an_interval_of_gluster_alone_is_a_load(tmp_path: Path) -> None:
     assert name.endswith("interval 1") and phase["seconds"] == 5 and phase["latency"]["lookup"]["count"] == 942
 
 
+def test_intervals_of_gluster_as_xml_are_loads_of_their_own(tmp_path: Path) -> None:
+    """They have no numbers there, and none is the beginning of another one."""
+    text = (SAMPLES / "gluster" / "profile.xml").read_text().replace("cumulativeStats", "intervalStats")
+    duration = re.search(r"<duration>(\d+)</duration>", text)
+    assert duration is not None
+    longer = text.replace(duration[0], f"<duration>{int(duration[1]) + 3}</duration>")
+    once = imported([written(tmp_path / "one.xml", text)], tmp_path / "once")
+    twice = imported([written(tmp_path / "two.xml", text + longer)], tmp_path / "twice")
+    assert len(twice) == 2 * len(once)
+    assert sorted(phase["seconds"] for phase in twice.values()) == sorted(
+        phase["seconds"] + more for phase in once.values() for more in (0, 3)
+    )
+
+
 def test_statements_are_counted_by_their_first_word(tmp_path: Path) -> None:
     [(name, phase)] = imported([SAMPLES / "postgresql" / "statements.csv"], tmp_path / "run").items()
     assert name == "pg_stat_statements" and {"select", "insert", "delete"} <= set(phase["latency"])
@@ -117,6 +131,11 @@ def test_metrics_of_gateways_by_operation(tmp_path: Path) -> None:
         'store_seconds_count{{op="a",code="200"}} 10 {0}\nstore_seconds_sum{{op="a",code="500"}} 3 {0}\n'
         'store_seconds_count{{op="a",code="500"}} 10 {0}\n# TYPE store_seconds summary\n'
     )
+    anew = other.format(1010_000) + other.replace("seconds 1000", "seconds 1090").replace(" 10 ", " 30 ").format(
+        1100_000
+    )
+    with pytest.raises(InputError, match=r":\d+: store_seconds has counted for \+0 s more .* counting began anew"):
+        imported([written(tmp_path / "anew", anew)], tmp_path / "anew-out")
     [phase] = imported([written(tmp_path / "one", other.format(1010_000))], tmp_path / "since").values()
     assert phase["seconds"] == 10 and phase["latency"]["a"]["mean"] == pytest.approx(0.2), "since the program's start"
 
@@ -129,6 +148,17 @@ def test_daemons_of_ceph_by_kind_of_request(tmp_path: Path) -> None:
     assert {"create", "unlink", "stat"} <= set(phase["latency"]), "of md-workbench"
     several = re.sub(r"^\{", "mds.a: {", text, flags=re.M) + re.sub(r"^\{", "mds.b: {", text, flags=re.M)
     assert set(imported([written(tmp_path / "two", several)], tmp_path / "two-out")) == {"mds.a", "mds.b"}
+
+
+def test_a_gateway_of_ceph_says_what_it_moved_by_kind_of_request(tmp_path: Path) -> None:
+    """As releases from 19 on count it."""
+    dumps = "".join(
+        f'snapshot_time: {at}\n{{"rgw_op": {{"put_obj_ops": {n}, "put_obj_bytes": {1000 * n}, "get_obj_bytes": 0, '
+        f'"put_obj_lat": {{"avgcount": {n}, "sum": {0.01 * n}}}}}, "rgw": {{"put_b": 7}}}}\n'
+        for at, n in ((100, 10), (110, 60))
+    )
+    [phase] = imported([written(tmp_path / "dumps", dumps)], tmp_path / "run").values()
+    assert phase["latency"]["create"]["count"] == 50 and phase["bytes_per_second"] == 5000
 
 
 @pytest.mark.parametrize("name", STATISTICS)

@@ -93,6 +93,23 @@ def test_medians_follow_nodes_and_tails_follow_ranks_where_both_were_measured() 
     assert abs(math.log(far / truth["q50"])) > 2 * abs(math.log(own["create.q50"]["value"] / truth["q50"]))
 
 
+@pytest.mark.parametrize("nodes", [3, 5, 9])
+def test_quantiles_of_different_scales_do_not_cross(nodes: int) -> None:
+    """The tail of many ranks is short, that of few nodes long; each quantile has a scale of its own."""
+    few = _point(20, 1000.0, 0.01) | {"nodes": 2}
+    many = _point(40, 4000.0, 0.004) | {"nodes": 10}
+    for point, tail in ((few, (0.015, 0.05, 0.06)), (many, (0.006, 0.009, 0.010))):
+        point["latency"] = {
+            "create": dict(zip(("q50", "q75", "q95", "q99"), (point["latency"]["create"]["q50"], *tail)))
+        }
+    measured = [growth.Measured(2, 10, math.log(1000)), growth.Measured(10, 4, math.log(4000))]
+    target = growth.Placement(nodes, 10)
+    own = stretched.latencies([few, many], target, growth.forecast(measured, target), [0.0], 0.9)
+    for end in ("low", "value", "high"):
+        rising = [own[f"create.{which}"][end] for which in ("q50", "q75", "q95", "q99")]
+        assert rising == sorted(rising), end
+
+
 def test_an_edit_changes_latencies_by_the_law_as_much_as_stretched_ones() -> None:
     points = [_served(*place) for place in ((5, 10), (10, 10), (10, 20))]
     target = growth.Placement(20, 10)

@@ -62,6 +62,17 @@ def test_operations_of_a_run_without_a_phase_came_one_after_the_other(tmp_path: 
     ]  # fmt: skip
 
 
+def test_columns_that_count_runs_are_settings(tmp_path: Path) -> None:
+    one, other = documents(tmp_path, "nodes,ppn,rate,repeats,iops_limit", "2,4,1000,3,3000", "2,4,4000,3,16000")
+    assert one["workload"]["parameters"] == {"repeats": "3", "iops_limit": "3000"}
+    assert other["workload"]["parameters"] == {"repeats": "3", "iops_limit": "16000"}
+
+
+def test_two_names_that_would_be_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"table.csv:3: phase 'read \[cold\]' would be read-cold, as 'read \(cold\)'"):
+        documents(tmp_path, "nodes,ppn,phase,rate", "2,4,read (cold),1000", "2,4,read [cold],4000")
+
+
 def test_a_repeat_that_is_there_twice_is_refused_with_its_line(tmp_path: Path) -> None:
     line = "a,5,10,md-workbench,benchmark,0,create,100,1000,0.001,0.01"
     with pytest.raises(InputError, match=r"table.csv:3: 'create' of the phase 'benchmark' .* twice with repeat 0"):
@@ -90,9 +101,11 @@ def test_runs_that_differ_in_results_alone_are_repeats(tmp_path: Path) -> None:
     assert len(point.runs) == 2
 
 
-@pytest.mark.parametrize("name", ["per_stripe", "rated", "walls", "files", "paths", "times", "osd", "errors_mode_x"])
+@pytest.mark.parametrize(
+    "name", ["per_stripe", "rated", "walls", "files", "paths", "times", "osd", "iops_limit", "target_rate"]
+)
 def test_a_name_that_contains_a_result_is_none(name: str) -> None:
-    assert is_result(name, ["4"]) == (name == "errors_mode_x")
+    assert not is_result(name, ["4"]) and is_result("errors_x", ["4"]) and is_result("ops_per_sec", ["4"])
 
 
 @pytest.mark.parametrize("column", ["phase", "operation", "workload"])

@@ -281,6 +281,8 @@ def test_a_link_fails(simulator: Path, tmp_path: Path, failure: str, write: floa
         ("link: leaf 0 uplink 0, at: 1s, length: 1s, share: 1.5", "failures.f.share, 1.5 is outside its range, 0 to 1"),
         ("link: leaf 0 uplink 0, at: 1s, length: 2s, every: 1s, share: 0", "a failure of 2s every 1s would never end"),
         ("link: leaf 0 uplink 0, at: 1s, length: 1s", "'share'"),
+        ('link: "", at: 1s, length: 1s, share: 0.5', "a link has a name"),
+        ('disk: "", at: 1s, length: 1s, share: 0.5', "a disk has a name"),
     ],
 )
 def test_a_failure_of_no_link_is_refused(simulator: Path, tmp_path: Path, failure: str, sentence: str) -> None:
