@@ -355,12 +355,14 @@ def counted_threads(points: list[Point]) -> Threads | None:
     have them."""
     found = []
     for point in points:
-        known = [seen for run in point.runs if (seen := served(run.path, run.phase)) is not None]
+        nodes = point.first.record.placement.nodes or 1
+        known = [seen for run in point.runs if (seen := served(run.path, run.phase, nodes)) is not None]
         if point.waiting_factor > 0 or point.think_time > 0 or not known:
             continue
-        waits = [wait for _, wait in known if wait is not None]
-        seconds, wait = float(np.mean([one for one, _ in known])), float(np.mean(waits)) if waits else None
-        found.append(Served(point.ranks, point.value("rate"), seconds, wait))
+        waits = [one.wait for one in known if one.wait is not None]
+        seconds, wait = float(np.mean([one.seconds for one in known])), float(np.mean(waits)) if waits else None
+        network = any(one.network for one in known)
+        found.append(Served(point.ranks, point.value("rate"), seconds, wait, network))
     return threads_of(found)
 
 

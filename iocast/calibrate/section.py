@@ -102,6 +102,7 @@ def fitted_section(
         fitted["counted"] = {
             "station": search.counted,
             "service": threads.service,
+            "network": threads.network,
             "busy": threads.busy,
             "threads": {str(number): weight for number, weight in threads.weights.items()},
         }

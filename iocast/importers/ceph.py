@@ -123,6 +123,6 @@ IMPORTER = Importer(
     "two outputs of ceph tell mds.* perf dump or ceph daemon NAME perf dump, in one file or in a file each",
     recognises,
     partial(read, snapshots=snapshots, server=SERVER),
-    partial(grouped, snapshots=snapshots),
+    partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
 )

@@ -165,6 +165,6 @@ IMPORTER = Importer(
     "its output as text or with --xml, as it is or with several snapshots, in one file or a file each",
     recognises,
     partial(read, snapshots=snapshots, server=SERVER),
-    partial(grouped, snapshots=snapshots),
+    partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
 )

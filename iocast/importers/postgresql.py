@@ -197,6 +197,6 @@ IMPORTER = Importer(
     "what psql --csv wrote of them, two snapshots at least, in one file or in a file each",
     recognises,
     read_all,
-    partial(grouped, snapshots=snapshots),
+    partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
 )

@@ -166,6 +166,6 @@ IMPORTER = Importer(
     "what curl wrote of the gateway's /metrics, two snapshots at least, in one file or in a file each",
     recognises,
     partial(read, snapshots=snapshots, server=SERVER),
-    partial(grouped, snapshots=snapshots),
+    partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
 )

@@ -23,6 +23,14 @@ CLOCK = "write 'snapshot_time: ' and the seconds since 1970 above each (echo sna
 
 WHOLE = 2.0
 """Seconds by which a time in whole seconds, or one of another clock, may be off. Chosen by hand."""
+EXACT = 1.0
+"""Likewise of two times by one clock."""
+
+REQUESTS, HANDLING, TRIPS = "requests", "handling", "trips"
+"""What the seconds of requests hold: all their time at a server, with the wait for one of its threads; the part in
+which they held a thread; or all from a client's sending to the answer, with the network."""
+WAIT, TRIP = ".wait", ".trip"
+"""Ends of names of parts: the wait for a thread of a server, and the trip of a client's request."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,8 @@ class Counted:
 class Snapshot:
     """Counters at a moment. name: a brick or a daemon, say; time: in seconds since 1970; elapsed:
     seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
-    line; note: a finished sentence on these counters; by_itself: counting began with it, so that it is a load."""
+    line; note: a finished sentence on these counters; by_itself: counting began with it, so that it is a load; holds:
+    what its seconds are; one_clock: time and elapsed are by the same one."""
 
     source: Source
     name: str
@@ -52,6 +61,12 @@ class Snapshot:
     moved: tuple[int, int] | None = None
     note: str = ""
     by_itself: bool = False
+    holds: str = REQUESTS
+    one_clock: bool = False
+
+    @property
+    def subject(self) -> str:
+        return self.name or self.source.path.name
 
     def add(self, op: str, one: Counted) -> None:
         """Several kinds of requests may be one operation."""
@@ -65,12 +80,16 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Server:
-    """Statements on all statistics of a format. times: what a request's time holds, a finished sentence."""
+    """Statements on all statistics of a format. times: what a request's time holds, a finished sentence; who counts;
+    apart: files that say since when they count, or hold several snapshots, are loads by themselves, since several
+    servers give the same names."""
 
     format: str
     tool: str
     times: str
     missing: Mapping[str, str] = field(default_factory=dict)
+    who: str = "server"
+    apart: bool = False
 
 
 Snapshots = Callable[[Source], list[Snapshot]]
@@ -83,7 +102,7 @@ def time_above(source: Source, number: int, line: str) -> float | None:
     return source.number(found[1], number, "snapshot_time") if (found := TAKEN.match(line)) else None
 
 
-def grouped(sources: Sequence[Source], snapshots: Snapshots) -> list[list[Source]]:
+def grouped(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> list[list[Source]]:
     """Files that count the same are begin and end of a load, in the order of their times."""
     groups: dict[tuple[str, ...], list[tuple[float, Source]]] = {}
     for number, source in enumerate(sources):
@@ -91,7 +110,10 @@ def grouped(sources: Sequence[Source], snapshots: Snapshots) -> list[list[Source
             found = snapshots(source)
         except InputError:  # which its own reading will report
             found = []
-        names = tuple(sorted({one.name for one in found})) or (str(number), "")
+        names = tuple(sorted({one.name for one in found}))
+        whole = len(names) < len(found) or any(one.elapsed is not None for one in found)
+        if not found or server.apart and whole:
+            names = (str(number), "")
         first = min((one.time or one.elapsed or 0.0 for one in found), default=0.0)
         groups.setdefault(names, []).append((first, source))
     return [[source for _, source in sorted(group, key=lambda one: one[0])] for group in groups.values()]
@@ -99,7 +121,8 @@ def grouped(sources: Sequence[Source], snapshots: Snapshots) -> list[list[Source
 
 def read(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> list[Record]:
     """A run for each thing that is counted. @raises InputError with file and line where no rate follows"""
-    return [record for group in grouped(sources, snapshots) for record in _read_group(group, snapshots, server)]
+    groups = grouped(sources, snapshots, server)
+    return [record for group in groups for record in _read_group(group, snapshots, server)]
 
 
 def _read_group(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> list[Record]:
@@ -145,14 +168,17 @@ def require_later(before: Snapshot, after: Snapshot) -> None:
     if passed and passed[0] <= 0:
         raise after.source.refuse(
             after.line,
-            f"this snapshot of {after.name} is not of a later time than that of {where}: they are of several servers, "
-            "in another order, or taken twice; import each by itself",
+            f"this snapshot of {after.subject} is not of a later time than that of {where}: they are of several "
+            "servers, in another order, or taken twice; import each by itself",
         )
-    if len(passed) == 2 and passed[1] < passed[0] / 2 - WHOLE:
+    if len(passed) < 2:
+        return
+    if passed[1] < passed[0] / 2 - WHOLE or after.one_clock and abs(passed[1] - passed[0]) > EXACT:
         raise after.source.refuse(
             after.line,
-            f"{after.name} has counted for {passed[1]:+.6g} s more than in {where}, which is {passed[0]:.6g} s "
-            "earlier: counting began anew in between; import each by itself",
+            f"{after.subject} has counted for {passed[1]:+.6g} s more than in {where}, "
+            f"which is {passed[0]:.6g} s earlier: counting began anew in between, or these are of several servers; "
+            "import each by itself",
         )
 
 
@@ -172,15 +198,21 @@ def require_same(before: Snapshot, after: Snapshot) -> None:
         if later is None:
             raise after.source.refuse(
                 after.line,
-                f"this snapshot of {after.name} lacks {op}, which {_earlier(after, before, one.line)} has: it was cut "
-                "off, or counting began anew in between; import each by itself",
+                f"this snapshot of {after.subject} lacks {op}, which {_earlier(after, before, one.line)} has: it was "
+                "cut off, or counting began anew in between; import each by itself",
             )
         if later.count < one.count or (later.seconds or 0.0) < (one.seconds or 0.0) * (1 - 1e-6) - 1e-6:
             raise after.source.refuse(
                 later.line,
-                f"{op} of {after.name} counts less than in {_earlier(after, before, one.line)}: these are of several "
-                "servers, or counting began anew in between; import each by itself",
+                f"{op} of {after.subject} counts less than in {_earlier(after, before, one.line)}: these are of "
+                "several servers, or counting began anew in between; import each by itself",
             )
+    if before.moved is not None and after.moved is not None and after.moved[0] < before.moved[0]:
+        raise after.source.refuse(
+            after.moved[1],
+            f"the bytes of {after.subject} are fewer than in {_earlier(after, before, before.moved[1])}: these are of "
+            "several servers, or counting began anew in between; import each by itself",
+        )
 
 
 def _record(own: list[Snapshot], server: Server) -> Record | None:
@@ -198,7 +230,7 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
         raise last.source.refuse(
             last.line,
             f"no rate follows from one snapshot of {server.tool} that doesn't say since when it counts; append a later "
-            f"one to the file, or name a file with it as well, and {CLOCK}",
+            "one to the file, or name a file with it as well" + (f", and {CLOCK}" if last.time is None else ""),
         )
     phase = Phase("observed", seconds=seconds, origin={"": timed})
     for op, counted in last.counts.items():
@@ -216,13 +248,12 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
         known = {"mean": max(total, 0.0) / count}
         if then is None and counted.least is not None and counted.most is not None:
             known |= {"min": counted.least, "max": counted.most}
-        if known["mean"] > 0:
+        if known["mean"] > 0 or "." not in op:
             phase.latency[op] = Latency(count, known)
     phase.operations = sum(phase.counts.values()) or None
-    if not phase.operations:
-        return None
-    phase.rate = phase.operations / seconds
-    phase.origin |= dict.fromkeys(("operations", "rate"), f"{last.source.at(last.line)} (all requests together)")
+    if phase.operations:
+        phase.rate = phase.operations / seconds
+        phase.origin |= dict.fromkeys(("operations", "rate"), f"{last.source.at(last.line)} (all requests together)")
     if last.moved is not None and (before is None or before.moved is not None):
         moved = last.moved[0] - (before.moved[0] if before is not None and before.moved is not None else 0)
         if moved > 0:
@@ -230,22 +261,26 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
             phase.origin |= dict.fromkeys(
                 ("bytes", "bytes_per_second"), f"{last.source.at(last.moved[1])} (read and written together)"
             )
+    if not phase.operations and not phase.bytes:
+        return None
     record = Record(
         last.name or server.format, server.tool, [phase], pattern=f"{server.format}-observed", label=last.name
     )
     record.warnings.append(
-        "This is the load that a server saw, of any program; it is no benchmark of the server's capacity. "
+        f"This is the load that a {server.who} saw, of any program; it is no benchmark of the server's capacity. "
         + server.times
     )
     record.warnings += [last.note] * bool(last.note)
     record.missing |= {
-        "command": "A server's statistics know no command.",
-        "ranks": "a server does not know how many made its load (nothing is computed with their number)",
-        "started": "A server's statistics are the difference of counters.",
-        "workload.parameters": "A server's statistics know no options.",
+        "command": f"A {server.who}'s statistics know no command.",
+        "ranks": f"a {server.who} does not know how many made its load (nothing is computed with their number)",
+        "started": f"A {server.who}'s statistics are the difference of counters.",
+        "workload.parameters": f"A {server.who}'s statistics know no options.",
         "phases[].errors": "Requests that failed are counted with the others.",
         "phases[].latency.*": "Sums of times are counted; a distribution is not known.",
-        "phases[].rank_seconds": "A server does not know ranks.",
+        "phases[].rank_seconds": f"A {server.who} does not know ranks.",
         "seed": "Nothing is drawn at random.",
     } | dict(server.missing)
+    if phase.operations is None:
+        record.missing["phases[].operations"] = "Only bytes were counted."
     return record

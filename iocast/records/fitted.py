@@ -127,10 +127,12 @@ class Observed(TypedDict):
 
 class Counted(TypedDict):
     """What a server's own counters say of a station: seconds of an operation that hold a thread, threads in use at
-    most, and by number of threads its weight (of the largest, that there are no fewer)."""
+    most, and by number of threads its weight (of the largest, that there are no fewer). `network`: these seconds hold
+    the way there and back."""
 
     station: str
     service: float
+    network: bool
     busy: float
     threads: dict[str, float]
 

@@ -4,7 +4,11 @@ follows from them.
 
 The server's part of an operation is the seconds of all requests that it served, over the operations that were completed
 (utilisation law). Of a lone rank that is the service, since nobody else is there; what it grows by with more ranks is
-the wait for a thread. Clients and the network have no part in either."""
+the wait for a thread. Clients and the network have no part in either.
+
+A server that times the work of its threads alone is used with its counter of waits beside it, or not at all: that time
+doesn't grow where threads are short. What a client times from sending to the answer holds the network as well. It grows
+by the wait all the same, but the service is only known to be at most that of a lone rank."""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +26,15 @@ from scipy.special import gammaln
 from iocast.errors import InputError
 from iocast.importers import Importer, all_importers, matching
 from iocast.importers.source import Source
-from iocast.importers.statistics import Snapshot, require_later, require_same
+from iocast.importers.statistics import HANDLING, REQUESTS, TRIP, TRIPS, WAIT, Snapshot, require_later, require_same
 
-REQUESTS, WAITING = "requests", "waiting"
-"""Kinds of resources: all time of requests at a server, and the part of it in which they waited for a thread."""
-WAIT = ".wait"
-"""End of the name of a part of an operation that is such a wait."""
+WAITING = "waiting"
+"""Kind of resource, beside those of Snapshot.holds: time in which requests waited for a thread."""
+KINDS = (REQUESTS, HANDLING, TRIPS, WAITING)
+TIMED = 0.9
+"""Least share of a service's requests that have times. Chosen by hand."""
+SERVICE = np.linspace(0.05, 1.0, 20)
+"""Shares of a lone rank's trip that may be service."""
 SPREAD = 0.05
 """Standard deviation of a measured wait, as a share of the time at the server. Chosen by hand."""
 CONSTANT = 0.5
@@ -75,50 +83,58 @@ class Counters:
             raise InputError(f"{path}:{source.last}: there are fewer than two snapshots in it; take more of them.")
         moments = {one.time for own in self._by_name.values() for one in own if one.time is not None}
         self.times: NDArray[np.float64] = np.array(sorted(moments))
-        self.count = len(self.times)
-        self.every_seconds = float(np.median(np.diff(self.times))) if self.count > 1 else 0.0
+        most = max(self._by_name.values(), key=len)
+        self.count = len(most)
+        self.every_seconds = float(np.median(np.diff([one.time or 0.0 for one in most])))
 
-    def totals(self) -> Iterator[tuple[str, str, tuple[float, float], list[float], list[float]]]:
-        """Of each kind of request its name, kind of resource, the times from which to which it is known, and at each
-        time of all the seconds and the number so far."""
+    def totals(self) -> Iterator[tuple[str, str, NDArray[np.float64], list[float], list[float]]]:
+        """Of each kind of request its name, kind of resource, the times at which it is known, and at each of them the
+        seconds and the number so far. Of a client's requests these are the trips."""
         for name, own in self._by_name.items():
-            at = [one.time or 0.0 for one in own]
+            holds = own[-1].holds
             for op in sorted({op for one in own for op in one.counts}):
                 known = [one.counts.get(op) for one in own]
-                if any(one is not None and one.seconds is None for one in known) or ("." in op and WAIT not in op):
+                part = op[op.find(".") :] if "." in op else ""
+                whole = part == (TRIP if holds == TRIPS else "")
+                if not (whole or part == WAIT) or any(one is not None and one.seconds is None for one in known):
                     continue
                 seconds = [one.seconds or 0.0 if one else 0.0 for one in known]
                 counts = [float(one.count) if one else 0.0 for one in known]
-                kind = WAITING if op.endswith(WAIT) else REQUESTS
-                yield (
-                    f"{self.host} {name} {op}",
-                    kind,
-                    (at[0], at[-1]),
-                    np.interp(self.times, at, seconds).tolist(),
-                    np.interp(self.times, at, counts).tolist(),
-                )
+                times = np.array([one.time or 0.0 for one in own])
+                yield f"{self.host} {name} {op}", holds if whole else WAITING, times, seconds, counts
+
+
+class AtServer(NamedTuple):
+    """Seconds of an operation at a server, of which `wait` for a thread where that is counted by itself. network: they
+    hold the way there and back, too."""
+
+    seconds: float
+    wait: float | None
+    network: bool = False
 
 
 @dataclass(frozen=True)
 class Served:
     """What a server's counters say at a number of ranks without think time: operations a second of the clients, and
-    seconds of an operation at the server, of which `wait` for a thread where that is counted by itself."""
+    AtServer's parts."""
 
     ranks: int
     rate: float
     seconds: float
     wait: float | None = None
+    network: bool = False
 
 
 @dataclass(frozen=True)
 class Threads:
-    """service: seconds of an operation in which it holds a thread. weights: of numbers of threads, ascending, each for
-    all that are nearer to it than to another one; of the largest number, that there are no fewer. busy: threads in use
-    at most, in the mean."""
+    """service: seconds of an operation in which it holds a thread, with the network where `network`. weights: of
+    numbers of threads, ascending, each for all that are nearer to it than to another one; of the largest number, that
+    there are no fewer. busy: threads in use at most, in the mean."""
 
     service: float
     weights: dict[int, float]
     busy: float
+    network: bool = False
 
     @property
     def likely(self) -> int | None:
@@ -133,11 +149,11 @@ class Threads:
         return -2 * math.log(max(weight / max(self.weights.values()), LEAST))
 
     def sentence(self, station: str) -> str:
-        known = (
-            f"{self.likely} thread{'s' * (self.likely != 1)}" if self.likely else f"at least {self.at_least} threads"
-        )
+        who = "Trips to the server" if self.network else "The server's own counters"
+        many = f"{self.at_least} to {self.at_most}" if self.at_most else f"at least {self.at_least}"
+        known = f"{self.likely} thread{'s' * (self.likely != 1)}" if self.likely else f"{many} threads"
         return (
-            f"The server's own counters show {known} of '{station}': an operation holds one for "
+            f"{who} show {known} of '{station}': an operation holds one for {'at most ' * self.network}"
             f"{1e3 * self.service:.3g} ms, and {self.busy:.2g} are in use at most."
         )
 
@@ -147,28 +163,44 @@ class Threads:
         sums = accumulate(self.weights.values())
         return next(number for number, sum_ in zip(self.weights, sums, strict=True) if sum_ > (1 - SURE) / 2)
 
+    @property
+    def at_most(self) -> int | None:
+        """All more ones together are unlikely; None where the largest number may be."""
+        if self.weights[max(self.weights)] > LEAST * max(self.weights.values()):
+            return None
+        sums = accumulate(self.weights.values())
+        return next(number for number, sum_ in zip(self.weights, sums, strict=True) if sum_ >= (1 + SURE) / 2)
+
 
 def threads_of(served: Sequence[Served]) -> Threads | None:
     """The number of threads that explains how the time at a server grows with the ranks (closed M/M/c with the measured
-    delay elsewhere, waits between those of exponential and constant service); None without a lone rank's counters, and
-    without a larger scale."""
+    delay elsewhere, waits between those of exponential and constant service; of trips with any share of the network);
+    None without a lone rank's counters, and without a larger scale."""
     alone = [one for one in served if one.ranks == 1]
     more = [one for one in served if one.ranks > 1]
     if not alone or not more or min(one.seconds for one in alone) <= 0:
         return None
     own = float(np.mean([one.seconds - (one.wait or 0.0) for one in alone]))
+    network = any(one.network for one in (*alone, *more))
+    shares = SERVICE if network else SERVICE[-1:]
     most = max(one.ranks for one in more)
     costs = {}
     tried = numbers_up_to(most)
     for threads in tried:
-        waits = [closed_wait(one.ranks, own, max(one.ranks / one.rate - one.seconds, 0.0), threads) for one in more]
-        costs[threads] = min(
-            sum(
-                ((_wait(one, own) - share * wait) / (SPREAD * (own + _wait(one, own)))) ** 2
-                for one, wait in zip(more, waits, strict=True)
+        costs[threads] = math.inf
+        for held in (own * share for share in shares):
+            elsewhere = [max(one.ranks / one.rate - one.seconds, 0.0) + own - held for one in more]
+            waits = [closed_wait(one.ranks, held, at, threads) for one, at in zip(more, elsewhere, strict=True)]
+            costs[threads] = min(
+                costs[threads],
+                *(
+                    sum(
+                        ((_wait(one, own) - share * wait) / (SPREAD * (own + _wait(one, own)))) ** 2
+                        for one, wait in zip(more, waits, strict=True)
+                    )
+                    for share in np.linspace(CONSTANT, 1.0, 6)
+                ),
             )
-            for share in np.linspace(CONSTANT, 1.0, 6)
-        )
     least = min(costs.values())
     # A number of threads is as likely before as any multiple of it: each tried one has the logarithm of its range.
     edges = [0.5, *((a + b) / 2 for a, b in pairwise(tried)), tried[-1] + 0.5]
@@ -176,7 +208,7 @@ def threads_of(served: Sequence[Served]) -> Threads | None:
     weights = {threads: math.exp(-(cost - least) / 2) * ranges[threads] for threads, cost in costs.items()}
     whole = sum(weights.values())
     busy = max(one.rate * own for one in served)
-    return Threads(own, {threads: weight / whole for threads, weight in weights.items()}, busy)
+    return Threads(own, {threads: weight / whole for threads, weight in weights.items()}, busy, network)
 
 
 def _wait(one: Served, own: float) -> float:

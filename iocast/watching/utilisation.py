@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
-from iocast.watching.counted import REQUESTS, WAITING, Counters, statistics_in
+from iocast.importers.statistics import HANDLING, REQUESTS, TRIPS
+from iocast.watching.counted import KINDS, TIMED, WAITING, AtServer, Counters, statistics_in
 from iocast.records.run import Phase, Run, read_run
 from iocast.records.utilisation import (
     Bound,
@@ -67,8 +68,8 @@ class Resource:
     """Bytes of a unit of a link's counter."""
     requests: list[float] | None = None
     """Number so far, where a server counts them itself."""
-    between: tuple[float, float] | None = None
-    """Times from which to which it is known; None: those of the observation."""
+    times: NDArray[np.float64] | None = None
+    """At which it is known; None: those of the observation."""
 
 
 class Observation:
@@ -153,8 +154,8 @@ class Statistics(Counters):
     clock_was_set = False
 
     def resources(self) -> Iterator[Resource]:
-        for name, kind, between, seconds, counts in self.totals():
-            yield Resource(name, kind, None, seconds, requests=counts, between=between)
+        for name, kind, times, seconds, counts in self.totals():
+            yield Resource(name, kind, None, seconds, requests=counts, times=times)
 
 
 def _read(path: Path) -> Observation | Statistics:
@@ -183,6 +184,10 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
         raise InputError(f"The run '{run}' has no finished phase that an observation could be joined to.")
     clock = run_clock(run, record)
     read = [_read(path) for path in observations]
+    for format_ in {one.host for one in read if isinstance(one, Statistics)}:
+        alike = [one for one in read if isinstance(one, Statistics) and one.host == format_]
+        for number, one in enumerate(alike if len(alike) > 1 else (), start=1):
+            one.host = f"{format_}:{number}"  # servers and mounts of several files may have the same names
     spans = [_span(phase) for phase in record.phases]
     begin, end = clock["start"] + min(start for start, _ in spans), clock["start"] + max(end for _, end in spans)
     slack = clock["uncertainty_seconds"] if clock["how"] == Start.STATED.value else 0.0
@@ -273,12 +278,11 @@ def _phase(phase: Phase, start: float, observations: Sequence[Observation | Stat
     seconds, operations = phase.seconds or 0.0, phase.operations or 0
     resources = {}
     for observation in observations:
-        times = observation.times
-        inside = int(np.sum((times >= begin) & (times <= end)))
         for resource in observation.resources():
+            times = observation.times if resource.times is None else resource.times
+            inside = int(np.sum((times >= begin) & (times <= end)))
             # Beyond its ends a counter is not known.
-            first, last = resource.between or (times[0], times[-1])
-            covered = first <= begin + 1e-9 and last >= end - 1e-9
+            covered = times[0] <= begin + 1e-9 and times[-1] >= end - 1e-9
             entry: ResourceUse = {
                 "kind": resource.kind,
                 "servers": resource.servers,
@@ -396,27 +400,46 @@ def bytes_over_links(run: Path, phase: str = "benchmark") -> dict[tuple[str, str
     return {}
 
 
-def served(run: Path, phase: str = "benchmark") -> tuple[float, float | None] | None:
-    """Seconds of a completed operation at the server that counts most of them, over all repeats of a phase that it was
-    observed in, and those of them in which it waited where the server tells; None where no counters were joined. What
-    counts under another name is another server: a database behind a pool, another brick, another daemon."""
+def served(run: Path, phase: str = "benchmark", nodes: int = 1) -> AtServer | None:
+    """Of a completed operation at the server that counts most seconds of them, over all repeats of a phase that it was
+    observed in; None where no counters were joined, or those of threads' work without the waits for them. What counts
+    under another name is another server: a database behind a pool, another brick, another daemon. Trips of clients are
+    added up, and taken where no server counts and all nodes were observed."""
     content = read_utilisation(run)
     repeats = [p for p in content["phases"] if p["name"] == phase and p["operations"]] if content else []
-    found: dict[str, tuple[float, float | None]] = {}
-    for server in {name.rpartition(" ")[0] for one in repeats for name in one["resources"]}:
-        operations, busy = 0, dict[str, float]()
+    each: dict[str, dict[str, tuple[float, float]]] = {}
+    """By server and kind, of an operation its seconds there and its requests."""
+    for server in sorted({name.rpartition(" ")[0] for one in repeats for name in one["resources"]}):
+        operations, known = 0, dict[str, list[tuple[float, float]]]()
         for one in repeats:
-            uses = [use for name, use in one["resources"].items() if name.rpartition(" ")[0] == server]
-            known = [(use["kind"], use["busy"]) for use in uses if use["kind"] in (REQUESTS, WAITING)]
-            if not known or any(seconds is None for _, seconds in known):
+            own = [use for name, use in one["resources"].items() if name.rpartition(" ")[0] == server]
+            if not any(use["kind"] in KINDS for use in own) or any(use["busy"] is None for use in own):
                 continue  # it was not observed whole
             operations += one["operations"]
-            for kind, seconds in known:
-                busy[kind] = busy.get(kind, 0.0) + (seconds or 0.0)
-        if REQUESTS in busy:
-            waited = busy.get(WAITING)
-            found[server] = busy[REQUESTS] / operations, None if waited is None else waited / operations
-    return max(found.values(), key=lambda one: one[0]) if found else None
+            for use in own:
+                pair = use["busy"] or 0.0, use.get("requests", 0.0) * one["operations"]
+                known.setdefault(use["kind"], []).append(pair)
+        each[server] = {
+            kind: (sum(busy for busy, _ in all_) / operations, sum(many for _, many in all_) / operations)
+            for kind, all_ in known.items()
+        }
+    found: list[AtServer] = []
+    trips: dict[str, list[float]] = {}
+    for server, kinds in each.items():
+        host, _, name = server.partition(" ")
+        wait = kinds.get(WAITING)
+        if REQUESTS in kinds:
+            found.append(AtServer(kinds[REQUESTS][0], wait[0] if wait else None))
+        elif HANDLING in kinds and not (wait and kinds[HANDLING][1] < TIMED * wait[1]):
+            # Of another service of this machine: the one where they waited longest.
+            beside = (
+                [wait] if wait else [k[WAITING] for s, k in each.items() if s.startswith(f"{host} ") and WAITING in k]
+            )
+            found += [AtServer(kinds[HANDLING][0] + most[0], most[0]) for most in sorted(beside)[-1:]]
+        elif TRIPS in kinds:
+            trips.setdefault(name.partition(" on ")[0], []).append(kinds[TRIPS][0])
+    found = found or [AtServer(sum(all_), None, True) for all_ in trips.values() if len(all_) >= nodes]
+    return max(found, key=lambda one: one.seconds) if found else None
 
 
 def bounds(run: Path, phase: str = "benchmark") -> dict[str, Bound]:

@@ -108,7 +108,7 @@ def test_counters_are_joined_to_each_phase_of_a_run(tmp_path: Path) -> None:
     assert query["busy"] == pytest.approx(100 * 10 * 0.006) and query["utilisation"] is None
     assert before["postgresql work query"]["demand"] == pytest.approx(0.006)
     assert found["postgresql work query.wait"]["kind"] == "waiting"
-    assert served(run) == pytest.approx((0.012, 0.004)) and bounds(run) == {}
+    assert served(run) == pytest.approx((0.012, 0.004, False)) and bounds(run) == {}
     assert "postgresql work query" in utilisation_text(content)
 
 
@@ -141,7 +141,7 @@ def test_a_server_is_counted_where_it_was_observed_whole_and_by_itself(tmp_path:
         )
         return served(tmp_path)
 
-    assert of(phase(0, True)) == of(phase(0, True), phase(1, False)) == pytest.approx((0.004, 0.001))
+    assert of(phase(0, True)) == of(phase(0, True), phase(1, False)) == pytest.approx((0.004, 0.001, False))
     assert of(phase(1, False)) is None
 
 
@@ -173,7 +173,8 @@ def test_snapshots_without_times_or_of_another_time_are_not_joined(tmp_path: Pat
         join(late, [pool(file, 20, 100, 0.006, 0.002)])
 
 
-def test_a_calibration_takes_threads_from_counters_unless_the_owner_knows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("work", ["postgresql a query", "lustre mdt.fs-MDT0000 stat"])
+def test_a_calibration_takes_threads_from_counters_unless_the_owner_knows(work: str, tmp_path: Path) -> None:
     """Runs of many threads, whose latencies show no wait, with counters that show two."""
     family = tmp_path / "family.yaml"
     family.write_text(FAMILY)
@@ -183,10 +184,15 @@ def test_a_calibration_takes_threads_from_counters_unless_the_owner_knows(tmp_pa
         wait = closed_wait(n, 0.0015, 0.0001, 2)
         seconds = sum(phase.seconds or 0.0 for phase in run.phases)
         use = {"servers": None, "unit": "seconds", "utilisation": None, "demand": None}
-        resources = {
-            "postgresql a query": {**use, "kind": "requests", "busy": operations * (0.0015 + wait)},
-            "postgresql a query.wait": {**use, "kind": "waiting", "busy": operations * wait},
-        }
+        waiting = {**use, "kind": "waiting", "busy": operations * wait}
+        if "lustre" in work:  # the waits are counted by the service, beside the work
+            work_use = {**use, "kind": "handling", "busy": operations * 0.0015}
+            resources = {work: work_use, "lustre mds.MDS.mdt request.wait": waiting}
+        else:
+            resources = {
+                work: {**use, "kind": "requests", "busy": operations * (0.0015 + wait)},
+                f"{work}.wait": waiting,
+            }
         phase = {"name": "benchmark", "repeat": 0, "seconds": seconds, "operations": operations, "resources": resources}
         document = {
             "schema_version": 1, "kind": "utilisation", "observations": [], "notes": [], "phases": [phase],

@@ -234,7 +234,7 @@ def test_a_mount_of_nfs_is_the_load_between_its_snapshots_or_since_it_was_mounte
     assert run["phases"][0].get("bytes") is None, "bytes since the mount are not of the time between the snapshots"
     with pytest.raises(InputError, match="another order"):
         imported(tmp_path, second + first, ranks=1)
-    with pytest.raises(InputError, match="READ counts less than in line"):
+    with pytest.raises(InputError, match="pread of filer:/export/home on /home counts less than in line"):
         imported(tmp_path, first + second.replace("READ: 400 400", "READ: 100 100"), ranks=1)
 
 

@@ -31,8 +31,19 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
+SAMPLE = {
+    "gluster": "profile.txt",
+    "postgresql": "statements.csv",
+    "prometheus": "garage.txt",
+    "ceph": "mds.txt",
+    "lustre": "md_stats.txt",
+    "nfs": "mountstats.txt",
+}
+"""Of two snapshots."""
+
+
 def test_there_are_statistics() -> None:
-    assert {"gluster", "postgresql", "prometheus", "ceph"} <= set(STATISTICS)
+    assert set(SAMPLE) == set(STATISTICS)
 
 
 def test_bricks_of_gluster_are_the_load_between_two_profiles(tmp_path: Path) -> None:
@@ -161,7 +172,7 @@ def test_a_gateway_of_ceph_says_what_it_moved_by_kind_of_request(tmp_path: Path)
     assert phase["latency"]["create"]["count"] == 50 and phase["bytes_per_second"] == 5000
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", sorted(SAMPLE.keys() - {"nfs"}))  # of which two clients' files look alike
 def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_path: Path) -> None:
     """A sample of two snapshots cut between them says the same from two files."""
     cut = {
@@ -169,9 +180,9 @@ def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_pat
         "postgresql": "now,queryid",
         "prometheus": "# snapshot_time",
         "ceph": "snapshot_time",
+        "lustre": "snapshot_time",
     }
-    sample = {"gluster": "profile.txt", "postgresql": "statements.csv", "prometheus": "garage.txt", "ceph": "mds.txt"}
-    path = SAMPLES / name / sample[name]
+    path = SAMPLES / name / SAMPLE[name]
     text = path.read_text()
     at = text.index(cut[name], 10)
     files = [written(tmp_path / "b", text[at:]), written(tmp_path / "a", text[:at])]
@@ -182,8 +193,7 @@ def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_pat
 @pytest.mark.parametrize("name", STATISTICS)
 def test_a_report_says_what_a_server_was_busy_with(name: str, tmp_path: Path) -> None:
     """By operation rate, mean time, share of the time, and by Little's law how many were in service."""
-    sample = {"gluster": "profile.txt", "postgresql": "statements.csv", "prometheus": "garage.txt", "ceph": "mds.txt"}
-    runs = import_files([SAMPLES / name / sample[name]], tmp_path / "run", None, {"ranks": 4})
+    runs = import_files([SAMPLES / name / SAMPLE[name]], tmp_path / "run", None, {"ranks": 4})
     [table] = [table for table in all_tables(read_sources(runs)) if table.name == "means"]
     by_run: dict[str, float] = {}
     for row in table.rows:
@@ -192,7 +202,51 @@ def test_a_report_says_what_a_server_was_busy_with(name: str, tmp_path: Path) ->
     assert by_run and all(share == pytest.approx(1) for share in by_run.values())
 
 
+def test_a_service_of_lustre_counts_waits_beside_its_requests(tmp_path: Path) -> None:
+    """They are no requests of their own; a client's times hold the trip, and its file has no depth of a queue."""
+    service = (
+        "mds.MDS.mdt.stats=\nsnapshot_time 1100.0 secs.nsecs\nelapsed_time 100.0 secs.nsecs\n"
+        "req_waittime 500 samples [usec] 1 90 4000\nreq_qdepth 500 samples [reqs] 0 1 2\n"
+        "mds_getattr 200 samples [usec] 1 80 3000\nldlm_ibits_enqueue 300 samples [reqs] 1 1 300 300\n"
+    )
+    [phase] = imported([written(tmp_path / "service", service)], tmp_path / "run").values()
+    assert phase["operations"] == 500 and set(phase["by_operation"]) == {"mds_getattr", "ldlm_ibits_enqueue"}
+    assert phase["latency"]["request.wait"]["mean"] == pytest.approx(8e-6)
+    assert phase["latency"]["request.wait"]["max"] == pytest.approx(90e-6)
+    client = service.replace("req_qdepth 500 samples [reqs] 0 1 2\n", "").replace("mds.MDS.mdt", "mdc.fs-MDT0000")
+    [phase] = imported([written(tmp_path / "client", client)], tmp_path / "client-run").values()
+    assert phase["latency"]["request.trip"]["mean"] == pytest.approx(8e-6) and phase["operations"] == 500
+
+
+def test_bytes_alone_are_a_load_of_lustre(tmp_path: Path) -> None:
+    """Older releases time no reads and writes. Bytes that fall are refused."""
+    text = "snapshot_time 1{}0.0 secs.usecs\nread_bytes {} samples [bytes] 1 4096 {}\n"
+    file = written(tmp_path / "grown", text.format(0, 5, 10000) + text.format(1, 9, 30000))
+    [phase] = imported([file], tmp_path / "run").values()
+    assert phase["bytes"] == 20000 and phase["bytes_per_second"] == 2000 and phase["operations"] is None
+    fallen = written(tmp_path / "fallen", text.format(0, 5, 10000) + text.format(1, 9, 3000))
+    with pytest.raises(InputError, match=r":4: the bytes of fallen are fewer than in line 2: .*anew in between"):
+        imported([fallen], tmp_path / "no")
+
+
+def test_a_job_of_one_snapshot_is_named(tmp_path: Path) -> None:
+    job = "- job_id: {}\n  snapshot_time: {}\n  open: {{ samples: {}, unit: reqs }}\n"
+    text = "job_stats:\n" + "".join(job.format(*one) for one in (("a", 10, 5), ("a", 20, 15), ("b", 20, 7)))
+    [(name, phase)] = imported([written(tmp_path / "jobs", text)], tmp_path / "run").items()
+    assert name == "a" and phase["rate"] == 1
+    assert "b is in one snapshot alone, and is left out." in phase["warnings"]
+
+
+def test_a_time_above_a_mount_is_closer_than_its_age(tmp_path: Path) -> None:
+    first, second = ("device filer" + part for part in MOUNT.split("device filer")[1:])
+    text = f"snapshot_time: 100.25\n{first}snapshot_time: 120.75\n{second}"
+    [phase] = imported([written(tmp_path / "timed", text)], tmp_path / "run").values()
+    assert phase["seconds"] == 20.5
+
+
 PROFILE = (SAMPLES / "gluster" / "profile.txt").read_text()
+MOUNT = (SAMPLES / "nfs" / "mountstats.txt").read_text()
+LUSTRE = (SAMPLES / "lustre" / "md_stats.txt").read_text()
 GARAGE = (SAMPLES / "prometheus" / "garage.txt").read_text()
 DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:0{}+00,a,{},0,{}\n"
 
@@ -215,6 +269,16 @@ DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:
         (DATABASE.format(0, 5, 1.0).replace("active_time", "idle_time"), ":2: the table has no column active_time"),
         ('{"osd": {"op_r_latency": {"avgcount": true, "sum": 1}}}\n', r":1: op_r_latency.avgcount is true"),
         ('snapshot_time: 5\n{"osd": {"op_r_latency": {"avgcount": 1, \n', "not whole JSON"),
+        (LUSTRE.replace("3000 samples", "300 samples", 1), r":6: open of broken counts less than in line 2: "),
+        (LUSTRE.replace("150000 27", "15000 27"), r":6: open of broken counts less than in line 2: "),
+        (LUSTRE.replace("getattr                   1500", "statfs 1500"), r":5: this snapshot of broken lacks stat"),
+        (LUSTRE.replace("1010.0", "990.0"), r":5: this snapshot of broken is not of a later time than that of line 1"),
+        (LUSTRE.replace("1010.0", "a"), r":5: snapshot_time is 'a"),
+        (LUSTRE[: LUSTRE.rindex("snap")], r":1: no rate follows from one snapshot of Lustre .* with it as well\.$"),
+        (LUSTRE.replace("secs.nsecs\n", "secs.nsecs\nelapsed_time 50.0 secs.nsecs\n"), r"\+0 s more than in line 1"),
+        (MOUNT.replace("\tage:\t86420\n", ""), r":19: the mount filer:/export/home on /home has no line 'age:'"),
+        (MOUNT.replace("86420", "86400"), r":19: this snapshot of filer:/export/home on /home is not of a later time"),
+        (MOUNT.replace("CLOSE: 500 500 0", "CLOSE: 500 x 0"), r":31: this line below 'per-op statistics'"),
         ('snapshot_time: x\n{"osd": {"op_r_latency": {"avgcount": 1, "sum": 1}}}\n', ":1: snapshot_time is 'x'"),
     ],
     ids=itertools.count(),
