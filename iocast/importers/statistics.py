@@ -238,7 +238,7 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
         count = counted.count - (then.count if then else 0)
         if count <= 0:
             continue
-        if "." not in op:
+        if "." not in op or counted.seconds is None:
             phase.counts[op] = count
         less = f" (less {_earlier(last, before, then.line)})" if before is not None and then else " (all of its kind)"
         phase.origin[f"latency.{op}"] = last.source.at(counted.line) + less
@@ -250,7 +250,7 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
             known |= {"min": counted.least, "max": counted.most}
         if known["mean"] > 0 or "." not in op:
             phase.latency[op] = Latency(count, known)
-    phase.operations = sum(phase.counts.values()) or None
+    phase.operations = sum(count for op, count in phase.counts.items() if "." not in op) or None
     if phase.operations:
         phase.rate = phase.operations / seconds
         phase.origin |= dict.fromkeys(("operations", "rate"), f"{last.source.at(last.line)} (all requests together)")

@@ -30,6 +30,8 @@ from iocast.importers.statistics import HANDLING, REQUESTS, TRIP, TRIPS, WAIT, S
 
 WAITING = "waiting"
 """Kind of resource, beside those of Snapshot.holds: time in which requests waited for a thread."""
+COUNTED = "counted"
+"""Likewise: requests whose times nobody counts."""
 KINDS = (REQUESTS, HANDLING, TRIPS, WAITING)
 TIMED = 0.9
 """Least share of a service's requests that have times. Chosen by hand."""
@@ -89,19 +91,27 @@ class Counters:
 
     def totals(self) -> Iterator[tuple[str, str, NDArray[np.float64], list[float], list[float]]]:
         """Of each kind of request its name, kind of resource, the times at which it is known, and at each of them the
-        seconds and the number so far. Of a client's requests these are the trips."""
+        seconds and the number so far. Of a client's requests these are the trips; of untimed ones the seconds are the
+        number."""
         for name, own in self._by_name.items():
             holds = own[-1].holds
             for op in sorted({op for one in own for op in one.counts}):
                 known = [one.counts.get(op) for one in own]
                 part = op[op.find(".") :] if "." in op else ""
                 whole = part == (TRIP if holds == TRIPS else "")
-                if not (whole or part == WAIT) or any(one is not None and one.seconds is None for one in known):
+                untimed = any(one is not None and one.seconds is None for one in known)
+                if not (whole or part == WAIT or untimed):
                     continue
-                seconds = [one.seconds or 0.0 if one else 0.0 for one in known]
                 counts = [float(one.count) if one else 0.0 for one in known]
+                seconds = counts if untimed else [one.seconds or 0.0 if one else 0.0 for one in known]
                 times = np.array([one.time or 0.0 for one in own])
-                yield f"{self.host} {name} {op}", holds if whole else WAITING, times, seconds, counts
+                kind = COUNTED if untimed else holds if whole else WAITING
+                yield f"{self.host} {name} {op}", kind, times, seconds, counts
+
+    @property
+    def notes(self) -> list[str]:
+        """What the last snapshots say of themselves."""
+        return [own[-1].note for own in self._by_name.values() if own[-1].note]
 
 
 class AtServer(NamedTuple):

@@ -23,7 +23,7 @@ from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
 from iocast.importers.statistics import HANDLING, REQUESTS, TRIPS
-from iocast.watching.counted import KINDS, TIMED, WAITING, AtServer, Counters, statistics_in
+from iocast.watching.counted import COUNTED, KINDS, TIMED, WAITING, AtServer, Counters, statistics_in
 from iocast.records.run import Phase, Run, read_run
 from iocast.records.utilisation import (
     Bound,
@@ -60,7 +60,7 @@ class Resource:
     """A counter of one observation that only grows: seconds busy, or bytes for a network link of unknown speed."""
 
     name: str
-    kind: str  # cpu, core, process, disk, link
+    kind: str  # cpu, core, process, disk, link, or of a server's counters
     servers: float | None  # seconds of work it can do in a second; None when not known
     counter: list[float] = field(default_factory=list)
     unit: str = "seconds"
@@ -155,7 +155,8 @@ class Statistics(Counters):
 
     def resources(self) -> Iterator[Resource]:
         for name, kind, times, seconds, counts in self.totals():
-            yield Resource(name, kind, None, seconds, requests=counts, times=times)
+            unit = "requests" if kind == COUNTED else "seconds"
+            yield Resource(name, kind, None, seconds, unit, requests=counts, times=times)
 
 
 def _read(path: Path) -> Observation | Statistics:
@@ -207,6 +208,7 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
             )
         if times[0] > begin + 1 or times[-1] < end - 1:
             notes.append(f"The observation of {observation.host} does not cover the whole run.")
+    notes += dict.fromkeys(note for one in read if isinstance(one, Statistics) for note in one.notes)
     if slack > SURE:
         notes.append(
             f"The start of the run is known to {clock['uncertainty_seconds']:.1f} s only, so short phases may be off."

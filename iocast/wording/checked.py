@@ -251,7 +251,7 @@ def utilisation_text(utilisation: UtilisationDocument) -> str:
                 if r["demand"] is None
                 else quantity("", r["demand"])
                 if r["unit"] == "seconds"
-                else f"{r['demand']:.3g} B"
+                else f"{r['demand']:.3g} {'B' if r['unit'] == 'bytes' else r['unit']}"
             )
             most = "-" if not r["demand"] or r["servers"] is None else quantity("rate", r["servers"] / r["demand"])
             rows.append([name, used, demand, most])

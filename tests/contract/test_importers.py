@@ -39,6 +39,7 @@ NAMELESS = {
     "md_stats.txt": {"ranks": 4},
     "job_stats.yaml": {"ranks": 4},
     "mountstats.txt": {"ranks": 4},
+    "nfsd.txt": {"ranks": 4},
     **dict.fromkeys(
         ("profile.txt", "profile.xml", "statements.csv", "database.csv", "pgbouncer.csv", "mds.txt", "osd.txt"),
         {"ranks": 4},
@@ -71,7 +72,7 @@ OTHER_RANKS = {
     "ycsb/workload-a.txt": (r"-threads 8", "-threads 9"),
 }
 """How the ranks of a sample become others, for each importer whose files print them."""
-COUNTERS = {"ceph", "gluster", "lustre", "nfs", "postgresql", "prometheus"}
+COUNTERS = {"ceph", "gluster", "lustre", "nfs", "nfsd", "postgresql", "prometheus"}
 """Importers of counters of servers and mounts, a snapshot below the other."""
 NO_RANKS = {"cosbench", "db_bench", "dd", "hacc", "io500", "postmark", *COUNTERS}
 """Importers whose files are of one process, print no ranks, or hold one run."""

@@ -15,6 +15,7 @@ from test_observe import synthetic
 from iocast.errors import InputError
 from iocast.watching.counted import Served, Threads, threads_of
 from iocast.watching.utilisation import join, served
+from iocast.wording.checked import utilisation_text
 
 BEGAN = 1_700_000_000.0
 SERVICE, DELAY, SECONDS, EVERY = 0.004, 0.0005, 20.0, 0.5
@@ -160,7 +161,8 @@ def test_a_client_of_lustre_has_trips(tmp_path: Path) -> None:
     text = "".join(lustre(one).partition("mdt.fs")[0].replace("mds.MDS.mdt", "mdc.fs-MDT0000-mdc-ff8c") for one in sums)
     file.write_text("".join(line for line in text.splitlines(keepends=True) if "req_qdepth" not in line))
     [found] = join(run, [file])["phases"]
-    assert list(found["resources"]) == ["lustre mdc.fs-MDT0000-mdc-ff8c request.trip"]
+    kinds = {name.rpartition(" ")[2]: use["kind"] for name, use in found["resources"].items()}
+    assert kinds == {"ldlm_ibits_enqueue": "counted", "request.trip": "trips"}
     assert (seen := served(run)) is not None and seen.network and seen.wait is None
 
 
@@ -240,3 +242,22 @@ def test_looks_into_a_phase_are_those_of_each_counter(tmp_path: Path) -> None:
     content = join(run, [file])
     assert all(use["busy"] is None for use in content["phases"][0]["resources"].values())
     assert content["observations"][0]["samples"] == 4 and content["observations"][0]["every_seconds"] == 5
+
+
+def test_requests_of_a_server_without_times_are_counted(tmp_path: Path) -> None:
+    """Two reads in a compound of each operation; threads are a fact that the owner may state."""
+    sums = list(queue(2, 1, DELAY))
+    run = run_of(tmp_path / "run", 2, sums)
+    file = tmp_path / "nfsd.txt"
+    zeros = " ".join(["0"] * 25)
+    file.write_text(
+        "".join(
+            f"snapshot_time: {one.time}\nrc 0 0 0\nth 4 0\nproc4 2 0 {one.count}\nproc4ops 26 {zeros} {2 * one.count}\n"
+            for one in sums
+        )
+    )
+    content = join(run, [file])
+    uses = {name: use["demand"] for name, use in content["phases"][0]["resources"].items()}
+    assert uses == {"nfsd nfsd compound": pytest.approx(1), "nfsd nfsd compound.pread": pytest.approx(2)}
+    assert served(run) is None and any("has 4 threads" in note for note in content["notes"])
+    assert "2 requests" in utilisation_text(content)

@@ -38,6 +38,7 @@ SAMPLE = {
     "ceph": "mds.txt",
     "lustre": "md_stats.txt",
     "nfs": "mountstats.txt",
+    "nfsd": "nfsd.txt",
 }
 """Of two snapshots."""
 
@@ -181,6 +182,7 @@ def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_pat
         "prometheus": "# snapshot_time",
         "ceph": "snapshot_time",
         "lustre": "snapshot_time",
+        "nfsd": "snapshot_time",
     }
     path = SAMPLES / name / SAMPLE[name]
     text = path.read_text()
@@ -190,7 +192,7 @@ def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_pat
     assert parts == whole
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", sorted(SAMPLE.keys() - {"nfsd"}))  # which counts no times
 def test_a_report_says_what_a_server_was_busy_with(name: str, tmp_path: Path) -> None:
     """By operation rate, mean time, share of the time, and by Little's law how many were in service."""
     runs = import_files([SAMPLES / name / SAMPLE[name]], tmp_path / "run", None, {"ranks": 4})
@@ -216,6 +218,16 @@ def test_a_service_of_lustre_counts_waits_beside_its_requests(tmp_path: Path) ->
     client = service.replace("req_qdepth 500 samples [reqs] 0 1 2\n", "").replace("mds.MDS.mdt", "mdc.fs-MDT0000")
     [phase] = imported([written(tmp_path / "client", client)], tmp_path / "client-run").values()
     assert phase["latency"]["request.trip"]["mean"] == pytest.approx(8e-6) and phase["operations"] == 500
+
+
+def test_requests_of_an_nfs_server_are_compounds_and_those_of_version_three(tmp_path: Path) -> None:
+    """Operations of version 4 are parts of compounds. The number of threads is named as a fact to state."""
+    [phase] = imported([SAMPLES / "nfsd" / "nfsd.txt"], tmp_path / "run").values()
+    assert phase["by_operation"]["compound"]["rate"] == 40000 / 20 and phase["by_operation"]["stat"]["rate"] == 60
+    assert phase["operations"] == 40000 + 1200 * 2.1 and phase["bytes"] is None
+    assert phase["latency"]["compound.sequence"]["count"] == 40000 and "compound.sequence" not in phase["by_operation"]
+    assert phase["latency"]["compound.pwrite"]["count"] == 12000 and phase["latency"]["compound"]["mean"] is None
+    assert any("has 8 threads" in one and "--known server.servers=8" in one for one in phase["warnings"])
 
 
 def test_bytes_alone_are_a_load_of_lustre(tmp_path: Path) -> None:
@@ -246,6 +258,7 @@ def test_a_time_above_a_mount_is_closer_than_its_age(tmp_path: Path) -> None:
 
 PROFILE = (SAMPLES / "gluster" / "profile.txt").read_text()
 MOUNT = (SAMPLES / "nfs" / "mountstats.txt").read_text()
+SERVED = (SAMPLES / "nfsd" / "nfsd.txt").read_text()
 LUSTRE = (SAMPLES / "lustre" / "md_stats.txt").read_text()
 GARAGE = (SAMPLES / "prometheus" / "garage.txt").read_text()
 DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:0{}+00,a,{},0,{}\n"
@@ -276,6 +289,10 @@ DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:
         (LUSTRE.replace("1010.0", "a"), r":5: snapshot_time is 'a"),
         (LUSTRE[: LUSTRE.rindex("snap")], r":1: no rate follows from one snapshot of Lustre .* with it as well\.$"),
         (LUSTRE.replace("secs.nsecs\n", "secs.nsecs\nelapsed_time 50.0 secs.nsecs\n"), r"\+0 s more than in line 1"),
+        (SERVED.replace("proc4 2 1 52000", "proc4 2 52000"), r":22: proc4 has 1 counts, and says 2; it was cut off"),
+        (SERVED.replace("proc4 2 1 52000", "proc4 2 1 5200"), r":22: compound of nfsd counts less than in line 10"),
+        (SERVED.replace("rc 0 4000 8000\n", ""), r":4: there is no row 'rc' above th; the beginning"),
+        (SERVED.replace("snapshot_time", "taken"), r"no time between the snapshots is known of NFS server; .*date"),
         (MOUNT.replace("\tage:\t86420\n", ""), r":19: the mount filer:/export/home on /home has no line 'age:'"),
         (MOUNT.replace("86420", "86400"), r":19: this snapshot of filer:/export/home on /home is not of a later time"),
         (MOUNT.replace("CLOSE: 500 500 0", "CLOSE: 500 x 0"), r":31: this line below 'per-op statistics'"),

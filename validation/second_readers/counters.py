@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics that servers keep: GlusterFS's profile, Ceph's perf dump, PostgreSQL's and PgBouncer's tables, metrics of
-S3 gateways. Each is the last snapshot less the first."""
+S3 gateways, requests of NFS servers. Each is the last snapshot less the first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAN = float("nan")
 
 
 def read(path: Path, text: str) -> Reading | None:
-    for reader in (_gluster, _gluster_xml, _postgresql, _ceph, _metrics):
+    for reader in (_gluster, _gluster_xml, _postgresql, _ceph, _metrics, _nfsd):
         if (reading := reader(path, text)) is not None:
             return reading
     return None
@@ -165,3 +165,23 @@ def _metrics(path: Path, text: str) -> Reading | None:
                 moved += float(value)
         shots.append((float(part.split()[0]), moved, {op: (one["count"], one["sum"]) for op, one in found.items()}))
     return Reading("prometheus", "text", [_between(shots)])
+
+
+FOURTH = {3: "access", 4: "close", 9: "stat", 10: "getfh", 15: "lookup", 18: "open", 22: "putfh", 25: "pread",
+          28: "unlink", 38: "pwrite", 53: "sequence"}  # fmt: skip
+"""Numbers of operations of version 4, as its RFCs list them."""
+THIRD = {1: "stat", 3: "lookup", 6: "pread", 7: "pwrite", 12: "unlink"}
+
+
+def _nfsd(path: Path, text: str) -> Reading | None:
+    del path
+    if not re.search(r"^th \d+ ", text, re.M) or "proc4ops" not in text:
+        return None
+    shots: list[tuple[float, Counts]] = []
+    for shot in text.split("snapshot_time: ")[1:]:
+        rows = {line.split()[0]: line.split()[2:] for line in shot.splitlines()[1:]}
+        counts: Counts = {"compound": (float(rows["proc4"][1]), NAN)}
+        counts |= {op: (float(rows["proc3"][n]), NAN) for n, op in THIRD.items()}
+        counts |= {f"compound.{op}": (float(rows["proc4ops"][n]), NAN) for n, op in FOURTH.items()}
+        shots.append((float(shot.split()[0]), counts))
+    return Reading("nfsd", "", [_put(shots[-1][0] - shots[0][0], shots[-1][1], shots[0][1])])
