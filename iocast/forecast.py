@@ -28,9 +28,10 @@ from iocast.forecasts.request import ranks_per_node_of
 from iocast.forecasts.sources import chosen, import_warnings, phases_of, runs_of, with_settings, without, without_nodes
 from iocast.runs.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
+from iocast.records.note import LeftOutRun, NearerLeftOut, Note, notes_of
 from iocast.runs.run_directory import Point, Run, find_runs, group, is_table
 from iocast.ground.scratch import whole_directory
-from iocast.wording.text import quantity, rate_kind
+from iocast.wording.notes import put
 from iocast.runs.total import of_one_workload, total
 from iocast.jobs.workers import Workers
 from iocast.records.fitted import HoldOut
@@ -304,8 +305,7 @@ def _of_phase(
                 label=f"{phase} {nodes} x {ppn:g}",
                 workers=workers,
             )
-            nearer = _left_out_nearer(one, runs, [run for run in every if run not in runs])
-            one["warnings"] = nearer + one["warnings"]
+            put(one, [*_left_out_nearer(one, runs, [run for run in every if run not in runs]), *notes_of(one)])
             write_json(out / "forecasts" / f"{name}-{nodes}x{ppn:g}.json", one)
             answer.forecasts.append(one)
     except (InputError, RunError) as error:
@@ -313,26 +313,19 @@ def _of_phase(
     return answer
 
 
-def _left_out_nearer(made: Mapping[str, Any], used: Sequence[Run], others: Sequence[Run]) -> list[str]:
-    """One sentence on the runs that --only leaves out, measured nearer to a forecast's scale than any that it rests
-    on."""
+def _left_out_nearer(made: ForecastDocument, used: Sequence[Run], others: Sequence[Run]) -> list[Note]:
+    """The runs that --only leaves out, measured nearer to a forecast's scale than any that it rests on."""
     target = Placement.read(made["placement"])
     least = min(target.distance(run.question.placement) for run in used)
     nearer = [one for one in others if one.record.placement.nodes and target.distance(one.question.placement) < least]
-    if not nearer:
-        return []
-    kind = rate_kind(made["quantities"]["rate"])
 
-    def named(run: Run) -> str:
+    def left_out(run: Run) -> LeftOutRun:
         values = {name: meaning(value) for name, value in run.parameters.items()}
         apart = [n for n, v in values.items() if all(meaning(one.parameters.get(n)) != v for one in used)]
-        differs = ", ".join(f"{name}={values[name]}" for name in apart) or "other settings"
-        return f"{quantity(kind, run.rate)} at {'x'.join(f'{n:g}' for n in run.placement)} ({differs})"
+        return LeftOutRun(run.rate, [*run.placement], [f"{name}={values[name]}" for name in apart])
 
-    return [
-        "--only leaves out what was measured nearer to this scale than anything that the forecast rests on: "
-        f"{'; '.join(map(named, nearer[:3]))}."
-    ]
+    unit = made["quantities"]["rate"].get("unit", "")
+    return [NearerLeftOut([left_out(run) for run in nearer], unit)] if nearer else []
 
 
 def _part(report: Report, about: str, begin: float, end: float) -> Report:

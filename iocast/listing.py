@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -12,6 +13,7 @@ from iocast.campaign.plan import CAMPAIGNS, read_plan
 from iocast.errors import InputError
 from iocast.importers import all_importers
 from iocast.ground.strict_yaml import Section
+from iocast.records.note import KINDS
 
 
 class Parameter(TypedDict):
@@ -54,6 +56,15 @@ def entries(what: str) -> list[Described]:
         return [
             {"name": p.stem, "summary": Section.load(p).text("description", "")}
             for p in sorted(CAMPAIGNS.glob("*.yaml"))
+        ]
+    if what == "cautions":
+        return [
+            {
+                "name": code,
+                "summary": " ".join((kind.__doc__ or "").split()),
+                "keys": [{"name": one, "meaning": ""} for one in kind.__struct_fields__ if one != "about"],
+            }
+            for code, kind in KINDS.items()
         ]
     if what == "formats":
         formats: list[Described] = [
@@ -116,15 +127,26 @@ def short_source(source: str) -> str:
 
 
 def table(what: str) -> str:
-    """A table of all workloads or all patterns: name, what it does, where it comes from in short."""
+    """A table of all workloads or all patterns: name, what it does, where it comes from in short; or of all cautions:
+    code, keys, what it means."""
+    if what == "cautions":
+        codes = [("code", "keys", "meaning"), ("---", "---", "---")]
+        for entry in entries(what):
+            keys = ", ".join(f"`{key['name']}`" for key in entry["keys"])
+            codes.append((f"`{entry['name']}`", keys, entry["summary"]))
+        return _markdown(codes)
     if what not in ("workloads", "patterns"):
-        raise InputError(f"There is no table of '{what}'; there are tables of workloads and patterns.")
+        raise InputError(f"There is no table of '{what}'; there are tables of workloads, patterns and cautions.")
     rows = [("workload" if what == "workloads" else "pattern", "what it does", "source"), ("---", "---", "---")]
     for entry in entries(what):
         name = f"`{entry['name']}`"
         if what == "workloads":
             name = f"[{name}](../workload/catalogue/{entry['name']}.yaml)"
         rows.append((name, entry["summary"], short_source(described(what, entry["name"])["source"])))
+    return _markdown(rows)
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n" for row in rows)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from iocast.errors import RunError
 from iocast.platforms.fitted import Fitted
+from iocast.records.note import Note, notes_of
 
 Cell = str | float | int | bool | None
 Row = dict[str, Cell]
@@ -78,6 +79,11 @@ class Found(Answer, Generic[Document]):
 
     def document(self) -> dict[str, Any]:
         return dict(self._document)
+
+    @property
+    def cautions(self) -> list[Note]:
+        """What must be known before it is believed, as codes with numbers (docs/cautions.md)."""
+        return list(notes_of(self._document))
 
 
 def cells(row: Mapping[str, object]) -> list[tuple[str, Cell]]:

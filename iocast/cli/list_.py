@@ -17,13 +17,13 @@ from iocast.errors import InputError
 from iocast.ground.files import write_text
 from iocast.ground.strict_yaml import allowed_sentence
 
-KINDS = ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns", "formats")
+KINDS = ("workloads", "patterns", "backends", "platforms", "primitives", "campaigns", "formats", "cautions")
 
 
 @verb(name="list", epilog="Example: iocast list platforms")
 def list_(
     what: Annotated[str, typer.Argument(help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.")],
-    markdown: Annotated[bool, typer.Option("--markdown", help="Workloads or patterns as a table in Markdown.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Workloads, patterns or cautions as a table.")] = False,
     into: Annotated[
         Optional[Path], typer.Option(help="With --markdown: put the table into this file, where it was before.")
     ] = None,
@@ -44,7 +44,7 @@ def list_(
         return
     if into:
         raise InputError("--into needs --markdown.")
-    if what in ("campaigns", "formats"):
+    if what in ("campaigns", "formats", "cautions"):
         entries = listing.entries(what)
         for entry in entries if what == "campaigns" else []:
             listing.described(what, entry["name"])  # a file that can't be read is not listed as if it could

@@ -8,7 +8,9 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
+
+from msgspec.structs import replace
 
 from iocast.platforms import unmeasured
 from iocast.rules import applied as rules
@@ -22,11 +24,13 @@ from iocast.forecasts.cautions import (
     beyond_measured,
     beyond_observed,
     falls_behind,
+    far_beyond_published,
     far_off_where_checked,
     measured_there,
     more_objects,
     other_phases,
     other_placement,
+    other_settings,
     outside_bounds,
     resting_on_one,
 )
@@ -46,24 +50,23 @@ from iocast.forecasts.phase import (
 from iocast.forecasts.request import measured_request, ranks_per_node_of, resolved, workload_of
 from iocast.forecasts.simulated import simulated
 from iocast.forecasts.solved import solved
-from iocast.forecasts.structures import parted, parting_choices
-from iocast.runs.measured import about, is_called, other_settings, speaks_of
+from iocast.forecasts.structures import parting_choices
+from iocast.runs.measured import about, is_called, speaks_of
 from iocast.planning.plan import next_runs
 from iocast.platforms.platform_names import check_edits, check_file, speed_sentences
 from iocast.planning.proposed import Place, telling
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
 from iocast.runs.question import Question
+from iocast.records import note
 from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
+from iocast.records.note import Note, OutsideBounds, each_once, notes_of
 from iocast.records.quantities import Quantity
 from iocast.runs.total import total
+from iocast.wording.notes import put, sentence
 from iocast.jobs.workers import Workers
 from iocast.records.fitted import FittedSection
 
-PILED_UP = (
-    "The work of others, which was fitted at smaller scales, is at this one more than the server of the best structure "
-    "can do; the forecast is of those structures whose server can."
-)
 MAX_RANKS = 100_000_000
 """Of a forecast; the analytic solver takes seconds for as many. The largest machines have some ten million cores."""
 NEVER_CALIBRATED = "This platform was never calibrated: there are no intervals, and its numbers are its author's."
@@ -71,16 +74,8 @@ SET_BY_HAND = (
     "This platform's author set its numbers by hand to published measurements of {}; iocast did not fit them, so there "
     "are no intervals."
 )
-NO_ERROR_OF_SOLVER = (
-    "The analytic solver has no model for what was measured, so that its error and an interval are not known; --solver "
-    "simulate has one."
-)
 WITHOUT_ORDER = (
     "The analytic solver takes no account of which ranks share a node; --solver simulate does, with --placement cyclic."
-)
-SUM_OF_MACHINES = (
-    "This is the sum of {} machines, each with storage of its own like that which was measured. Storage that these "
-    "nodes share was not measured, and is not forecast here."
 )
 
 
@@ -195,7 +190,9 @@ def predict(
     phases: dict[str, PhaseDocument] = {}
     questions: dict[str, Question] = {}
     factors = dict.fromkeys(requested.phases, 1.0)
-    limited: list[str] = []
+    limited: list[Note] = []
+    blends: dict[str, Note] = {}
+    bounds: dict[str, Note] = {}
     for name, (samples, shown) in found.items():
         question = Question.of(
             shown["workload"], answer["placement"], name, settings_known=not as_measured, mounts=platform.mounts
@@ -209,9 +206,9 @@ def predict(
         applied = None
         if closed and not rests and not platform.rates_alone:
             applied = rules.Rules.of(platform.fitted, question)
-        blend_sentence = None if applied is None else applied.text
+        blended = None if applied is None else applied.note
         changes: dict[str, float] = {}
-        bounded = None
+        bounded: Note | None = None
         if applied is not None and platform.edited:
             plain = predict(
                 platform.as_measured(), workload, settings, nodes, ranks_per_node, phase=name, solver=solver,
@@ -219,7 +216,7 @@ def predict(
             )  # fmt: skip
             changes = rules.changes_of(plain["quantities"] | plain["parts"])
             doubt = {key: rules.doubted(doubt.get(key, 0.0), changes.get(key, 1.0)) for key in samples["value"]}
-            bounded = EDITED_BELOW.format(100 * (1 - changes["rate"])) if plain["bounded"] else None
+            bounded = note.HeldAsMeasured(changes["rate"]) if plain["bounded"] else None
         known = FittedSection() if rests or rows == [] else platform.fitted
         quantities = samples.get("quantities") or with_intervals(known, samples, missed, ranks, level, doubt)
         if errors := samples.get("errors"):
@@ -234,7 +231,11 @@ def predict(
             seen = links.observed_bytes(platform, question)
             quantities, of_links = links.with_requests(platform, system, shares.share, nodes, quantities, load, seen)
             limited += of_links
-        one = cast(PhaseDocument, {"phase": name, "blend": blend_sentence, "bounded": bounded})
+        one = cast(PhaseDocument, {"phase": name, "blend": None, "bounded": None})
+        if blended is not None:
+            blends[name], one["blend"] = blended, sentence(blended)
+        if bounded is not None:
+            bounds[name], one["bounded"] = bounded, sentence(bounded)
         one["question"] = question.document()
         one["quantities"] = {key: printed for key, printed in quantities.items() if not Quantity.of(key).is_part}
         one["parts"] = {key: printed for key, printed in quantities.items() if Quantity.of(key).is_part}
@@ -279,31 +280,23 @@ def predict(
     answer["parting"] = [] if answer["rests_on"] else parting_choices(samples, platform.fitted)
     if answer["rests_on"]:
         answer["draws"] = {**answer["draws"], "used": 0}
-    unsettled = falls_behind(requested.settings, ranks, every)
-    unsettled += of_main.get("unmeasured", []) + ([] if samples.get("settles", True) else [PILED_UP])
-    unsettled += [unmeasured.sentence(rests)] if rests else []
-    unsettled += [NO_ERROR_OF_SOLVER] if samples.get("fit_rows") == [] else []
-    unsettled += [parted(one) for one in answer["parting"]]
+    notes: list[Note] = [note.SumOfMachines(nodes)] if platform.fitted and nodes > 1 and requested.unshared else []
+    notes += falls_behind(requested.settings, ranks, every)
+    notes += of_main.get("unmeasured", []) + ([] if samples.get("settles", True) else [note.OthersPileUp()])
+    notes += [note.RestsOnFamily(rests)] if rests else []
+    notes += [note.SolverUnchecked()] if samples.get("fit_rows") == [] else []
+    notes += [note.StructureOpen(one["choice"], one["rates"]) for one in answer["parting"]]
     if answer["parting"]:
         best = telling(next_runs(platform, Place(nodes, ranks_per_node, factor), seed=seed, workers=workers)[1])
         answer["next"] = [one.document() for one in best]
-        unsettled += [f"The measurement that would tell most: {best[0].text}."] if best else []
-    unsettled += filter(None, dict.fromkeys(one["blend"] for one in every))
-    unsettled += filter(None, dict.fromkeys(one["bounded"] for one in every))
-    answer["warnings"] = (
-        unsettled
-        + list(dict.fromkeys(limited))
-        + requested.warnings
-        + beyond_measured(platform, ranks, largest, factor)
-        + other_placement(platform, nodes, ranks_per_node)
-        + list(filter(None, (other_settings(platform.fitted, question) for question in questions.values())))
-    )
-    if platform.fitted and nodes > 1 and requested.unshared:
-        answer["warnings"].insert(0, SUM_OF_MACHINES.format(nodes))
-    answer["warnings"] += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
-    answer["warnings"] += filter(None, [serves.far(nodes, ranks)])
-    answer["warnings"] += outside_bounds(every)
-    answer["warnings"] += more_objects(platform, samples.get("peak_objects"))
+        notes += [best[0].note] if best else []
+    notes += [held[one["phase"]] for held in (blends, bounds) for one in every if one["phase"] in held] + limited
+    notes += requested.notes + beyond_measured(platform, ranks, largest, factor)
+    notes += other_placement(platform, nodes, ranks_per_node)
+    notes += [one for question in questions.values() for one in other_settings(platform.fitted, question)]
+    notes += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
+    notes += far_beyond_published(serves, nodes, ranks) + outside_bounds(every, answer["placement"])
+    notes += more_objects(platform, samples.get("peak_objects"))
     answer["basis"] = basis + list(filter(None, [serves.template]))
     answer["basis"] += dict.fromkeys(text for one in every for text in one.get("left_out", []))
     if "order" in answer["placement"] and solver == "analytic":
@@ -314,9 +307,10 @@ def predict(
     answer["basis"] += beside.sentences(answer["workload"]["name"]) if beside is not None else []
     if speaks_of(platform.fitted, questions[main]):
         if closed:
-            answer["warnings"] += measured_there(platform, answer, questions[main])
-        answer["warnings"] += far_off_where_checked(about(platform.fitted, questions[main]), answer["rule"])
-        answer["warnings"] += beyond_observed(platform, answer["quantities"]["rate"], nodes)
+            notes += measured_there(platform, answer, questions[main])
+        notes += far_off_where_checked(about(platform.fitted, questions[main]), answer["rule"])
+        notes += beyond_observed(platform, answer["quantities"]["rate"], nodes)
+    put(answer, notes)
     return answer
 
 
@@ -330,11 +324,6 @@ def _numbers_of(platform: Fitted, errors: Errors | None) -> tuple[Numbers, list[
     return (Numbers.BY_HAND, [SET_BY_HAND.format(by)]) if by else (Numbers.OWN, [NEVER_CALIBRATED])
 
 
-EDITED_BELOW = (
-    "The forecast of the measured system is {:.0f} % below the calibrated platform's, at what a closed system's "
-    "concave growth allows; this one of an edited system is changed by the same factor, and its latencies by Little's "
-    "law."
-)
 OF_A_PHASE = (
     "phase",
     "question",
@@ -360,29 +349,31 @@ OF_A_PHASE = (
 """Keys of a forecast that are of its phase."""
 
 
-SENTENCES: tuple[Literal["warnings", "basis"], ...] = ("warnings", "basis")
-
-
 def _joined(answers: list[ForecastDocument]) -> ForecastDocument:
-    """Forecasts of several phases as the first one with the others under `further_phases`; warnings and sentences of
-    the basis that not all of them have name their phase."""
-    joined: dict[str, Any] = answers[0] | {
-        "further_phases": [{key: value for key, value in one.items() if key in OF_A_PHASE} for one in answers[1:]],
-        "total": total(answers),
-    }
-    own = {text for one in answers for text in outside_bounds([one])}
-    for key in SENTENCES:
-        having: dict[str, list[str]] = {}
-        for one in answers:
-            for text in one[key]:
-                having.setdefault(text, []).append(one["phase"])
-        joined[key] = [
-            text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}"
-            for text, phases in having.items()
-            if text not in own
-        ]
-    joined["warnings"] += outside_bounds(answers)
-    return cast(ForecastDocument, joined)
+    """Forecasts of several phases as the first one with the others under `further_phases`; notes and sentences of the
+    basis that not all of them have name their phase."""
+    joined = cast(
+        ForecastDocument,
+        answers[0]
+        | {
+            "further_phases": [{key: value for key, value in one.items() if key in OF_A_PHASE} for one in answers[1:]],
+            "total": total(answers),
+        },
+    )
+    names, every = [one["phase"] for one in answers], [list(notes_of(one)) for one in answers]
+    notes = [one for one in each_once([one for own in every for one in own]) if not isinstance(one, OutsideBounds)]
+    having = [tuple(name for name, own in zip(names, every, strict=True) if one in own) for one in notes]
+    joined["basis"] = [
+        text if len(phases) == len(answers) else f"{', '.join(phases)}: {text}"
+        for text in dict.fromkeys(text for one in answers for text in one["basis"])
+        for phases in [[one["phase"] for one in answers if text in one["basis"]]]
+    ]
+    named = [
+        one if len(phases) == len(answers) else replace(one, about=phases)
+        for one, phases in zip(notes, having, strict=True)
+    ]
+    put(joined, named + outside_bounds(answers, joined["placement"]))
+    return joined
 
 
 def predict_planned(

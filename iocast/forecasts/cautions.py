@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forecast's reader must know beside its numbers, a function a reason; each returns sentences."""
+"""What a forecast's reader must know beside its numbers, a function a reason; each returns notes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from iocast.rules import baselines
 from iocast.runs import arrivals
-from iocast.platforms.fitted import Fitted, one_of_several
-from iocast.runs.measured import is_called, measured
+from iocast.platforms.fitted import Fitted
+from iocast.published.serves import FAR as FAR_BEYOND_PUBLISHED
+from iocast.published.serves import Serves
+from iocast.records import note
+from iocast.runs.measured import differing_settings, is_called, measured
 from iocast.runs.question import Question
-from iocast.wording.text import quantity, rate_kind, roughly
 from iocast.records.fitted import FittedSection
-from iocast.records.forecast import BestRule, Ends, ForecastDocument, PhaseDocument
+from iocast.records.forecast import BestRule, Ends, ForecastDocument, PhaseDocument, PlaceDocument, shown
+from iocast.records.note import Note, OutsideBounds, each_once, notes_of
 
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
@@ -23,147 +26,117 @@ KEEPS_UP = 0.9
 """Share of the due operations below which an open loop falls behind."""
 
 
-def other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[str]:
+def other_placement(platform: Fitted, nodes: int, ranks_per_node: int) -> list[Note]:
     """Whether the target has several nodes, or ranks on each, that were never measured."""
     points = [p for p in platform.fitted.get("campaign", {}).get("points", []) if p.get("nodes")]
     if not points:
         return []
     if nodes > 1 and all(p["nodes"] == 1 for p in points):
-        return [
-            f"All measurements ran on one node, and the forecast is of {nodes}: what nodes have in common and what "
-            "each has of its own was not measured apart. Measure on two nodes."
-        ]
+        return [note.OneNodeMeasured(nodes)]
     each = sorted({p["ranks"] // p["nodes"] for p in points})
     if len(each) > 1 and all(p["nodes"] > 1 for p in points) and len({p["nodes"] for p in points}) == len(each):
-        places = ", ".join(dict.fromkeys(f"{p['nodes']}x{p['ranks'] / p['nodes']:g}" for p in points))
-        return [
-            f"The measurements ({places}) differ in nodes and in ranks a node at once: what more nodes bring, and what "
-            f"more ranks on each, they don't tell apart. Measure two numbers of nodes with {ranks_per_node} ranks each."
-        ]
+        places = list(dict.fromkeys(f"{p['nodes']}x{p['ranks'] / p['nodes']:g}" for p in points))
+        return [note.NodesWithRanks(places, ranks_per_node)]
     if any(p["nodes"] > 1 for p in points) and not each[0] <= ranks_per_node <= each[-1]:
-        return [
-            f"{ranks_per_node} rank{'s' if ranks_per_node > 1 else ''} a node "
-            f"{'were' if ranks_per_node > 1 else 'was'} not measured; {', '.join(map(str, each))} "
-            f"{'were' if len(each) > 1 or each[0] > 1 else 'was'}."
-        ]
+        return [note.RanksPerNodeNotMeasured(ranks_per_node, [*each])]
     return []
 
 
-def other_phases(platform: Fitted, workload: str | None, phases: Iterable[str]) -> list[str]:
+def other_settings(fitted: FittedSection, question: Question) -> list[Note]:
+    """That the workload was measured, but with none of these settings."""
+    found = differing_settings(fitted, question)
+    return [note.OtherSettings(found)] if found else []
+
+
+def other_phases(platform: Fitted, workload: str | None, phases: Iterable[str]) -> list[Note]:
     """Which of these phases the platform was not fitted to, of the workload that it was fitted to."""
     other = [name for name in phases if name != platform.phase]
-    if not other or not is_called(platform.fitted, workload):
-        return []
-    return [
-        f"The platform was fitted to the phase {platform.phase}, not to {', '.join(other)}: no error of such a "
-        "forecast is known."
-    ]
+    return [note.PhasesNotFitted(platform.phase, other)] if other and is_called(platform.fitted, workload) else []
 
 
-def resting_on_one(platform: Fitted, workload: str | None, phase: str | None) -> list[str]:
+def resting_on_one(platform: Fitted, workload: str | None, phase: str | None) -> list[Note]:
     """Whether the forecast rests on one fitted phase where several were fitted, each with parameters of its own."""
     others = [name for name in platform.phases if name != platform.phase]
     if not others or (is_called(platform.fitted, workload) and phase in (None, *platform.phases)):
         return []
-    return [one_of_several(platform.phase, others)]
+    return [note.RestsOnOnePhase(platform.phase, others)]
 
 
-def falls_behind(settings: Mapping[str, object], ranks: int, phases: Sequence[PhaseDocument]) -> list[str]:
-    """That an open loop intends more than is done, so that it waits ever longer; one sentence, or none."""
+def far_beyond_published(serves: Serves, nodes: int, ranks: int) -> list[Note]:
+    factor = serves.beyond(nodes, ranks)
+    return [note.FarBeyondPublished(serves.platform, nodes, ranks, factor)] if factor > FAR_BEYOND_PUBLISHED else []
+
+
+def falls_behind(settings: Mapping[str, object], ranks: int, phases: Sequence[PhaseDocument]) -> list[Note]:
+    """That an open loop intends more than is done, so that it waits ever longer."""
     due = arrivals.number(settings, "rate") * ranks
-    behind = [
-        f"{quantity('rate', one['quantities']['rate']['value'])} in the phase {one['phase']}"
+    behind = {
+        one["phase"]: one["quantities"]["rate"]["value"]
         for one in phases
         if one["quantities"]["rate"]["value"] < KEEPS_UP * due
         and any(name.endswith(".response.q99") for name in one["quantities"])
-    ]
-    if not behind:
-        return []
-    return [
-        f"The load is more than is served: {quantity('rate', due)} are due, {' and '.join(behind)} are done. "
-        "Operations wait ever longer for their turn. Response times, counted from when an operation is due, are those "
-        "of this length of the phase, and grow with it."
-    ]
+    }
+    return [note.LoadNotServed(due, behind)] if behind else []
 
 
-def each_once(forecasts: Sequence[ForecastDocument]) -> list[str]:
-    """The warnings of several forecasts, each thing once: their rates outside the bounds are one sentence, which names
-    the placement where there are several."""
-    texts = [text for one in forecasts for text in one.get("warnings") or []]
-    phases: list[list[PhaseDocument]] = [[one, *(one.get("further_phases") or [])] for one in forecasts]
-    own = {text for rows in phases for text in outside_bounds(rows)}
-    own |= {f"{row['phase']}: {text}" for rows in phases for row in rows for text in outside_bounds([row])}  # of before
-    if own.intersection(texts):
-        places = {str(sorted(one["placement"].items())) for one in forecasts}
-        rows: list[PhaseDocument] = []
-        for own_phases, one in zip(phases, forecasts, strict=True):
-            where = one["placement"]
-            at = f" at {where['nodes']}x{where['ranks_per_node']:g}" if len(places) > 1 else ""
-            rows += [{**row, "phase": f"{row['phase']}{at}"} for row in own_phases]
-        (sentence,) = outside_bounds(rows) or [""]
-        texts = [sentence if text in own else text for text in texts]
-    return [text for text in dict.fromkeys(texts) if text]
+def of_all(forecasts: Sequence[ForecastDocument]) -> list[Note]:
+    """The notes of several forecasts, each thing once: their rates outside the bounds are one note, with the placement
+    where there are several."""
+    placed = len({str(sorted(one["placement"].items())) for one in forecasts}) > 1
+    every = [one for made in forecasts for one in notes_of(made)]
+    rates = [row for one in every if isinstance(one, OutsideBounds) for row in one.rates]
+    together = OutsideBounds(rates, placed)
+    return each_once([together if isinstance(one, OutsideBounds) else one for one in every])
 
 
-def outside_bounds(rows: Iterable[PhaseDocument]) -> list[str]:
-    """One sentence on the forecast rates outside the bounds that are printed beside them, or none."""
+def outside_bounds(rows: Iterable[PhaseDocument], place: PlaceDocument) -> list[Note]:
+    """The forecast rates outside the bounds that are printed beside them, as one note."""
     entries = []
     for one in rows:
         bounds = (one.get("baselines") or {}).get("asymptotic bounds", {}).get("rate")
         found = one.get("quantities", {}).get("rate")
         if found is None or not isinstance(bounds, dict):
             continue
-        rate = found["value"]
-        if not bounds["low"] / baselines.BEYOND <= rate <= baselines.BEYOND * bounds["high"]:
-            kind = rate_kind(found)
-            low, high = quantity(kind, bounds["low"]), quantity(kind, bounds["high"])
-            value = roughly(quantity(kind, rate), found)
-            entries.append(
-                f"{one['phase']} {value}, {'below' if rate < bounds['low'] else 'above'} "
-                f"{low if low == high else f'{low} to {high}'}"
-            )
-    if not entries:
-        return []
-    return [
-        f"Forecast rates outside the asymptotic bounds of the measurements: {'; '.join(entries)}. In a closed system "
-        "more ranks do no less than fewer, and each does no more than one of the fewest."
-    ]
+        if not bounds["low"] / baselines.BEYOND <= found["value"] <= baselines.BEYOND * bounds["high"]:
+            where = place["nodes"], place["ranks_per_node"]
+            entries.append(note.RateOutside(one["phase"], shown(found), bounds["low"], bounds["high"], *where))
+    return [OutsideBounds(entries)] if entries else []
 
 
-def measured_there(platform: Fitted, answer: ForecastDocument, question: Question) -> list[str]:
+def measured_there(platform: Fitted, answer: ForecastDocument, question: Question) -> list[Note]:
     """Rates that were measured at the very question of a forecast, unless its system differs."""
     there = [one for one in measured(platform.fitted) if question.answers(one.question)]
     if platform.edited or not there:
         return []
-    rates = [quantity(rate_kind(answer["quantities"]["rate"]), one.entry["rate"]) for one in there]
-    if any(one.nodes == 0 and one.question.placement.ranks > 1 for one in there):  # of an imported run
-        where = f"with {question.placement.ranks} ranks"
-        advice = "if it was on as many nodes, take the measurement"
-    else:
-        where, advice = f"at {answer['placement']['nodes']}x{answer['placement']['ranks_per_node']}", ""
-    advice = advice or "take the measurement"
-    return [f"This scale was measured: {answer['phase']} did {' and '.join(rates)} {where}; {advice}."]
+    where = answer["placement"]
+    return [
+        note.MeasuredHere(
+            answer["phase"],
+            [one.entry["rate"] for one in there],
+            where["nodes"],
+            where["ranks_per_node"],
+            question.placement.ranks,
+            answer["quantities"]["rate"].get("unit", ""),
+            any(one.nodes == 0 and one.question.placement.ranks > 1 for one in there),
+        )
+    ]
 
 
-def beyond_observed(platform: Fitted, rate: Ends, nodes: int) -> list[str]:
+def beyond_observed(platform: Fitted, rate: Ends, nodes: int) -> list[Note]:
     """Forecast rates that an observed resource can't serve if an operation goes on taking as much of it (utilisation
     law). A client node's resources come with each node; an edited platform may have others than were observed."""
     if platform.edits or len(platform.documents) > 1:
         return []
-    entries = []
+    entries: list[Note] = []
     for name, known in platform.fitted.get("observed", {}).items():
         most = known["servers"] / known["demand"] * (nodes / known["nodes"] if known["per_node"] else 1)
         if rate["value"] > 1.05 * most:
-            value = roughly(f"{rate['value']:.3g}/s", rate)
-            entries.append(
-                f"The forecast rate, {value}, is above the {most:.3g}/s that {name} allows: it was "
-                f"{100 * known['utilisation']:.0f} % in use at {known['ranks']} ranks, {known['demand'] * 1e6:.3g} us "
-                "an operation."
-            )
+            use = known["utilisation"], known["ranks"], known["demand"]
+            entries.append(note.BeyondObserved(shown(rate), name, most, *use))
     return entries
 
 
-def more_objects(platform: Fitted, objects: float | None) -> list[str]:
+def more_objects(platform: Fitted, objects: float | None) -> list[Note]:
     """Whether the workload keeps many more objects than any that was fitted; where it is simulated, which counts
     them."""
     measured = [
@@ -173,12 +146,7 @@ def more_objects(platform: Fitted, objects: float | None) -> list[str]:
     ]
     if objects is None or not measured or objects <= MORE_OBJECTS * max(measured):
         return []
-    return [
-        f"The workload keeps {objects:.0f} objects, {objects / max(measured):.0f} times as many as any that was fitted "
-        f"({max(measured)}). What they fill, such as a journal or a cache of inodes, may have had room in those "
-        "measurements; measure few ranks with as many in all (in a campaign: 'scaling: strong', and 'seconds' so long "
-        "that one rank makes as many)."
-    ]
+    return [note.MoreObjects(objects, max(measured))]
 
 
 FAR_OFF = 0.25
@@ -186,34 +154,22 @@ FAR_OFF = 0.25
 (docs/reading-a-forecast.md)."""
 
 
-def far_off_where_checked(fitted: FittedSection, rule: BestRule | None) -> list[str]:
+def far_off_where_checked(fitted: FittedSection, rule: BestRule | None) -> list[Note]:
     errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
     if not errors or abs(errors[0]) <= FAR_OFF:
         return []
-    phase = (fitted.get("campaign") or {}).get("phase")
-    of = f" of {phase}" if phase else ""
-    closer = ", and a simple rule was closer" if rule and abs(rule["error"]) < abs(errors[0]) else ""
-    return [
-        f"At the held-out scale the forecast{of} was more than {100 * FAR_OFF:.0f} % too "
-        f"{'high' if errors[0] > 0 else 'low'}{closer}: plan with the interval, not with its middle, and measure one "
-        "more scale."
-    ]
+    phase = (fitted.get("campaign") or {}).get("phase") or ""
+    closer = rule is not None and abs(rule["error"]) < abs(errors[0])
+    return [note.FarOffWhereChecked(errors[0], FAR_OFF, phase, closer)]
 
 
-def beyond_measured(platform: Fitted, ranks: int, largest: int, factor: float) -> list[str]:
+def beyond_measured(platform: Fitted, ranks: int, largest: int, factor: float) -> list[Note]:
     fitted = platform.fitted
     if not fitted:
         return []
-    warnings = list(fitted.get("notes", []))
+    found: list[Note] = [note.OfCalibration(text) for text in fitted.get("notes", [])]
     if ranks > FAR_BEYOND * largest:
-        warnings.append(
-            f"{ranks:,} ranks are {ranks / largest:.0f} times what was measured ({largest:,g}). The intervals assume "
-            "that nothing new happens in between, such as throughput that falls with more clients; a measurement at a "
-            "larger scale would narrow them most."
-        )
+        found.append(note.FarBeyondMeasured(ranks, largest))
     if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:
-        warnings.append(
-            f"The waiting factor {factor:g} was not measured; T = "
-            f"{', '.join(f'{x:g}' for x in fitted['campaign']['waiting_factors'])} were."
-        )
-    return warnings
+        found.append(note.WaitingNotMeasured(factor, [*fitted["campaign"]["waiting_factors"]]))
+    return found

@@ -19,6 +19,7 @@ from iocast.runs.phases import unit_entry
 from iocast.runs.question import Setting
 from iocast.records.fitted import FittedCampaign
 from iocast.records.forecast import Ends, WorkloadDocument
+from iocast.records.note import BeyondMemory, CoresUnknown, MoreRanksThanCores, Note
 
 RATES_SHOW_NO_BOTTLENECK = limits_of.unknown("rates alone do not show it.")
 
@@ -82,26 +83,21 @@ def _shifted_interval(found: growth.Forecast, changes: list[float], level: float
 
 def _beyond_the_machine(
     campaign: FittedCampaign, nodes: int, ranks_per_node: int, working_set: str | None
-) -> tuple[list[str], list[str]]:
-    """Of a single machine: sentences on what the question has and no measurement had, more ranks than cores or a
+) -> tuple[list[Note], list[Note]]:
+    """Of a single machine: notes on what the question has and no measurement had, more ranks than cores or a
     working set beyond the memory, for which no interval is known; and on what can't be judged because cores or memory
     are not known."""
     points = campaign["points"]
     if nodes > 1 or any(p["nodes"] > 1 for p in points):
         return [], []
     machine = campaign.get("environment") or {}
-    unmeasured, unknown = [], []
+    unmeasured: list[Note] = []
+    unknown: list[Note] = []
     cores, most = machine.get("cpus_per_node"), max(p["ranks"] for p in points)
     if cores is None and ranks_per_node > most:
-        unknown.append(
-            "How many cores the machine has is not known (column cores of a table). Beyond them, this interval holds "
-            "less often than it says."
-        )
+        unknown.append(CoresUnknown())
     elif cores is not None and ranks_per_node > cores >= most:
-        unmeasured.append(
-            f"{ranks_per_node} ranks on {cores} cores: no measurement had more ranks than cores, so that no interval "
-            "is known."
-        )
+        unmeasured.append(MoreRanksThanCores(ranks_per_node, cores))
     memory = machine.get("memory_bytes")
     sets = [(size, p["ranks"]) for p in points if (size := p.get("working_set"))]
     target = (
@@ -110,10 +106,7 @@ def _beyond_the_machine(
         else max((size / ranks * ranks_per_node for size, ranks in sets), default=None)
     )
     if memory is not None and target is not None and target > memory and all(size <= memory for size, _ in sets):
-        unmeasured.append(
-            f"A working set of {target / 2**30:.3g} GiB with {memory / 2**30:.3g} GiB of memory: no measurement had "
-            "more than the memory holds, so that no interval is known."
-        )
+        unmeasured.append(BeyondMemory(target, memory))
     return unmeasured, unknown
 
 

@@ -17,7 +17,7 @@ from iocast.runs.limits_of import route_of, transfers
 from iocast.rules import blend
 from iocast.runs.measured import speaks_of
 from iocast.runs.question import Question
-from iocast.wording.text import quantity
+from iocast.records.note import LinkFull, LinkUnknown, Note
 
 REQUEST_BYTES = 4096
 """Bytes of an operation's requests, or of their answers, that its forecast allows for where the platform moves none.
@@ -30,11 +30,13 @@ LINKS: tuple[Literal["node_bandwidth", "server_bandwidth", "backbone_bandwidth"]
 
 
 class Full(NamedTuple):
-    """A link full of requests: the rate of all operations, the link, those operations that have no transfer, and the
-    bytes of one over it."""
+    """A link full of requests: the rate of all operations, the link and whose it is, those operations that have no
+    transfer, and the bytes of one over it."""
 
     rate: float
     link: str
+    nodes: int
+    station: str
     operations: list[str]
     each: float
 
@@ -47,7 +49,7 @@ def with_requests(
     quantities: dict[str, Ends],
     load: blend.Question | None,
     moved: LinkBytes | None = None,
-) -> tuple[dict[str, Ends], list[str]]:
+) -> tuple[dict[str, Ends], list[Note]]:
     """The quantities of a platform with other links than the measured ones, and sentences. With observed bytes of its
     operations the rate is at most what the links carry. Without them the interval begins where requests of
     REQUEST_BYTES would fill a link. Unchanged where the forecast is below these rates.
@@ -68,20 +70,11 @@ def with_requests(
     if moved is not None:
         if rate["value"] <= most:
             return quantities, []
-        sentence = (
-            f"The rate is what {full.link} can carry: operations moved {quantity('bytes', full.each)} each, as was "
-            f"observed at {moved['ranks']} ranks; the platform alone, whose requests have no bytes, says "
-            f"{quantity('rate', rate['value'])}."
-        )
+        carried = LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station)
         factors = dict.fromkeys(quantities, longer) | {"rate": most / rate["value"]}
-        return {name: _times(one, factors[name]) for name, one in quantities.items()}, [sentence]
-    reach = "" if rate["low"] is None else ", down to which the interval reaches"
-    operations = full.operations
-    sentence = (
-        f"The platform moves no bytes of requests over links: what {', '.join(operations)} "
-        f"send{'s' * (len(operations) == 1)} over {full.link} is not known, so that their limit changes no value here. "
-        f"With {REQUEST_BYTES // 1024} KiB each way an operation they are full at {quantity('rate', most)}{reach}."
-    )
+        return {name: _times(one, factors[name]) for name, one in quantities.items()}, [carried]
+    reached = rate["low"] is not None
+    unknown = LinkUnknown(full.link, full.operations, REQUEST_BYTES, most, reached, full.nodes, full.station)
 
     def reaching(name: str, one: Ends) -> Ends:
         low, high = one["low"], one["high"]
@@ -91,7 +84,7 @@ def with_requests(
             return {**one, "low": min(low, most)}
         return {**one, "high": max(high, one["value"] * longer)}
 
-    return {name: reaching(name, one) for name, one in quantities.items()}, [sentence]
+    return {name: reaching(name, one) for name, one in quantities.items()}, [unknown]
 
 
 def _times(one: Ends, factor: float) -> Ends:
@@ -121,17 +114,17 @@ def _full_at(
     if moved is not None and len(every) == sum(share > 0 for share in shares.values()):
         one_way, both_ways = max(moved["sent"], moved["received"]), moved["sent"] + moved["received"]
     links = [
-        ("node_bandwidth", f"the network cards of {nodes} client node{'s' * (nodes != 1)}", nodes, every, one_way),
-        ("backbone_bandwidth", "the backbone", 1, every, both_ways),
+        ("node_bandwidth", nodes, "", nodes, every, one_way),
+        ("backbone_bandwidth", 0, "", 1, every, both_ways),
         *(
-            ("server_bandwidth", f"the network cards of '{name}'", int(system["stations"][name]["count"]), ops, one_way)
+            ("server_bandwidth", 0, name, int(system["stations"][name]["count"]), ops, one_way)
             for name, ops in crossing.items()
         ),
     ]
-    for key, link, count, operations, each in links:
+    for key, own, station, count, operations, each in links:
         if bandwidth[key] > 0 and operations:
             whole = sum(shares[op] for op in operations)
-            yield Full(bandwidth[key] * count / (each * whole), link, operations, each)
+            yield Full(bandwidth[key] * count / (each * whole), key, own, station, operations, each)
 
 
 def observed_bytes(platform: Fitted, question: Question) -> LinkBytes | None:

@@ -24,10 +24,12 @@ from iocast.platforms.documents import Document, dump
 from iocast.platforms.platform_names import idle_edit
 from iocast.records.platform import ResolvedPlatform
 from iocast.records.fitted import FitRow
+from iocast.records.note import LengthNotMeasured, Note, NoTime
 from iocast.records.forecast import Ends, CourseRow, DrawsDocument, Distribution, Growth, WorkloadDocument
 from iocast.platforms.family import Beside
 from iocast.published.errors import Errors
 from iocast.forecasts.one_system import Model
+from iocast.wording.notes import sentence
 
 
 def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
@@ -47,7 +49,7 @@ class Request:
     settings: dict[str, str]
     phases: list[str]
     wanted: str | None = None
-    warnings: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
     unshared: bool = False
     """Whether some operations visit nothing that client nodes share, so that their rates grow with the nodes."""
 
@@ -117,10 +119,7 @@ def measured_request(platform: Fitted, settings: dict[str, str], solver: str, ph
     found = Request(measured["pattern"], settings, [platform.phase], phase)
     for name in lengths:
         if name in settings and meaning(settings[name]) != meaning(measured["parameters"][name]):
-            found.warnings.append(
-                f"{name}={settings[name]} was not measured, but {name}={measured['parameters'][name]}. Rates alone do "
-                f"not tell what it changes: the forecast takes no change, and its interval has none."
-            )
+            found.notes.append(LengthNotMeasured(name, settings[name], str(measured["parameters"][name])))
     return found
 
 
@@ -172,7 +171,7 @@ class Shown(TypedDict, total=False):
     distributions: dict[str, Distribution]
     model: Model
     lasting: bool
-    unmeasured: list[str]
+    unmeasured: list[Note]
     growth: Growth
 
 
@@ -186,10 +185,7 @@ def leave_out(instant: list[str], others: bool, wanted: Request, platform: Path)
     if not instant:
         return
     name = Path(binaries.known_as.get(str(platform), platform)).stem
-    sentence = (
-        f"On the platform '{name}' no operation of {' and '.join(instant)} takes any time, so that there is no rate to "
-        "forecast; give their routes a station or a delay."
-    )
+    left_out = NoTime(name, instant)
     if not others:
-        raise InputError(sentence)
-    wanted.warnings.append(sentence)
+        raise InputError(sentence(left_out))
+    wanted.notes.append(left_out)

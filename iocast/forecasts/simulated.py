@@ -29,6 +29,7 @@ from iocast.published.errors import Errors
 from iocast.records.forecast import Distribution, Ends
 from iocast.records.simulated import ModelLimits, SimulatedPhase, SimulatedRun
 from iocast.runs.run_directory import QUANTITIES, Run
+from iocast.records.note import ModelLimit, Note, TooRare
 from iocast.records.quantities import Quantity
 from iocast.ground.scratch import scratch_directory
 
@@ -90,7 +91,7 @@ def simulated(
     beside = Beside.of(platform, ask) if not platform.fitted and known_errors is None else None
     reported = draws.ask(simulations, documents[1:], best, document, values, first, question, seed, solver)
     settled = [one for one in reported.values if one is not None]
-    request.warnings += _too_rare([*known, *settled], every)
+    request.notes += _too_rare([*known, *settled], every)
     structures = platform.fitted.get("draw_structures") or [{}] * len(reported.values)
     settled_structures = [
         structure for structure, one in zip(structures, reported.values, strict=True) if one is not None
@@ -140,16 +141,12 @@ def _names_of(runs: Sequence[SimulatedRun], phase: str) -> list[str]:
     return ["rate", *(f"{op}.{q}" for op in operations for q in QUANTITIES)]
 
 
-def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -> list[str]:
+def _too_rare(known: Sequence[draws.Values], every: Sequence[tuple[str, str]]) -> list[Note]:
     """Of operations of a random mix that some simulated runs lack. known: what each has, first the one whose operations
     are counted."""
-    unknown = ", and its share and distribution are not known"
     lacking = {(p, n.partition(".")[0]): sum((p, n) not in one for one in known) for p, n in every}
     return [
-        f"{op} is so rare in the phase '{phase}' that {runs} of {len(known)} simulated runs lack it: its latencies "
-        "rest on the others"
-        + unknown * (not known[0].keys() & {(phase, f"{op}.q50")})
-        + ". A longer run has more of them."
+        TooRare(op, phase, runs, len(known), (phase, f"{op}.q50") in known[0])
         for (phase, op), runs in lacking.items()
         if runs
     ]
@@ -200,7 +197,7 @@ def _first_run(
         first = cast(SimulatedRun, binaries.run_json(command))
         timed = _timed(first["phases"], request, platform)
         present = request.present(timed)
-        request.warnings += _limits(first, present, platform)
+        request.notes += _limits(first, present, platform)
         request.unshared = any(
             one["kind"] == "no-server" and one["phase"] in present for one in _limits_of(first)["findings"]
         )
@@ -231,7 +228,7 @@ def _limits_of(run: SimulatedRun) -> ModelLimits:
     return run.get("model_limits") or {"sentences": [], "findings": []}
 
 
-def _limits(run: SimulatedRun, phases: list[str], platform: Path) -> list[str]:
+def _limits(run: SimulatedRun, phases: list[str], platform: Path) -> list[Note]:
     """Limits of the platform's model in these phases (docs/run-directory.md, `model_limits`), under its name."""
     limits = _limits_of(run)
     here, elsewhere = (
@@ -239,8 +236,9 @@ def _limits(run: SimulatedRun, phases: list[str], platform: Path) -> list[str]:
         for inside in (True, False)
     )
     name = Path(binaries.known_as.get(str(platform), platform)).stem
+    kinds = {one.get("sentence"): one["kind"] for one in reversed(limits["findings"])}
     return [
-        text.replace(f"'{platform.stem}'", f"'{name}'")
+        ModelLimit(kinds.get(number, ""), text.replace(f"'{platform.stem}'", f"'{name}'"))
         for number, text in enumerate(limits["sentences"])
         if number in here or number not in elsewhere
     ]

@@ -21,6 +21,7 @@ from iocast.runs.operations import MOVES_DATA, Shares, UNSOLVED, is_solved, iter
 from iocast.platforms.documents import Document
 from iocast.runs.run_directory import QUANTITIES
 from iocast.records.forecast import DrawsDocument
+from iocast.records.note import TimeLimit, Unsolved
 
 
 class Solver:
@@ -86,10 +87,7 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
     solver = Solver(request, nodes, ranks_per_node)
     refuse_idle_edits(platform, [op for one in solver.known.values() for op in one["operations"]])
     if solver.unsolved:
-        request.warnings.append(
-            f"In {', '.join(solver.unsolved)} ranks {UNSOLVED}; of such the analytic solver knows nothing. "
-            "--solver simulate forecasts that, too."
-        )
+        request.notes.append(Unsolved(solver.unsolved))
 
     def ask(system: Document) -> draws.Values:
         return {(p, n): v for p in solver.phases for n, v in solver.quantities(p, solver.solve(p, system)).items()}
@@ -104,10 +102,7 @@ def solved(simulations: Simulations, platform: Fitted, request: Request, nodes: 
     beside = Beside.of(platform, ask) if not platform.fitted else None
     cut = solver.first_cut({phase: solution.rate for phase, solution in best.items()})
     if cut is not None:
-        request.warnings.append(
-            f"The time limit of {cut} may end it before all is done: how many operations it and later phases have, and "
-            "how long they last, only --solver simulate knows."
-        )
+        request.notes.append(TimeLimit(cut))
     found: Found = {}
     rows = fit_rows(platform) if platform.fitted else None
     for phase in solver.phases:

@@ -83,8 +83,3 @@ def parting_choices(samples: Samples, fitted: FittedSection) -> list[Parting]:
         if most - least > max(math.log(1.1), 2 * fitted["noise"]["rate"], 2 * chance):
             found.append({"choice": choice, "rates": {option: math.exp(mean) for mean, option in reported}})
     return found
-
-
-def parted(parting: Parting) -> str:
-    printed = ", ".join(f"{option} {rate:.3g}/s" for option, rate in parting["rates"].items())
-    return f"The measurements leave open which {parting['choice']} it is, and here that matters: {printed}."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from iocast.errors import InputError
+from iocast.records.note import TellingRun
 
 WORTH_IT = 0.02
 """A measurement that narrows the interval by less, on the logarithmic scale, is not proposed."""
@@ -84,6 +85,12 @@ class Proposed:
         takes = f" (a run takes some {self.seconds:.0f} s)" if self.seconds is not None else ""
         then = f"; throughput would then hold within {self.width} instead of {self.width_before}"
         return f"{self.place.text}{takes}{then if self.between else ''}"
+
+    @property
+    def note(self) -> TellingRun:
+        at = self.place
+        where = at.nodes, at.ranks_per_node, at.waiting_factor
+        return TellingRun(*where, self.before, self.after, self.seconds, self.between, dict(at.settings))
 
     def document(self) -> dict[str, Any]:
         seconds = None if self.seconds is None else round(self.seconds, 1)

@@ -171,15 +171,6 @@ class Fitted:
         return with_whole_paths(document, Path())
 
 
-def one_of_several(phase: str, others: list[str]) -> str:
-    """The sentence on what rests on one of several fitted phases."""
-    have, own = ("have", "their") if len(others) > 1 else ("has", "its")
-    return (
-        f"It rests on what was fitted to the phase {phase} alone: {', '.join(others)} {have} parameters of {own} own "
-        "in the same file, which would answer otherwise."
-    )
-
-
 def _require_fitted(document: Document, file: Path) -> None:
     """@raises InputError for a fitted platform without what every forecast reads of it"""
     fitted = document["fitted"]

@@ -14,11 +14,6 @@ from iocast.runs.measured import speaks_of
 from iocast.runs.question import Question, Setting
 from iocast.ground.strict import Json
 
-REST = (
-    "Nothing measured {}, on which the times of {} rest: the numbers are the family's own, so that there is no "
-    "interval and no confidence. What settles it: measure a workload of these operations, and calibrate with that; or "
-    "set the numbers with --edit."
-)
 BANDWIDTHS = ("network.node_bandwidth", "network.server_bandwidth")
 
 
@@ -50,17 +45,6 @@ def unmeasured(
         if paths:
             found[operation] = paths
     return found
-
-
-def parts_of(found: Mapping[str, list[str]]) -> str:
-    """The paths, the first few of many."""
-    parts = list(dict.fromkeys(path for paths in found.values() for path in paths))
-    return ", ".join(parts[:4]) + (f" and {len(parts) - 4} more" if len(parts) > 4 else "")
-
-
-def sentence(found: Mapping[str, list[str]]) -> str:
-    """Which parts, and what would settle them; "" where there are none."""
-    return REST.format(parts_of(found), ", ".join(found)) if found else ""
 
 
 def _own_paths(platform: Fitted) -> list[str]:

@@ -78,17 +78,6 @@ class Serves:
         """Times the largest nodes or ranks of a published number; 0 without any."""
         return max(nodes / self.nodes, ranks / self.ranks) if self.nodes else 0.0
 
-    def far(self, nodes: int, ranks: int) -> str:
-        """A caution, "" where none is due."""
-        factor = self.beyond(nodes, ranks)
-        if factor <= FAR:
-            return ""
-        return (
-            f"{nodes:,} nodes with {ranks:,} ranks are {factor:.0f} times the largest of any published number of "
-            f"{self.platform}: how far off it is there, nobody published; intervals are widened by how errors change "
-            "with the scale."
-        )
-
     def refuse_beyond(self, nodes: int, ranks: int) -> None:
         """@raises InputError where a platform with published numbers is requested far beyond all of them"""
         if (factor := self.beyond(nodes, ranks)) > REFUSED:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from msgspec import Struct
 
+from iocast.records.note import Cautious
 from iocast.records.quantities import Interval
 
 if TYPE_CHECKING:  # of Python 3.11
@@ -64,6 +65,11 @@ def scaled(ends: Ends, factor: float) -> Ends:
         "low": None if low is None else factor * low,
         "high": None if high is None else factor * high,
     }
+
+
+def shown(ends: Ends) -> Interval:
+    """What is printed of a value."""
+    return Interval(ends["value"], ends["low"], ends["high"], unit="bytes" if ends.get("unit") == "bytes" else None)
 
 
 class Range(TypedDict):
@@ -221,7 +227,7 @@ class AnalyticRates(TypedDict):
     left_out: list[str]
 
 
-class ForecastDocument(PhaseDocument):
+class ForecastDocument(PhaseDocument, Cautious):
     """A forecast as a whole; its own keys of a phase are of the one that stands for the workload."""
 
     schema_version: int
@@ -244,7 +250,6 @@ class ForecastDocument(PhaseDocument):
     alternatives: list[Weight]
     parting: list[Parting]
     next: NotRequired[list[dict[str, Any]]]
-    warnings: list[str]
     basis: list[str]
     analytic: NotRequired[AnalyticRates]
     at: NotRequired[CourseRow]

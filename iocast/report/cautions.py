@@ -6,10 +6,11 @@ from __future__ import annotations
 import re
 
 from iocast.watching import busy
-from iocast.forecasts.cautions import FAR_BEYOND, each_once
+from iocast.forecasts.cautions import FAR_BEYOND, of_all
 from iocast.importers.series import ALARM
 from iocast.records.forecast import ForecastDocument, Numbers
 from iocast.records.validation import Verdict
+from iocast.wording.notes import sentences
 from iocast.report import evidence, feeding, units
 from iocast.report.sources import Run, Sources
 
@@ -27,7 +28,7 @@ def warnings(sources: Sources) -> list[str]:
         )
     for forecast in sources.forecasts:
         found += basis(forecast)[0]
-    found += each_once(sources.forecasts)
+    found += sentences(of_all(sources.forecasts))
     entries = [
         (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))
         for f in sources.forecasts

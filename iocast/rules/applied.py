@@ -12,10 +12,10 @@ from pathlib import Path
 
 from iocast.rules import baselines, blend
 from iocast.runs.measured import measured
-from iocast.runs.question import Placement, Question
-from iocast.records.forecast import ENDS, Ends, scaled
+from iocast.runs.question import Question
+from iocast.records.forecast import ENDS, Ends, scaled, shown
+from iocast.records.note import HeldBelowCeiling, Note, RulesSilent
 from iocast.runs.run_directory import QUANTITIES
-from iocast.wording.text import quantity, roughly
 from iocast.records.fitted import BlendOfGroup, FittedSection
 
 Quantities = dict[str, Ends]
@@ -46,15 +46,15 @@ class Rules:
         most = blend.ceiling(points, requested, fitted["noise"]["rate"])
         own = has_own_storage(fitted.get("family", "local"))
         found = cls(fitted.get("blend") or {}, points, requested, fitted["noise"], most, own)
-        return None if found.text is None and math.isinf(most) else found
+        return None if found.note is None and math.isinf(most) else found
 
     @property
-    def text(self) -> str | None:
-        """The sentence that gives the weights, or says that rules are silent here; None where nothing is blended."""
+    def note(self) -> Note | None:
+        """The weights, or that rules are silent here; None where nothing is blended."""
         if blend.is_blended(self.weights) and self.is_silent:
             nodes, ranks = self.requested.nodes, self.requested.ranks
-            return blend.without_rules(Placement(nodes or None, ranks // nodes if nodes else None, ranks))
-        return blend.sentence(self.weights)
+            return RulesSilent(ranks, nodes or None, ranks // nodes if nodes else None)
+        return blend.note_of(self.weights)
 
     @property
     def line(self) -> list[baselines.Point]:
@@ -65,10 +65,10 @@ class Rules:
         """Whether nothing measured says how the requested placement's line goes on."""
         return not blend.has_slope(self.line)
 
-    def apply(self, quantities: Quantities, level: float) -> tuple[Quantities, str | None]:
+    def apply(self, quantities: Quantities, level: float) -> tuple[Quantities, Note | None]:
         """The quantities of the measured system, blended with simple rules where these were better at the held-out
-        scale, and with a rate below the ceiling; changed ones keep the former value as `calibrated`. And the sentence
-        that says that the ceiling holds the rate down, or None."""
+        scale, and with a rate below the ceiling; changed ones keep the former value as `calibrated`. And that
+        the ceiling holds the rate down, or None."""
         if blend.is_blended(self.weights) and not self.is_silent:
             largest = max(point.concurrency for point in self.line)
             candidates = blend.candidates(self.points, self.requested, self.own_storage)
@@ -95,14 +95,8 @@ class Rules:
         below: Quantities = {
             name: {"calibrated": one["value"], **one, **scaled(one, longer)} for name, one in quantities.items()
         }
-        sentence = (
-            "The rate is that of the straight continuation of the two largest measured scales, "
-            f"{roughly(quantity('rate', most), kept)}; the calibrated platform alone says "
-            f"{quantity('rate', rate['value'])}, more than a closed system's concave growth allows. Latencies are "
-            f"{100 * (longer - 1):.0f} % longer than the "
-            "platform's, as Little's law has them at that rate."
-        )
-        return {**below, "rate": {"calibrated": rate["value"], **kept}}, sentence
+        held = HeldBelowCeiling(shown(kept), most, rate["value"], longer)
+        return {**below, "rate": {"calibrated": rate["value"], **kept}}, held
 
 
 def has_own_storage(family: str) -> bool:

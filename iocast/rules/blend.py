@@ -22,6 +22,7 @@ from iocast.records.forecast import Ends, scaled
 from iocast.rules.residuals import kind_of
 from iocast.records.fitted import BlendOfGroup, FitRow
 from iocast.runs.question import Placement
+from iocast.records.note import BlendedGroup, BlendedWithRules
 
 CALIBRATED, POPULATION, QUEUE, LAST, HALF = (
     "calibrated platform",
@@ -267,34 +268,14 @@ def is_blended(blend: Mapping[str, BlendOfGroup]) -> bool:
     return any(len(blend.get(group, {}).get("weights", {})) > 1 for group in GROUPS)
 
 
-def without_rules(place: Placement) -> str:
-    """What a forecast says where rules have weight, and none answers at its placement."""
-    return (
-        f"Simple rules are silent at {place}, since fewer than two measured placements are on its line: the forecast "
-        "is the calibrated platform's alone. Its interval allows for what that missed at the held-out scale."
-    )
-
-
-def sentence(blend: Mapping[str, BlendOfGroup]) -> str | None:
-    """The weights and why they are so, as a forecast says them; None where nothing is blended."""
-    parts: dict[tuple[str, bool], list[str]] = {}
-    for group, what in ((RATE, "throughput"), (LATENCY, "latencies")):
-        own: BlendOfGroup = blend.get(group, {})
-        weights = own.get("weights", {})
-        if len(weights) > 1:
-            reported = ", ".join(
-                f"{100 * weight:.0f} % {name}"
-                for name, weight in sorted(weights.items(), key=lambda one: -one[1])
-                if weight >= NAMED
-            )
-            why = own.get("because") or RULE_BETTER
-            parts.setdefault((why, weights.get(CALIBRATED, 0.0) < 0.5), []).append(f"{what} {reported}")
-    sentences = [
-        f"The forecast is {'mostly that of simple rules' if mostly else 'a blend with simple rules'}, since {why}: "
-        f"{'; '.join(reported)}."
-        for (why, mostly), reported in parts.items()
+def note_of(blend: Mapping[str, BlendOfGroup]) -> BlendedWithRules | None:
+    """The weights and why they are so; None where nothing is blended."""
+    groups = [
+        BlendedGroup(what, weights, blend[group].get("because") or RULE_BETTER)
+        for group, what in ((RATE, "throughput"), (LATENCY, "latencies"))
+        if len(weights := blend.get(group, {}).get("weights", {})) > 1
     ]
-    return " ".join(sentences) or None
+    return BlendedWithRules(groups) if groups else None
 
 
 def mean_response(request: Question, rate: float) -> float:

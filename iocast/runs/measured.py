@@ -83,16 +83,11 @@ def speaks_of(fitted: FittedSection, question: Question) -> bool:
     return bool(measured(fitted, question))
 
 
-def other_settings(fitted: FittedSection, question: Question) -> str:
-    """That the workload was measured, but with none of these settings; "" where they were, and of other workloads."""
+def differing_settings(fitted: FittedSection, question: Question) -> list[str]:
+    """What differs from the measured settings that are nearest; nothing where they were measured, and of other
+    workloads."""
     like = [one.question for one in measured(fitted) if one.question.kind == question.kind]
-    differences = min((question.differences_of_workload(one) for one in like), key=len, default=[])
-    if not differences:
-        return ""
-    return (
-        f"Nothing was measured with these settings ({', '.join(differences)}): it is another workload than the "
-        "measured one, of which no error, simple rule or ceiling is known."
-    )
+    return min((question.differences_of_workload(one) for one in like), key=len, default=[])
 
 
 def measured_workload(fitted: FittedSection, workload: str | None) -> tuple[str, dict[str, str]] | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any, TYPE_CHECKING
 
-from iocast.platforms import unmeasured
-from iocast.platforms.fitted import one_of_several
-from iocast.runs.measured import other_settings
+from iocast.forecasts.cautions import far_beyond_published, other_settings
 from iocast.runs.operations import UNSOLVED
 from iocast.study.documents import number
 from iocast.study.words import systems_beside
+from iocast.records.note import RestsOnFamily, RestsOnOnePhase
 from iocast.records.study import StudyDocument
+from iocast.wording.notes import sentence, sentences
 
 if TYPE_CHECKING:
     from iocast.study.designs import Platform
@@ -33,7 +33,8 @@ def warnings(search: Search, answer: StudyDocument) -> list[str]:
     for platform in search.desk.platforms.values():
         name = platform.reference.rpartition("/")[2]
         serves = platform.serves
-        found += filter(None, [serves.template, serves.far(study.largest.nodes, study.largest.ranks)])
+        found += filter(None, [serves.template])
+        found += sentences(far_beyond_published(serves, study.largest.nodes, study.largest.ranks))
         if (errors := search.desk.published_errors(platform)) is not None:
             found.append(errors.sentence)
         elif not platform.fitted:
@@ -51,16 +52,13 @@ def warnings(search: Search, answer: StudyDocument) -> list[str]:
                 else f"The platform '{name}' was never calibrated: its numbers are its author's{error}."
             )
         else:
-            if rest := unmeasured.sentence(search.desk.unmeasured(platform)):
-                found.append(f"{name}: {rest}")
+            if rests := search.desk.unmeasured(platform):
+                found.append(sentence(RestsOnFamily(rests, about=(name,))))
             phase = platform.fitted["campaign"].get("phase", "benchmark")
             others = [one for one in platform.phases if one != phase]
             foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]
             if others and foreign:
-                found.append(
-                    f"Of the workload{'s' if len(foreign) > 1 else ''} {', '.join(foreign)}: "
-                    f"{one_of_several(phase, others)}"
-                )
+                found.append(sentence(RestsOnOnePhase(phase, others, foreign)))
             largest = max(platform.fitted["campaign"]["ranks"])
             if study.largest.ranks > FAR * largest:
                 found.append(
@@ -69,7 +67,7 @@ def warnings(search: Search, answer: StudyDocument) -> list[str]:
                     "between."
                 )
             questions = [search.desk.question(name, study.largest, platform.fitted) for name in study.workloads]
-            found += [text for one in questions if (text := other_settings(platform.fitted, one))]
+            found += [text for one in questions for text in sentences(other_settings(platform.fitted, one))]
             found += platform.fitted.get("notes", [])
             found += beside_the_platform(search, platform)
     found += search.desk.not_simulated
@@ -140,7 +138,11 @@ def beside_the_platform(search: Search, platform: Platform) -> list[str]:
             continue
         rules = search.desk.rules(designs[0], workload.name, scale)
         assert rules is not None
-        text = rules.text or "The measured scales set a ceiling: throughput grows no steeper than between the last two."
+        text = (
+            sentence(rules.note)
+            if rules.note
+            else "The measured scales set a ceiling: throughput grows no steeper than between the last two."
+        )
         found.append(
             f"Of {name}, as iocast predict forecasts it: {text} It changes the rate of {workload.name} at "
             f"{scale.ranks:,} clients by {100 * (changes['rate'] - 1):+.0f} % for every design of this platform, and "

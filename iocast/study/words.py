@@ -6,8 +6,8 @@ from typing import Literal
 
 import math
 
-from iocast.platforms import unmeasured
 from iocast.runs.limits_of import LEAD
+from iocast.wording.notes import first_paths
 from iocast.study.amounts import (
     amount,
     chance,
@@ -94,7 +94,7 @@ def if_it_holds(answer: StudyDocument) -> str:
     if swapped:  # files of earlier versions don't know which of these were calibrated
         calibrated = bool(swapped[-1].get("calibrated", platform["calibrated"]))
         platform = {"name": str(swapped[-1]["platform"]), "calibrated": calibrated}
-    if parts := unmeasured.parts_of(platform.get("unmeasured") or {}):
+    if parts := first_paths(platform.get("unmeasured") or {}):
         return f", if the numbers of {quoted(platform['name'])} hold: nothing measured its {parts}"
     if platform["calibrated"] or platform.get("published"):
         return ""

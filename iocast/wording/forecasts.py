@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from iocast.forecasts.cautions import each_once
+from iocast.forecasts.cautions import of_all
 from iocast.wording.text import interval, one_sided, percent, quantity, rate_kind, table, too_wide
 from iocast.wording.checked import Nearer, nearer_text
+from iocast.wording.notes import sentences
 from iocast.wording.forecast import bulk_text, rule_beside, total_text
 from iocast.runs.total import moves_bulk
 from iocast.forecast import Answer, PhaseForecast
@@ -59,7 +60,7 @@ def forecasts_text(answer: Answer) -> str:
     lines = [bulk_text(made) for one in answer.phases for made in one.forecasts if moves_bulk(made)]
     lines += [table(header, rows, keys=2), ""]
     lines += [f"At {where['nodes']} x {where['ranks_per_node']}: {total_text(one)}" for where, one in answer.totals()]
-    shown = each_once([made for one in answer.phases for made in one.forecasts])
+    shown = sentences(of_all([made for one in answer.phases for made in one.forecasts]))
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     left = len(shown) - 3
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []

@@ -14,6 +14,8 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import sharpness
+from iocast.records.note import RulesSilent
+from iocast.wording.notes import sentence
 from iocast.rules import blend
 from iocast.rules.baselines import Point, _throughput
 from iocast.rules.blend import CALIBRATED, HALF, LAST, POPULATION, QUEUE, Backtest, Question
@@ -51,9 +53,8 @@ def backtest(off: float, latency_off: float = 0.0, noise: dict[str, float] = QUI
 
 def test_a_platform_that_no_rule_beats_is_left_as_it_is() -> None:
     known = backtest(0.02, 0.02).document(stranger=False)
-    assert [known[group]["weights"] for group in blend.GROUPS] == [{CALIBRATED: 1.0}] * 2 and blend.sentence(
-        known
-    ) is None
+    assert [known[group]["weights"] for group in blend.GROUPS] == [{CALIBRATED: 1.0}] * 2
+    assert blend.note_of(known) is None
     # Within the noise of a measurement a rule is not better.
     assert backtest(0.15, noise=dict.fromkeys(NOISE_KINDS, 0.15)).favoured("rate") is None
 
@@ -66,8 +67,10 @@ def test_the_rule_that_was_right_gets_weight(off: float) -> None:
     assert weights[QUEUE] == max(weights.values()) and weights[CALIBRATED] < 0.5
     worse = backtest(2 * off).weights("rate", stranger=False)
     assert worse[CALIBRATED] < weights[CALIBRATED] and worse[QUEUE] > weights[QUEUE]
-    reported = blend.sentence(test.document(stranger=False))
-    assert reported is not None and QUEUE in reported and f"{100 * weights[QUEUE]:.0f} %" in reported
+    note = blend.note_of(test.document(stranger=False))
+    assert note is not None
+    reported = sentence(note)
+    assert QUEUE in reported and f"{100 * weights[QUEUE]:.0f} %" in reported
     assert "mostly that of simple rules" in reported
 
 
@@ -162,8 +165,9 @@ def test_a_missed_scale_or_an_alarm_makes_a_blend_though_no_rule_was_better() ->
     test.errors["rate"][CALIBRATED] = [0.005]
     assert test.because("rate", False) is None and test.because("rate", True) == blend.ALARM
     for stranger in (False, True):
-        reported = blend.sentence({"rate": {"weights": {CALIBRATED: 0.7, LAST: 0.3}, "because": blend.ALARM}})
-        assert reported is not None and "a blend with simple rules" in reported and blend.ALARM in reported, stranger
+        note = blend.note_of({"rate": {"weights": {CALIBRATED: 0.7, LAST: 0.3}, "because": blend.ALARM}})
+        assert note is not None
+        assert "a blend with simple rules" in sentence(note) and blend.ALARM in sentence(note), stranger
 
 
 def quantities(rate: float, q50: float) -> dict[str, Any]:
@@ -283,8 +287,8 @@ def test_rules_without_a_measured_line_have_no_weight(
     found, _ = Rules(weights, points, requested, QUIET, math.inf).apply(platform, 0.9)
     assert bool(blend.candidates(points, requested)) == speak and math.isfinite(most) == speak
     assert (found["rate"]["value"] == platform["rate"]["value"]) != speak
-    text = Rules(weights, points, requested, QUIET, most).text
-    assert text is not None and ("silent at" in text) != speak
+    note = Rules(weights, points, requested, QUIET, most).note
+    assert note is not None and isinstance(note, RulesSilent) != speak
     assert speak or found == platform
 
 

@@ -13,6 +13,8 @@ from iocast.errors import InputError
 from iocast.training.fed import fed
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
+from iocast.forecasts.cautions import far_beyond_published
+from iocast.records.note import FarBeyondPublished
 from iocast.published import errors
 from iocast.published.errors import Errors, Row, rows, spread, tells
 from iocast.published.facts import BUDGET, read_facts, simulated
@@ -92,7 +94,8 @@ def test_far_beyond_the_published_numbers_there_is_a_caution_and_then_a_refusal(
     platform = Fitted.open("ime")
     serves = Serves.of(platform)
     nodes = serves.nodes
-    assert serves.far(4 * nodes, nodes) == "" and "5 times" in serves.far(5 * nodes, nodes)
+    assert far_beyond_published(serves, 4 * nodes, nodes) == []
+    assert far_beyond_published(serves, 5 * nodes, nodes) == [FarBeyondPublished("ime", 5 * nodes, nodes, 5.0)]
     refuse_beyond(platform, 10 * nodes, 10 * nodes)
     with pytest.raises(InputError, match=r"11 times .* with --beyond"):
         refuse_beyond(platform, 11 * nodes, 11 * nodes)

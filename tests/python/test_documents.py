@@ -14,12 +14,13 @@ from programs import REPOSITORY
 Iocast = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_a_page_lists_the_workloads(iocast: Iocast, tmp_path: Path) -> None:
-    listed = REPOSITORY / "docs" / "workloads.md"
-    copy = tmp_path / "workloads.md"
+@pytest.mark.parametrize("what", ["workloads", "cautions"])
+def test_a_page_lists_what_there_is(iocast: Iocast, tmp_path: Path, what: str) -> None:
+    listed = REPOSITORY / "docs" / f"{what}.md"
+    copy = tmp_path / listed.name
     shutil.copy(listed, copy)
-    assert iocast("list", "workloads", "--markdown", "--into", copy).returncode == 0
-    assert copy.read_text() == listed.read_text(), "run: iocast list workloads --markdown --into docs/workloads.md"
+    assert iocast("list", what, "--markdown", "--into", copy).returncode == 0
+    assert copy.read_text() == listed.read_text(), f"run: iocast list {what} --markdown --into docs/{what}.md"
     for name in re.findall(r"\]\(\.\./(workload/catalogue/[^)]*)\)", copy.read_text()):
         assert (REPOSITORY / name).exists(), name
 
@@ -30,7 +31,7 @@ def test_tables_are_refused_where_they_have_no_place(iocast: Iocast, tmp_path: P
     assert done.returncode == 2 and "has no lines '<!-- iocast list workloads -->'" in done.stderr
     assert (tmp_path / "empty.md").read_text() == "nothing\n"
     done = iocast("list", "platforms", "--markdown")
-    assert done.returncode == 2 and "there are tables of workloads and patterns" in done.stderr
+    assert done.returncode == 2 and "there are tables of workloads, patterns and cautions" in done.stderr
 
 
 @pytest.mark.parametrize(

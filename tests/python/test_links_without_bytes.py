@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from iocast.records.note import LinkUnknown
 from iocast.calibrate.reading import link_bytes
 from iocast.forecasts.answer import predict
 from iocast.forecasts.links import LINKS, REQUEST_BYTES, with_requests
@@ -51,10 +52,10 @@ def test_the_interval_reaches_down_to_where_requests_fill_the_link(key: str, cou
     system = resolved(platform.best())
     full = LIMIT * count / REQUEST_BYTES
     given = {"rate": RATE, "stat.q50": TIME}
-    found, sentences = with_requests(
+    found, notes = with_requests(
         platform, system, {"stat": 0.5, "create": 0.0, "unlink": 0.5}, NODES, given, Question(8, 4)
     )
-    assert len(sentences) == 1 and "stat, unlink send" in sentences[0] and "create" not in sentences[0]
+    assert [one.operations for one in notes if isinstance(one, LinkUnknown)] == [["stat", "unlink"]]
     assert found["rate"] == {**RATE, "low": full}
     assert found["stat.q50"]["high"] == pytest.approx(TIME["value"] * RATE["value"] / full)
     assert found["stat.q50"]["value"] == TIME["value"] and found["stat.q50"]["low"] == TIME["low"]

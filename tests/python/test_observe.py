@@ -20,6 +20,7 @@ from iocast.errors import InputError
 from iocast.watching.observe import Observer
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.cautions import beyond_observed
+from iocast.records.note import BeyondObserved
 from iocast.report.page import write_numbers
 from iocast.runs.run_directory import Run, group
 from iocast.watching.utilisation import Observation, bounds, join, waits_in
@@ -230,8 +231,8 @@ def test_the_utilisation_law(tmp_path: Path) -> None:
     fitted = Fitted(Path("x"), {"observed": observed}, [{}], [])
     fits, beyond = ({"value": rate, "low": 0.9 * rate, "high": 1.1 * rate} for rate in (1600.0, 1800.0))
     assert not beyond_observed(fitted, fits, nodes=4)
-    (warning,) = [w for w in beyond_observed(fitted, beyond, nodes=4)]
-    assert "server cpu" in warning and warning.endswith(".")
+    (found,) = beyond_observed(fitted, beyond, nodes=4)
+    assert isinstance(found, BeyondObserved) and found.resource == "server cpu" and found.allowed < found.rate.value
     assert not beyond_observed(
         Fitted(Path("x"), {"observed": {"client cpu": {**observed["server cpu"], "per_node": True}}}, [{}], []),
         beyond,

@@ -11,7 +11,7 @@ from iocast.calibrate.recipe import NO_LIMIT
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError, RunError
 from iocast.platforms.fitted import Fitted
-from iocast.forecasts.answer import PILED_UP, predict
+from iocast.forecasts.answer import predict
 
 SETTINGS = {"datasets": "1", "objects": "50", "iterations": "50", "phases": "benchmark"}
 
@@ -101,7 +101,7 @@ def test_a_forecast_is_of_those_draws_in_which_nothing_piles_up(tmp_path: Path) 
     file = tmp_path / "fitted.yaml"
     file.write_text(json.dumps({"schema_version": 1, **slow, **others, "fitted": fitted}))
     answer = predict(Fitted.open(str(file)), None, {"datasets": "1", "objects": "100", "iterations": "100"}, 16, 1)
-    assert answer["warnings"][0] == PILED_UP and answer["quantities"]["rate"]["value"] > 0
+    assert answer["cautions"][0]["code"] == "others-pile-up" and answer["quantities"]["rate"]["value"] > 0
     fitted["draws"] = draws[::2]
     file.write_text(json.dumps({"schema_version": 1, **slow, **others, "fitted": fitted}))
     with pytest.raises(RunError, match="faster than it is served"):

@@ -13,7 +13,7 @@ from programs import REPOSITORY
 from iocast.rules.accuracy import is_quantile, is_rate
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts import solved
-from iocast.forecasts.answer import NO_ERROR_OF_SOLVER, predict
+from iocast.forecasts.answer import predict
 from iocast.runs.measured import measured
 from iocast.rules.residuals import Residuals
 
@@ -56,4 +56,4 @@ def test_without_a_model_of_what_was_measured_there_is_no_interval(monkeypatch: 
     monkeypatch.setattr(solved, "fit_rows", lambda _: [])
     answer = at(Fitted.open(TUTORIAL), 8)
     assert {one[end] for one in answer["quantities"].values() for end in ("low", "high")} == {None}
-    assert NO_ERROR_OF_SOLVER in answer["warnings"]
+    assert "solver-unchecked" in {one["code"] for one in answer["cautions"]}

@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader must know beside an answer's numbers, as codes with numbers and names: `cautions` of a document. A
+class here is a code; `iocast/wording/notes.py` has the sentence of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypedDict
+
+import msgspec
+from msgspec import Struct, ValidationError
+
+from iocast.records.quantities import Interval
+
+Number = int | float
+"""Whole where the document has it whole, so that both are printed alike."""
+
+
+def _code(name: str) -> str:
+    """The code of a class: "load-not-served" of LoadNotServed."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+class Note(Struct, frozen=True, kw_only=True, tag_field="code", tag=_code, omit_defaults=True):
+    """A code with its numbers and names, in SI units. `about`: the phases, or the platforms, that it is about, where it
+    is not about all."""
+
+    about: tuple[str, ...] = ()
+
+
+class Coded(TypedDict, total=False):
+    cautions: list[dict[str, object]]
+
+
+class Cautious(Coded):
+    """The keys of a document that hold its notes: `warnings` are the sentences of `cautions`, each once. Documents of
+    before have no `cautions`."""
+
+    warnings: list[str]
+
+
+class Written(Note, frozen=True):
+    """A sentence of a document without codes, or of a newer one whose code is not known here."""
+
+    sentence: str
+
+
+class OfCalibration(Note, frozen=True):
+    """A sentence of the fitted platform, which holds for every forecast of it (its `notes`)."""
+
+    sentence: str
+
+
+class ModelLimit(Note, frozen=True):
+    """A limit of the platform's model, with the simulator's sentence; kind as in a run's `model_limits`."""
+
+    kind: str
+    sentence: str
+
+
+class LoadNotServed(Note, frozen=True):
+    """More operations are due than are served, so that they wait ever longer; the rates by phase."""
+
+    due: float
+    rates: dict[str, float]
+
+
+class CoresUnknown(Note, frozen=True):
+    """How many cores the single measured machine has is not known."""
+
+
+class MoreRanksThanCores(Note, frozen=True):
+    """No measurement had more ranks than cores, and the forecast has."""
+
+    ranks_per_node: Number
+    cores: Number
+
+
+class BeyondMemory(Note, frozen=True):
+    """No measurement had a working set beyond the memory, and the forecast has; bytes."""
+
+    working_set: float
+    memory: float
+
+
+class OthersPileUp(Note, frozen=True):
+    """The work of others is more than the server of the best structure can do."""
+
+
+class RestsOnFamily(Note, frozen=True):
+    """By operation the numbers of the platform that it rests on and that nothing measured."""
+
+    operations: dict[str, list[str]]
+
+
+class SolverUnchecked(Note, frozen=True):
+    """The analytic solver has no model for what was measured: its error is not known."""
+
+
+class StructureOpen(Note, frozen=True):
+    """The measurements leave a choice open that matters here; the rate of each option."""
+
+    choice: str
+    rates: dict[str, float]
+
+
+class TellingRun(Note, frozen=True):
+    """The measurement that would tell most, as in the proposed runs of `iocast plan`."""
+
+    nodes: int
+    ranks_per_node: int
+    waiting_factor: Number
+    before: float
+    after: float
+    seconds: float | None = None
+    between: tuple[float, float] | None = None
+    settings: dict[str, str] = {}
+
+
+class BlendedGroup(Struct, frozen=True):
+    """Throughput or latencies: the weight of each candidate, and why there is a blend."""
+
+    what: str
+    weights: dict[str, float]
+    because: str
+
+
+class BlendedWithRules(Note, frozen=True):
+    """Simple rules have weight in the forecast."""
+
+    groups: list[BlendedGroup]
+
+
+class RulesSilent(Note, frozen=True):
+    """Simple rules have weight elsewhere, and none answers at this placement."""
+
+    ranks: int
+    nodes: int | None = None
+    ranks_per_node: int | None = None
+
+
+class HeldBelowCeiling(Note, frozen=True):
+    """The rate is held at what concave growth allows, below that of the platform alone; latencies are longer by a
+    factor."""
+
+    rate: Interval
+    ceiling: float
+    platform_rate: float
+    longer: float
+
+
+class HeldAsMeasured(Note, frozen=True):
+    """An edited system's forecast is changed by the factor by which the measured one's is held below the ceiling."""
+
+    factor: float
+
+
+class LinkFull(Note, frozen=True):
+    """The rate is what a link can carry of the bytes that an operation was observed to move, up to this many ranks."""
+
+    link: str
+    bytes_each: float
+    ranks: int
+    platform_rate: float
+    nodes: int = 0
+    station: str = ""
+
+
+class LinkUnknown(Note, frozen=True):
+    """What operations send over a limited link is not known; the rate at which requests of `bytes_each` fill it.
+    `reached`: whether the interval goes down to that."""
+
+    link: str
+    operations: list[str]
+    bytes_each: int
+    rate: float
+    reached: bool
+    nodes: int = 0
+    station: str = ""
+
+
+class LengthNotMeasured(Note, frozen=True):
+    """The run is of another length than the measured rates, which do not tell what that changes."""
+
+    setting: str
+    value: str
+    measured: str
+
+
+class NoTime(Note, frozen=True):
+    """Phases whose operations take no time on the platform: they have no rate."""
+
+    platform: str
+    phases: list[str]
+
+
+class Unsolved(Note, frozen=True):
+    """Phases that the analytic solver has no model for."""
+
+    phases: list[str]
+
+
+class TimeLimit(Note, frozen=True):
+    """A time limit may end this phase, so that the solver knows neither its length nor that of later ones."""
+
+    phase: str
+
+
+class TooRare(Note, frozen=True):
+    """An operation that some of the simulated runs lack. `counted`: whether its share and distribution are known."""
+
+    operation: str
+    phase: str
+    lacking: int
+    runs: int
+    counted: bool
+
+
+class FarBeyondMeasured(Note, frozen=True):
+    """Many times as many ranks as in any measurement."""
+
+    ranks: int
+    largest: Number
+
+
+class WaitingNotMeasured(Note, frozen=True):
+    """The waiting factor was not among the measured ones."""
+
+    waiting_factor: Number
+    measured: list[Number]
+
+
+class OneNodeMeasured(Note, frozen=True):
+    """All measurements ran on one node, and the forecast is of several."""
+
+    nodes: int
+
+
+class NodesWithRanks(Note, frozen=True):
+    """The measurements differ in nodes and in ranks a node at once."""
+
+    placements: list[str]
+    ranks_per_node: Number
+
+
+class RanksPerNodeNotMeasured(Note, frozen=True):
+    """The ranks a node lie outside the measured ones."""
+
+    ranks_per_node: Number
+    measured: list[Number]
+
+
+class OtherSettings(Note, frozen=True):
+    """Nothing was measured with the settings of the workload."""
+
+    differences: list[str]
+
+
+class SumOfMachines(Note, frozen=True):
+    """The forecast adds nodes that have storage of their own each."""
+
+    nodes: int
+
+
+class RestsOnOnePhase(Note, frozen=True):
+    """Several phases were fitted, and the answer rests on one of them; `workloads` of a study, where these do."""
+
+    phase: str
+    others: list[str]
+    workloads: list[str] = []
+
+
+class PhasesNotFitted(Note, frozen=True):
+    """Phases of the measured workload that the platform was not fitted to."""
+
+    fitted: str
+    phases: list[str]
+
+
+class FarBeyondPublished(Note, frozen=True):
+    """Many times the largest nodes or ranks of any published number of the platform."""
+
+    platform: str
+    nodes: int
+    ranks: Number
+    factor: float
+
+
+class RateOutside(Struct, frozen=True):
+    """A phase whose forecast rate is outside the asymptotic bounds of its measurements, and where."""
+
+    phase: str
+    rate: Interval
+    low: float
+    high: float
+    nodes: int = 0
+    ranks_per_node: Number = 0
+
+
+class OutsideBounds(Note, frozen=True):
+    """Forecast rates outside the asymptotic bounds of the measurements; `placed`: with several placements."""
+
+    rates: list[RateOutside]
+    placed: bool = False
+
+
+class MoreObjects(Note, frozen=True):
+    """The workload keeps many more objects than any that was fitted."""
+
+    objects: Number
+    measured: Number
+
+
+class MeasuredHere(Note, frozen=True):
+    """Rates that were measured at the very question of the forecast. `imported`: on how many nodes is not known."""
+
+    phase: str
+    rates: list[float]
+    nodes: int
+    ranks_per_node: Number
+    ranks: Number
+    unit: str = ""
+    imported: bool = False
+
+
+class FarOffWhereChecked(Note, frozen=True):
+    """The rate at the held-out scale was missed by more than is worth extrapolating. `rule_closer`: whether a simple
+    rule was closer."""
+
+    error: float
+    limit: float
+    phase: str = ""
+    rule_closer: bool = False
+
+
+class BeyondObserved(Note, frozen=True):
+    """The rate is above what an observed resource allows, which was in use by `utilisation` at `ranks`;
+    `demand` in seconds an operation."""
+
+    rate: Interval
+    resource: str
+    allowed: float
+    utilisation: float
+    ranks: int
+    demand: float
+
+
+class LeftOutRun(Struct, frozen=True):
+    """A measured run: its rate, nodes and ranks a node or ranks, and the settings that only it has."""
+
+    rate: float
+    placement: list[Number]
+    settings: list[str]
+
+
+class NearerLeftOut(Note, frozen=True):
+    """Runs that --only leaves out, measured nearer to the scale than any that the forecast rests on."""
+
+    runs: list[LeftOutRun]
+    unit: str = ""
+
+
+KINDS: dict[str, type[Note]] = {str(kind.__struct_config__.tag): kind for kind in Note.__subclasses__()}
+"""The closed list of codes."""
+
+
+def notes_of(document: Mapping[str, object]) -> Iterator[Note]:
+    """The notes of a document; of one without codes its sentences."""
+    cautions, warnings = document.get("cautions"), document.get("warnings")
+    for entry in cautions if isinstance(cautions, list) else []:
+        kind = KINDS.get(str(entry.get("code")), Written)
+        try:
+            yield msgspec.convert(entry, kind)
+        except ValidationError:  # of a newer iocast
+            yield Written(str(entry.get("text")))
+    if not isinstance(cautions, list) and isinstance(warnings, list):
+        yield from (Written(str(text)) for text in warnings)
+
+
+def each_once(notes: Iterable[Note]) -> list[Note]:
+    """Equal ones once, in their order."""
+    found: list[Note] = []
+    for note in notes:
+        if note not in found:
+            found.append(note)
+    return found

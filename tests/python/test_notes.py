@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codes of cautions: each has a sentence, which the numbers of a document make again, and each is made
+somewhere."""
+
+from __future__ import annotations
+
+import ast
+
+import json
+
+from typing import Any
+
+import msgspec
+import pytest
+from programs import REPOSITORY
+
+import iocast
+from iocast.records import note
+from iocast.records.note import KINDS, BlendedGroup, LeftOutRun, Note, RateOutside, Written, notes_of
+from iocast.records.quantities import Interval
+from iocast.wording.notes import put, sentence
+
+RATE = Interval(1234.5, 800.0, 2000.0)
+WIDE = Interval(1234.5, 10.0, 2000.0)
+NUMBERS = [
+    (note.Written("As it was."), "As it was."),
+    (note.OfCalibration("Fitted so."), "Fitted so."),
+    (note.ModelLimit("no-server", "No server."), "No server."),
+    (note.LoadNotServed(4e5, {"create": 1e5, "stat": 2e5}), "400 k/s are due, 100 k/s in the phase create and"),
+    (note.CoresUnknown(), "How many cores the machine has is not known"),
+    (note.MoreRanksThanCores(32, 8), "32 ranks on 8 cores:"),
+    (note.BeyondMemory(3 * 2.0**30, 2.0**31), "A working set of 3 GiB with 2 GiB of memory:"),
+    (note.OthersPileUp(), "The work of others, which was fitted at smaller scales"),
+    (note.RestsOnFamily({"read": ["a", "b", "c"], "write": ["c", "d", "e"]}), "a, b, c, d and 1 more, on which the"),
+    (note.SolverUnchecked(), "The analytic solver has no model for what was measured"),
+    (note.StructureOpen("lock", {"node": 10.0, "system": 1500.0}), "which lock it is, and here that matters: node"),
+    (
+        note.TellingRun(4, 8, 0.5, 3.0, 1.5, 20.0, (1.2, 2.0), {"sync": "true"}),
+        "most: 32 ranks on 4 nodes, T = 0.5, sync=true (a run takes some 20 s); throughput would then hold within a "
+        "factor 1.2 to 2.0 either way instead of a factor 3.0 either way.",
+    ),
+    (
+        note.BlendedWithRules([BlendedGroup("throughput", {"last value": 0.7, "queue": 0.3}, "it is so")]),
+        "mostly that of simple rules, since it is so: throughput 70 % last value, 30 % queue.",
+    ),
+    (note.RulesSilent(64, 4, 16), "Simple rules are silent at 4 x 16, since"),
+    (note.RulesSilent(64), "Simple rules are silent at 64 ranks, since"),
+    (note.HeldBelowCeiling(RATE, 1234.5, 2000.0, 1.25), "1.23 k/s; the calibrated platform alone says 2.00 k/s"),
+    (note.HeldBelowCeiling(WIDE, 1234.5, 2000.0, 1.25), "about 1.23 k/s; the calibrated platform alone says"),
+    (note.HeldAsMeasured(0.75), "is 25 % below the calibrated platform's"),
+    (note.LinkFull("node_bandwidth", 5000.0, 16, 2000.0, nodes=1), "the network cards of 1 client node can carry"),
+    (
+        note.LinkUnknown("server_bandwidth", ["stat"], 4096, 1e5, True, station="mds"),
+        "what stat sends over the network cards of 'mds' is not known, so that their limit changes no value here. With "
+        "4 KiB each way an operation they are full at 100 k/s, down to which the interval reaches.",
+    ),
+    (note.LinkUnknown("backbone_bandwidth", ["a", "b"], 4096, 1e5, False), "what a, b send over the backbone is"),
+    (note.LengthNotMeasured("objects", "200", "100"), "objects=200 was not measured, but objects=100."),
+    (note.NoTime("x", ["a", "b"]), "On the platform 'x' no operation of a and b takes any time"),
+    (note.Unsolved(["a", "b"]), "In a, b ranks act together"),
+    (note.TimeLimit("write"), "The time limit of write may end it"),
+    (note.TooRare("stat", "mix", 1, 3, True), "'mix' that 1 of 3 simulated runs lack it: its latencies rest on"),
+    (note.TooRare("stat", "mix", 1, 3, False), "rest on the others, and its share and distribution are not known."),
+    (note.FarBeyondMeasured(16384, 64), "16,384 ranks are 256 times what was measured (64)."),
+    (note.WaitingNotMeasured(2.0, [0.0, 0.5]), "The waiting factor 2 was not measured; T = 0, 0.5 were."),
+    (note.OneNodeMeasured(4), "All measurements ran on one node, and the forecast is of 4:"),
+    (note.NodesWithRanks(["1x2", "2x4"], 8), "(1x2, 2x4) differ in nodes and in ranks a node at once"),
+    (note.RanksPerNodeNotMeasured(8, [1]), "8 ranks a node were not measured; 1 was."),
+    (note.RanksPerNodeNotMeasured(1, [2, 4]), "1 rank a node was not measured; 2, 4 were."),
+    (note.OtherSettings(["sync true, not false"]), "with these settings (sync true, not false): it is another"),
+    (note.SumOfMachines(4), "This is the sum of 4 machines"),
+    (note.RestsOnOnePhase("stat", ["read"]), "was fitted to the phase stat alone: read has parameters"),
+    (note.RestsOnOnePhase("stat", ["a", "b"], ["w", "v"]), "Of the workloads w, v: It rests on what was fitted"),
+    (note.PhasesNotFitted("stat", ["read"]), "The platform was fitted to the phase stat, not to read:"),
+    (note.FarBeyondPublished("ime", 9000, 18000, 5.2), "9,000 nodes with 18,000 ranks are 5 times the largest"),
+    (
+        note.OutsideBounds([RateOutside("stat", Interval(5e8, 1.0, None, unit="bytes"), 1e9, 1e9, 4, 2)], placed=True),
+        "stat at 4x2 500 MB/s, below 1.00 GB/s. In a closed system",
+    ),
+    (note.OutsideBounds([RateOutside("stat", RATE, 50.0, 100.0)]), "stat 1.23 k/s, above 50.0 /s to 100 /s."),
+    (note.MoreObjects(4000, 1000), "keeps 4000 objects, 4 times as many as any that was fitted (1000)."),
+    (note.MeasuredHere("stat", [1e3, 2e3], 4, 2, 8), "stat did 1.00 k/s and 2.00 k/s at 4x2; take the measurement."),
+    (
+        note.MeasuredHere("stat", [1e9], 1, 8, 8, "bytes", True),
+        "stat did 1.00 GB/s with 8 ranks; if it was on as many nodes, take the measurement.",
+    ),
+    (note.FarOffWhereChecked(-0.5, 0.25, "stat", True), "of stat was more than 25 % too low, and a simple rule was"),
+    (note.FarOffWhereChecked(0.5, 0.25), "At the held-out scale the forecast was more than 25 % too high:"),
+    (
+        note.BeyondObserved(RATE, "server cpu", 1e3, 0.8, 16, 2e-4),
+        "1.23e+03/s, is above the 1e+03/s that server cpu allows: it was 80 % in use at 16 ranks, 200 us an operation.",
+    ),
+    (
+        note.NearerLeftOut([LeftOutRun(1e3, [4, 2.5], []), LeftOutRun(2e3, [8, 2], ["sync=1"])]),
+        "1.00 k/s at 4x2.5 (other settings); 2.00 k/s at 8x2 (sync=1).",
+    ),
+]  # fmt: skip
+"""Of each code its numbers, and what of the sentence they make."""
+
+
+@pytest.mark.parametrize(("one", "part"), NUMBERS)
+def test_the_sentence_is_that_of_the_numbers_in_a_file(one: Note, part: str) -> None:
+    document: dict[str, Any] = {}
+    put(document, [one, one])
+    (entry,) = (written := json.loads(json.dumps(document)))["cautions"]
+    assert list(notes_of(written)) == [one]
+    assert [sentence(read) for read in notes_of(written)] == written["warnings"] == [entry["text"]]
+    assert part in entry["text"] and entry["text"].endswith(".") and "{" not in entry["text"]
+    named = msgspec.structs.replace(one, about=("create", "stat"))
+    assert sentence(named) == f"create, stat: {entry['text']}"
+    assert list(notes_of({"cautions": [msgspec.to_builtins(named)]})) == [named]
+
+
+def test_each_code_has_its_row_above_and_is_made_somewhere() -> None:
+    assert {type(one) for one, _ in NUMBERS} == set(KINDS.values())
+    trees = [
+        ast.parse(file.read_text())
+        for file in (REPOSITORY / "iocast").rglob("*.py")
+        if file.parent.name != "wording" and file.name != "note.py"
+    ]
+    calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    made = {
+        one.attr if isinstance(one, ast.Attribute) else one.id
+        for one in calls
+        if isinstance(one, ast.Attribute | ast.Name)
+    }
+    assert {kind.__name__ for kind in KINDS.values()} - made == {"Written"}  # which only the reader makes
+
+
+def test_codes_of_a_newer_file_are_read_as_its_sentences() -> None:
+    entries = [
+        {"code": "of-tomorrow", "text": "New."},
+        {"code": "sum-of-machines", "nodes": "four", "text": "Changed."},
+    ]
+    assert list(notes_of({"cautions": entries, "warnings": []})) == [Written("New."), Written("Changed.")]
+
+
+def test_an_answer_has_its_cautions_by_code() -> None:
+    small = {"datasets": 1, "iterations": 10, "objects": 10}
+    runs = iocast.import_results(REPOSITORY / "examples" / "first-forecast" / "cirrus.csv")
+    answer = iocast.predict(iocast.calibrate(runs), nodes=1024)
+    (far,) = [one for one in answer.cautions if isinstance(one, note.FarBeyondMeasured)]
+    assert far.ranks == 1024 * 36 and sentence(far) in answer.warnings
+    assert [one["text"] for one in answer.document()["cautions"]] == answer.warnings
+    assert iocast.predict("queue", 1, 8, workload="md-workbench", settings=small, solver="analytic").cautions == []
