@@ -10,7 +10,9 @@ File System". What a time holds depends on who counts:
 - Of a service (`mds.MDS.mdt.stats`, `ost.OSS.ost_io.stats`) likewise, where a kind of request has times. `req_waittime`
   is how long all requests of the service waited for a thread: the part `request.wait`.
 - A client's device (`mdc.*.stats`, `osc.*.stats`) has no `req_qdepth`. Its times are from sending to the answer, with
-  the network; `req_waittime` is that of all its requests: `request.trip`."""
+  the network; `req_waittime` is that of all its requests: `request.trip`.
+
+The time of a job's counters is that of its last request, so that it stands still with them."""
 
 from __future__ import annotations
 
@@ -23,14 +25,19 @@ from iocast.importers.statistics import HANDLING, TAKEN, TRIP, TRIPS, WAIT, Coun
 
 MOMENT = re.compile(r"^\s*snapshot_time:?\s+(\S+)(?: secs\.\S+)?\s*$")
 ELAPSED = re.compile(r"^\s*elapsed_time:?\s+(\S+)(?: secs\.\S+)?\s*$")
-STAT = re.compile(r"^(\w+)\s+(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+)(?: \d+)?)?\s*$")
+COUNTS = re.compile(r"^\w+\s+\d+ samples\b")
+STAT = re.compile(r"^(\w+)\s+(\d+) samples \[(\w+)\](?: (-?\d+) (-?\d+) (\d+)(?: -?\d+)?)?\s*$")
+"""Minimum, maximum, sum and sum of squares; the last one runs over, and a clock that was set back makes a minimum
+negative."""
 PARAMETER = re.compile(r"^([A-Za-z][\w@:-]*(?:\.[\w@:-]+)+)=(.*)$")
-SAMPLED = ("req_active", "req_timeout", "reqbuf_avail")
+SAMPLED = "req_active"
 """What a service samples at each request beside counting it by its kind."""
+UNITS = ("reqs", "usec", "usecs", "bytes")
+"""Others are of samples that are no requests: [pages] of a cache, [bufs], [sec]."""
 ALL, DEPTH = "req_waittime", "req_qdepth"
 JOB = re.compile(r"^- job_id:\s+(\S.*?)\s*$")
 JOB_STAT = re.compile(
-    r"^\s+(\w+):\s+\{ samples:\s*(\d+), unit:\s*(\w+)(?:, min:\s*(\d+), max:\s*(\d+), sum:\s*(\d+))?.*\}\s*$"
+    r"^\s+(\w+):\s+\{ samples:\s*(\d+), unit:\s*(\w+)(?:, min:\s*(-?\d+), max:\s*(-?\d+), sum:\s*(\d+))?.*\}\s*$"
 )
 OPERATIONS = {
     "getattr": "stat", "mknod": "create", "sync": "fsync", "read": "pread", "write": "pwrite",
@@ -40,7 +47,7 @@ SERVER = Server(
     "lustre",
     "Lustre",
     "A time is the work of a thread, without the wait for it, which a service counts apart ('request.wait'); that of a "
-    "client's device is from sending to the answer.",
+    "client's device is from sending to the answer, and that of llite all that a program waits for.",
     {"phases[].latency.*": "Lustre prints sums and extremes of service times, and those with usecs only."},
     apart=True,
 )
@@ -68,7 +75,9 @@ def snapshots(source: Source) -> list[Snapshot]:
         elif moment := MOMENT.match(line):
             time = source.number(moment[1], number, "snapshot_time")
             name = " ".join(filter(None, (parameter, job)))
-            here = Snapshot(source, name, number, time, moved=(0, number), holds=HANDLING, one_clock=True)
+            holds = TRIPS if parameter.startswith("llite.") else HANDLING
+            here = Snapshot(source, name, number, time, moved=(0, number), holds=holds, one_clock=True)
+            here.of_last = bool(job)
             found.append(here)
         elif here is None:
             continue
@@ -77,6 +86,12 @@ def snapshots(source: Source) -> list[Snapshot]:
         elif stat := STAT.match(line) or JOB_STAT.match(line):
             values = (int(stat[4]), int(stat[5]), int(stat[6])) if stat[4] else None
             _count(here, stat[1], int(stat[2]), stat[3], values, number)
+        elif COUNTS.match(line):
+            raise source.refuse(
+                number,
+                "this line of counts has not the columns of Lustre: samples, [unit], minimum, maximum, sum and sum of "
+                "squares; it may have been cut off",
+            )
     return [one for one in found if one.time and not _is_bare(one)]
 
 
@@ -87,7 +102,7 @@ def _is_bare(one: Snapshot) -> bool:
 
 
 def _count(one: Snapshot, title: str, samples: int, unit: str, values: tuple[int, int, int] | None, line: int) -> None:
-    if title in SAMPLED or not samples:
+    if title == SAMPLED or unit not in UNITS or not samples:
         return
     if title == DEPTH:
         if (waited := one.counts.pop("request" + TRIP, None)) is not None:
@@ -96,7 +111,11 @@ def _count(one: Snapshot, title: str, samples: int, unit: str, values: tuple[int
         one.moved = (one.moved[0] if one.moved else 0) + (values[2] if values else 0), line
     else:
         times = [USEC * value for value in values] if values and unit.startswith("usec") else None
-        counted = Counted(samples, times[2], line, times[0], times[1]) if times else Counted(samples, None, line)
+        counted = (
+            Counted(samples, times[2], line, max(times[0], 0.0), max(times[1], 0.0))
+            if times
+            else Counted(samples, None, line)
+        )
         if title == ALL:
             title, one.holds = "request" + TRIP, TRIPS
         one.add(OPERATIONS.get(title, title), counted)

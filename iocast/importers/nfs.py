@@ -18,7 +18,7 @@ from iocast.importers import Importer
 from iocast.importers.source import Source
 from iocast.importers.statistics import TRIP, TRIPS, Counted, Server, Snapshot, read, time_above
 
-DEVICE = re.compile(r"^\s*device (\S+) mounted on (\S+) with fstype nfs4?(?: statvers=(\S+))?")
+DEVICE = re.compile(r"^\s*device (\S+) mounted on (\S+) with fstype nfs4?(?= |$)")
 AGE = re.compile(r"^\s*age:\s+(\d+)")
 BYTES = re.compile(r"^\s*bytes:\s+((?:\d+\s+){7}\d+)\s*$")
 REQUEST = re.compile(r"^\s*([A-Z0-9_]+):((?:\s+\d+){8,9})\s*$")
@@ -43,7 +43,7 @@ SERVER = Server(
 
 
 def recognises(source: Source) -> bool:
-    return bool(re.search(r"^\s*device \S+ mounted on \S+ with fstype nfs", source.head, re.MULTILINE))
+    return bool(re.search(r"^\s*device \S+ mounted on \S+ with fstype nfs4?(?: |$)", source.head, re.MULTILINE))
 
 
 def snapshots(source: Source) -> list[Snapshot]:

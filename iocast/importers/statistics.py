@@ -50,7 +50,8 @@ class Snapshot:
     """Counters at a moment. name: a brick or a daemon, say; time: in seconds since 1970; elapsed:
     seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
     line; note: a finished sentence on these counters; by_itself: counting began with it, so that it is a load; holds:
-    what its seconds are; one_clock: time and elapsed are by the same one."""
+    what its seconds are; one_clock: time and elapsed are by the same one; of_last: the time is that of the last
+    request."""
 
     source: Source
     name: str
@@ -63,6 +64,7 @@ class Snapshot:
     by_itself: bool = False
     holds: str = REQUESTS
     one_clock: bool = False
+    of_last: bool = False
 
     @property
     def subject(self) -> str:
@@ -81,7 +83,7 @@ class Snapshot:
 @dataclass(frozen=True)
 class Server:
     """Statements on all statistics of a format. times: what a request's time holds, a finished sentence; who counts;
-    apart: files that say since when they count, or hold several snapshots, are loads by themselves, since several
+    apart: files that hold several snapshots, or count since another moment, are loads by themselves, since several
     servers give the same names."""
 
     format: str
@@ -113,7 +115,9 @@ def grouped(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> 
         names = tuple(sorted({one.name for one in found}))
         whole = len(names) < len(found) or any(one.elapsed is not None for one in found)
         if not found or server.apart and whole:
-            names = (str(number), "")
+            since = {f"{one.time - one.elapsed:.1f}" for one in found if one.time and one.elapsed and one.one_clock}
+            began = len(names) == len(found) and all(one.time and one.elapsed for one in found) and since
+            names = (*names, *sorted(since)) if began else (str(number), "")
         first = min((one.time or one.elapsed or 0.0 for one in found), default=0.0)
         groups.setdefault(names, []).append((first, source))
     return [[source for _, source in sorted(group, key=lambda one: one[0])] for group in groups.values()]
@@ -135,6 +139,7 @@ def _read_group(sources: Sequence[Source], snapshots: Snapshots, server: Server)
             taken.setdefault(one.name, []).append(one)
     if not taken:
         raise sources[0].refuse(1, f"there is no snapshot of {server.tool} in it; it may have been cut off")
+    taken, left_out = without_ended_jobs(taken)
     alone = [name for name, own in taken.items() if len(own) == 1 and not own[0].elapsed]
     if len(alone) == len(taken):
         alone = []  # which the first will report
@@ -143,13 +148,41 @@ def _read_group(sources: Sequence[Source], snapshots: Snapshots, server: Server)
     ]
     if not records:
         raise sources[0].refuse(
-            next(iter(taken.values()))[0].line,
+            next((own[0].line for own in taken.values()), 1),
             "no request was counted in it, or none between the snapshots; take a later one",
         )
     for record in records:
         record.sources = sources
         record.warnings += [f"{name} is in one snapshot alone, and is left out." for name in alone]
+    records[0].warnings += left_out
     return records
+
+
+def without_ended_jobs(taken: Mapping[str, list[Snapshot]]) -> tuple[dict[str, list[Snapshot]], list[str]]:
+    """Of each job the snapshots of different times; a job without a request in between, or that a server forgot and
+    counted anew, is left out with a sentence. Anything else is as it was.
+
+    @raises InputError where all jobs began anew"""
+    kept: dict[str, list[Snapshot]] = {}
+    left_out: list[str] = []
+    refusal: InputError | None = None
+    for name, own in taken.items():
+        last = [one for one, after in pairwise(own) if not one.of_last or one.time != after.time] + own[-1:]
+        if len(last) == 1 < len(own):
+            left_out.append(f"{name} made no request between the snapshots, and is left out.")
+            continue
+        try:
+            for one, after in pairwise(last if own[-1].of_last else []):
+                require_later(one, after)
+                require_same(one, after)
+        except InputError as error:
+            refusal = refusal or error
+            left_out.append(f"The counts of {name} began anew between the snapshots, and are left out.")
+            continue
+        kept[name] = last
+    if refusal is not None and not kept:
+        raise refusal
+    return kept, left_out
 
 
 def _earlier(one: Snapshot, before: Snapshot, line: int) -> str:

@@ -13,7 +13,8 @@ by the wait all the same, but the service is only known to be at most that of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -26,7 +27,17 @@ from scipy.special import gammaln
 from iocast.errors import InputError
 from iocast.importers import Importer, all_importers, matching
 from iocast.importers.source import Source
-from iocast.importers.statistics import HANDLING, REQUESTS, TRIP, TRIPS, WAIT, Snapshot, require_later, require_same
+from iocast.importers.statistics import (
+    HANDLING,
+    REQUESTS,
+    TRIP,
+    TRIPS,
+    WAIT,
+    Snapshot,
+    require_later,
+    require_same,
+    without_ended_jobs,
+)
 
 WAITING = "waiting"
 """Kind of resource, beside those of Snapshot.holds: time in which requests waited for a thread."""
@@ -35,6 +46,11 @@ COUNTED = "counted"
 KINDS = (REQUESTS, HANDLING, TRIPS, WAITING)
 TIMED = 0.9
 """Least share of a service's requests that have times. Chosen by hand."""
+TARGET = re.compile(r"(mdt|obdfilter)\.[\w-]+")
+SERVICES = {"mdt": "mds.", "obdfilter": "ost."}
+"""By kind of Lustre's targets, how names of the services begin whose threads work for all of a machine's."""
+PLACE = re.compile(r" on .*$|-[0-9a-f]{8,16}$")
+"""End of a client's name for a server that is another one on each node: the mount, or an address in memory."""
 SERVICE = np.linspace(0.05, 1.0, 20)
 """Shares of a lone rank's trip that may be service."""
 SPREAD = 0.05
@@ -66,7 +82,8 @@ class Counters:
         self.path, self.host = path, importer.name
         source = Source(path)
         assert importer.snapshots is not None
-        self._by_name: dict[str, list[Snapshot]] = {}
+        source.require_last_line()
+        taken: dict[str, list[Snapshot]] = {}
         for one in importer.snapshots(source):
             if one.time is None:
                 raise source.refuse(
@@ -74,10 +91,9 @@ class Counters:
                     "this snapshot has no time, so that it can't be joined to a run; write 'snapshot_time: ' and the "
                     "seconds since 1970 above each",
                 )
-            self._by_name.setdefault(one.name, []).append(one)
-        self._by_name = {
-            name: sorted(own, key=lambda one: one.time or 0.0) for name, own in self._by_name.items() if len(own) > 1
-        }
+            taken.setdefault(one.name, []).append(one)
+        ordered = {name: sorted(own, key=lambda one: one.time or 0.0) for name, own in taken.items() if len(own) > 1}
+        self._by_name, self._left_out = without_ended_jobs(ordered)
         for one, later in (pair for own in self._by_name.values() for pair in pairwise(own)):
             require_later(one, later)
             require_same(one, later)
@@ -111,7 +127,7 @@ class Counters:
     @property
     def notes(self) -> list[str]:
         """What the last snapshots say of themselves."""
-        return [own[-1].note for own in self._by_name.values() if own[-1].note]
+        return [own[-1].note for own in self._by_name.values() if own[-1].note] + self._left_out
 
 
 class AtServer(NamedTuple):
@@ -121,6 +137,27 @@ class AtServer(NamedTuple):
     seconds: float
     wait: float | None
     network: bool = False
+
+
+def at_targets(
+    handling: Mapping[tuple[str, str], float], waiting: Mapping[tuple[str, str], float]
+) -> Iterator[AtServer]:
+    """By machine and name, seconds of an operation in which threads worked for targets, and waits at its services. A
+    machine's targets share their threads, so that they are added up; a target's jobs and clients count the same again.
+    Without the waits nothing is known."""
+    machines: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for (host, name), seconds in handling.items():
+        target = TARGET.match(name)
+        at = target[0] if target else name
+        views = machines.setdefault((host, target[1] if target else ""), {}).setdefault(at, {})
+        view = name[len(at) : len(at) + 1]  # "": all, " ": a job, ".": a client
+        views[view] = views.get(view, 0.0) + seconds
+    for (host, kind), targets in machines.items():
+        begin = SERVICES.get(kind, "")
+        waits = [one for (at, name), one in waiting.items() if at == host and name.startswith(begin)]
+        if waits:  # the service where they waited longest
+            most = max(waits)
+            yield AtServer(sum(max(views.values()) for views in targets.values()) + most, most)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from iocast.ground import strict
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
 from iocast.importers.statistics import HANDLING, REQUESTS, TRIPS
-from iocast.watching.counted import COUNTED, KINDS, TIMED, WAITING, AtServer, Counters, statistics_in
+from iocast.watching.counted import COUNTED, KINDS, PLACE, TIMED, WAITING, AtServer, Counters, at_targets, statistics_in
 from iocast.records.run import Phase, Run, read_run
 from iocast.records.utilisation import (
     Bound,
@@ -404,9 +404,10 @@ def bytes_over_links(run: Path, phase: str = "benchmark") -> dict[tuple[str, str
 
 def served(run: Path, phase: str = "benchmark", nodes: int = 1) -> AtServer | None:
     """Of a completed operation at the server that counts most seconds of them, over all repeats of a phase that it was
-    observed in; None where no counters were joined, or those of threads' work without the waits for them. What counts
-    under another name is another server: a database behind a pool, another brick, another daemon. Trips of clients are
-    added up, and taken where no server counts and all nodes were observed."""
+    observed in; None where no counters were joined, or those of threads' work without the waits for them. What
+    counts under another name is another server: a database behind a pool, another brick, another daemon. Targets
+    of a machine of Lustre are one. Trips of clients are added up, and taken where no server counts and all nodes
+    were observed; several mounts of an export on a node may be one with the same counters, so that one counts."""
     content = read_utilisation(run)
     repeats = [p for p in content["phases"] if p["name"] == phase and p["operations"]] if content else []
     each: dict[str, dict[str, tuple[float, float]]] = {}
@@ -426,21 +427,26 @@ def served(run: Path, phase: str = "benchmark", nodes: int = 1) -> AtServer | No
             for kind, all_ in known.items()
         }
     found: list[AtServer] = []
-    trips: dict[str, list[float]] = {}
+    trips: dict[str, dict[str, float]] = {}
+    handling: dict[tuple[str, str], float] = {}
+    waiting: dict[tuple[str, str], float] = {}
     for server, kinds in each.items():
         host, _, name = server.partition(" ")
         wait = kinds.get(WAITING)
         if REQUESTS in kinds:
             found.append(AtServer(kinds[REQUESTS][0], wait[0] if wait else None))
-        elif HANDLING in kinds and not (wait and kinds[HANDLING][1] < TIMED * wait[1]):
-            # Of another service of this machine: the one where they waited longest.
-            beside = (
-                [wait] if wait else [k[WAITING] for s, k in each.items() if s.startswith(f"{host} ") and WAITING in k]
-            )
-            found += [AtServer(kinds[HANDLING][0] + most[0], most[0]) for most in sorted(beside)[-1:]]
+        elif HANDLING in kinds and wait:
+            if kinds[HANDLING][1] >= TIMED * wait[1]:
+                found.append(AtServer(kinds[HANDLING][0] + wait[0], wait[0]))
+        elif HANDLING in kinds:
+            handling[host, name] = kinds[HANDLING][0]
         elif TRIPS in kinds:
-            trips.setdefault(name.partition(" on ")[0], []).append(kinds[TRIPS][0])
-    found = found or [AtServer(sum(all_), None, True) for all_ in trips.values() if len(all_) >= nodes]
+            of_node = trips.setdefault(PLACE.sub("", name), {})
+            of_node[host] = max(of_node.get(host, 0.0), kinds[TRIPS][0])
+        if wait:
+            waiting[host, name] = wait[0]
+    found += at_targets(handling, waiting)
+    found = found or [AtServer(sum(all_.values()), None, True) for all_ in trips.values() if len(all_) >= nodes]
     return max(found, key=lambda one: one.seconds) if found else None
 
 

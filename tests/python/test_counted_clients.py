@@ -166,6 +166,104 @@ def test_a_client_of_lustre_has_trips(tmp_path: Path) -> None:
     assert (seen := served(run)) is not None and seen.network and seen.wait is None
 
 
+def test_mounts_of_an_export_on_one_node_are_one(tmp_path: Path) -> None:
+    """A bind mount has the same counters again; it is no other node, and no further request."""
+    sums = list(queue(4, 2, DELAY))
+    run = run_of(tmp_path / "run", 4, sums)
+    files = [tmp_path / "once", tmp_path / "twice"]
+    files[0].write_text("".join(mount(one, 0.001, 0.0) for one in sums))
+    again = (mount(one, 0.001, 0.0).partition("\n") for one in sums)
+    files[1].write_text("".join(f"{at}\n{rest}{rest.replace('/scratch', '/mnt/x')}" for at, _, rest in again))
+    seen = []
+    for file in files:
+        join(run, [file])
+        seen.append(served(run))
+        assert served(run, nodes=2) is None
+    assert seen[0] == seen[1] is not None
+
+
+def test_devices_of_several_clients_are_named_by_addresses_in_memory(tmp_path: Path) -> None:
+    """They are of one server all the same."""
+    sums = list(queue(4, 2, DELAY))
+    run = run_of(tmp_path / "run", 4, sums)
+    files = [tmp_path / "a", tmp_path / "b"]
+    for file, address in zip(files, ("ffff9a3c40c11000", "ffff8811deadbe00"), strict=True):
+        whole = "".join(lustre(one).partition("mdt.fs")[0] for one in sums)
+        lines = whole.replace("mds.MDS.mdt", f"mdc.fs-MDT0000-mdc-{address}").splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if "req_qdepth" not in line))
+    join(run, files[:1])
+    once = served(run)
+    assert once is not None and served(run, nodes=2) is None
+    join(run, files)
+    assert served(run, nodes=2) == pytest.approx((2 * once.seconds, None, True))
+
+
+@pytest.mark.parametrize(
+    ("target", "service"), [("mdt.fs-MDT{}.md_stats", "mds.MDS.mdt"), ("obdfilter.fs-OST{}.stats", "ost.OSS.ost_io")]
+)
+def test_targets_of_a_machine_share_its_threads(target: str, service: str, tmp_path: Path) -> None:
+    """Their work is added up, whatever jobs count of it again; waits of another service are not theirs."""
+    sums = list(queue(4, 2, DELAY))
+    run = run_of(tmp_path / "run", 4, sums)
+    file = tmp_path / "server.txt"
+    blocks = []
+    for one in sums:
+        waits, _, work = lustre(one).replace("mds.MDS.mdt", service).partition("mdt.fs-MDT0000.md_stats")
+        job = f"- job_id: dd 1\n  snapshot_time: {one.time}\n  open: {{ samples: {one.count}, unit: usecs, min: 1, "
+        blocks += [
+            waits,
+            *(target.format(f"000{n}") + work for n in range(4)),
+            target.format("0000").rpartition(".")[0] + f".job_stats=\njob_stats:\n{job}",
+            f"max: 9, sum: {round(1e6 * one.service)}, sumsq: 1 }}\n",
+            f"mgs.MGS.mgs.stats=\nsnapshot_time {one.time} secs.nsecs\n"
+            f"req_waittime {one.count} samples [usec] 1 9 {round(9e6 * one.wait)} 0\n"
+            f"req_qdepth {one.count} samples [reqs] 0 4 9 0\n",
+        ]
+    file.write_text("".join(blocks))
+    join(run, [file])
+    seen = served(run)
+    file.write_text("".join(lustre(one) for one in sums))
+    join(run, [file])
+    of_one = served(run)
+    assert seen is not None and of_one is not None and of_one.wait is not None and seen.wait is not None
+    assert seen.wait == pytest.approx(of_one.wait)
+    assert seen.seconds - seen.wait == pytest.approx(4 * (of_one.seconds - of_one.wait))
+
+
+def test_a_job_that_asks_for_nothing_does_not_hinder_the_others(tmp_path: Path) -> None:
+    """Its time is that of its last request. One that the server forgot in between is counted anew."""
+    sums = list(queue(4, 2, DELAY))
+    run = run_of(tmp_path / "run", 4, sums)
+    line = (
+        "- job_id: {}\n  snapshot_time: {}\n  open: {{ samples: {}, unit: usecs, min: 1, max: 9, sum: {}, sumsq: 1 }}\n"
+    )
+    file = tmp_path / "jobs"
+    file.write_text(
+        "".join(
+            "mdt.fs-MDT0000.job_stats=\njob_stats:\n"
+            + line.format("a", one.time, one.count + 1, round(1e6 * one.service) + 1)
+            + line.format("idle", BEGAN - 9, 5, 50)
+            + line.format("anew", one.time, 500 + n if n < 20 else n, 600 + n if n < 20 else n)
+            for n, one in enumerate(sums)
+        )
+    )
+    content = join(run, [file])
+    assert set(content["phases"][0]["resources"]) == {"lustre mdt.fs-MDT0000 a open"}
+    assert [note for note in content["notes"] if "left out" in note] == [
+        "mdt.fs-MDT0000 idle made no request between the snapshots, and is left out.",
+        "The counts of mdt.fs-MDT0000 anew began anew between the snapshots, and are left out.",
+    ]
+
+
+def test_the_last_line_of_joined_counters_is_whole(tmp_path: Path) -> None:
+    sums = list(queue(2, 1, DELAY))
+    run = run_of(tmp_path / "run", 2, sums)
+    file = tmp_path / "counters.txt"
+    file.write_text("".join(lustre(one) for one in sums)[:-3])
+    with pytest.raises(InputError, match=r"counters.txt:\d+: the file ends before the end of its last line"):
+        join(run, [file])
+
+
 def test_mounts_of_several_nodes_are_added_up(tmp_path: Path) -> None:
     """Each counts its own requests; without one of them nothing is known of the server."""
     sums = list(queue(4, 2, DELAY))

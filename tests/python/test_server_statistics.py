@@ -241,6 +241,55 @@ def test_bytes_alone_are_a_load_of_lustre(tmp_path: Path) -> None:
         imported([fallen], tmp_path / "no")
 
 
+def test_counts_of_lustre_whose_squares_ran_over_are_counted(tmp_path: Path) -> None:
+    """They would be missing without a word. What is sampled in pages, buffers or seconds is no request."""
+    text = (
+        "snapshot_time 1{}0.0 secs.usecs\nopen {} samples [usecs] -3 400 {} -9000\nclose 5 samples [usecs] 1 2 10 5\n"
+        "cache_access {} samples [pages] 1 1 900\nreqbuf_avail {} samples [bufs] 1 64 900 900\n"
+    )
+    file = written(tmp_path / "over", text.format(0, 10, 1000, 10, 10) + text.format(1, 30, 5000, 900, 900))
+    [phase] = imported([file], tmp_path / "run").values()
+    assert phase["operations"] == 20 and phase["latency"]["open"]["mean"] == pytest.approx(2e-4)
+    job = "- job_id: a\n  snapshot_time: {}\n  open: {{ samples: {}, unit: usecs, min: -3, max: 9, sum: {} }}\n"
+    jobs = written(tmp_path / "job", "job_stats:\n" + job.format(5, 1, 9) + job.format(9, 3, 13))
+    [phase] = imported([jobs], tmp_path / "job-run").values()
+    assert phase["latency"]["open"]["mean"] == pytest.approx(2e-6)
+
+
+def test_files_of_one_server_that_says_since_when_it_counts_are_one_load(tmp_path: Path) -> None:
+    """Those that count since another moment are of other servers."""
+    text = "md_stats=\nsnapshot_time {} secs.nsecs\nelapsed_time {}.5 secs.nsecs\nopen {} samples [usecs] 1 9 {} 5\n"
+    first, second, other = (
+        written(tmp_path / name, text.format(*numbers))
+        for name, numbers in (("b", (5000, 900, 10, 20)), ("a", (5010, 910, 30, 80)), ("c", (5010, 700, 70, 90)))
+    )
+    [phase] = imported([second, first], tmp_path / "one").values()
+    assert phase["rate"] == 2 and phase["latency"]["open"]["mean"] == pytest.approx(3e-6)
+    runs = import_files([second, first, other], tmp_path / "two", None, {"ranks": 4})
+    seconds = [json.loads((run / "run.json").read_text())["phases"][0]["seconds"] for run in runs]
+    assert sorted(seconds) == [10, 700.5]
+
+
+def test_the_directory_of_an_nfs_server_is_no_mount_of_one(tmp_path: Path) -> None:
+    """Most clients have it."""
+    with_it = MOUNT.replace("device filer", "device nfsd mounted on /proc/fs/nfsd with fstype nfsd\ndevice filer")
+    plain = imported([written(tmp_path / "plain", MOUNT)], tmp_path / "run")
+    assert imported([written(tmp_path / "with", with_it)], tmp_path / "with-run") == plain
+
+
+def test_jobs_that_made_no_request_or_began_anew_are_named(tmp_path: Path) -> None:
+    job = "- job_id: {}\n  snapshot_time: {}\n  open: {{ samples: {}, unit: reqs }}\n"
+    jobs = (("a", 10, 5), ("idle", 7, 5), ("anew", 9, 50), ("a", 20, 15), ("idle", 7, 5), ("anew", 19, 5))
+    [(name, phase)] = imported(
+        [written(tmp_path / "jobs", "job_stats:\n" + "".join(job.format(*one) for one in jobs))], tmp_path / "run"
+    ).items()
+    assert name == "a" and phase["rate"] == 1
+    assert {one.split(" ")[0] for one in phase["warnings"] if one.endswith("left out.")} == {"idle", "The"}
+    fallen = "job_stats:\n" + job.format("a", 10, 50) + job.format("a", 20, 5)
+    with pytest.raises(InputError, match=r":7: open of a counts less than in line 4"):
+        imported([written(tmp_path / "fallen", fallen)], tmp_path / "no")
+
+
 def test_a_job_of_one_snapshot_is_named(tmp_path: Path) -> None:
     job = "- job_id: {}\n  snapshot_time: {}\n  open: {{ samples: {}, unit: reqs }}\n"
     text = "job_stats:\n" + "".join(job.format(*one) for one in (("a", 10, 5), ("a", 20, 15), ("b", 20, 7)))
@@ -289,6 +338,7 @@ DATABASE = "now,datname,xact_commit,xact_rollback,active_time\n2026-01-01 00:00:
         (LUSTRE.replace("1010.0", "a"), r":5: snapshot_time is 'a"),
         (LUSTRE[: LUSTRE.rindex("snap")], r":1: no rate follows from one snapshot of Lustre .* with it as well\.$"),
         (LUSTRE.replace("secs.nsecs\n", "secs.nsecs\nelapsed_time 50.0 secs.nsecs\n"), r"\+0 s more than in line 1"),
+        (LUSTRE.replace("150000 27000000", "150000 27 9"), r":6: this line of counts has not the columns of Lustre"),
         (SERVED.replace("proc4 2 1 52000", "proc4 2 52000"), r":22: proc4 has 1 counts, and says 2; it was cut off"),
         (SERVED.replace("proc4 2 1 52000", "proc4 2 1 5200"), r":22: compound of nfsd counts less than in line 10"),
         (SERVED.replace("rc 0 4000 8000\n", ""), r":4: there is no row 'rc' above th; the beginning"),
