@@ -69,6 +69,8 @@ def describe(
         return
     print(platform_text(described))
     if errors := Errors.of(Fitted.open(name)):
-        print(f"\n{errors.sentence}")
+        from iocast.wording.notes import sentence
+
+        print(f"\n{sentence(errors.note)}")
     if name in known["backends"]:
         print(f"\nThere is a backend of this name, too: iocast describe {name} --backend")

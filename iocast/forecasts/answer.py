@@ -297,7 +297,7 @@ def predict(
     notes += resting_on_one(platform, workload, phase) + other_phases(platform, workload, found)
     notes += far_beyond_published(serves, nodes, ranks) + outside_bounds(every, answer["placement"])
     notes += more_objects(platform, samples.get("peak_objects"))
-    answer["basis"] = basis + list(filter(None, [serves.template]))
+    answer["basis"] = basis + ([sentence(serves.template)] if serves.template else [])
     answer["basis"] += dict.fromkeys(text for one in every for text in one.get("left_out", []))
     if "order" in answer["placement"] and solver == "analytic":
         answer["basis"].append(WITHOUT_ORDER)
@@ -319,7 +319,7 @@ def _numbers_of(platform: Fitted, errors: Errors | None) -> tuple[Numbers, list[
     if platform.fitted:
         return Numbers.FITTED, []
     if errors is not None:
-        return Numbers.BY_HAND, [errors.sentence]
+        return Numbers.BY_HAND, [sentence(errors.note)]
     by = None if platform.edited else set_by_hand_to(platform)
     return (Numbers.BY_HAND, [SET_BY_HAND.format(by)]) if by else (Numbers.OWN, [NEVER_CALIBRATED])
 

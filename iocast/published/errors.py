@@ -27,6 +27,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import PLATFORMS
 from iocast.published.facts import BOUNDS, BUDGET, FACTS, Fact
 from iocast.records.forecast import Ends
+from iocast.records.note import PublishedOff, RestsOnPublished
 
 COLUMNS = ("source", "platform", "run", "nodes", "ppn", "phase", "operation", "quantity", "value", "simulated")
 FOREIGN = 4
@@ -194,14 +195,10 @@ class Errors:
         return found
 
     @property
-    def sentence(self) -> str:
+    def note(self) -> RestsOnPublished:
         """What the intervals rest on."""
         known = []
         for kind, name in (("rate", "rates"), ("latency", "third quartiles of latencies"), ("max", "maxima")):
             if errors := [abs(one.error) for one in self.own(kind)]:
-                known.append(f"{len(errors)} {name}, in the median a factor of {math.exp(median(errors)):.2f} off")
-        upon = ", as if that were so of its changes, too" if self.edited else ""
-        which = f"the platform {self.platform} was not set to"
-        if self.left_out:
-            which = f"{self.platform} was fitted to, each forecast from the rest"
-        return f"Intervals rest on published numbers that {which}{upon}: {'; '.join(known)} (docs/evidence.md)."
+                known.append(PublishedOff(name, len(errors), math.exp(median(errors))))
+        return RestsOnPublished(self.platform, known, self.edited, bool(self.left_out))

@@ -13,6 +13,7 @@ from iocast.ground import binaries
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import merge
+from iocast.records.note import NoFacts
 from iocast.runs.question import Setting
 from iocast.ground.strict_yaml import Section
 from iocast.wording.text import quantity
@@ -21,7 +22,6 @@ FAR = 4
 """Times the largest nodes or ranks of any published number of a platform, beyond which a forecast says so."""
 REFUSED = 10
 """And beyond which there is none but on request."""
-TEMPLATE = "A template, no facts: no published or measured number stands behind the platform '{}'."
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Serves:
         )  # fmt: skip
 
     @property
-    def template(self) -> str:
-        """A sentence for a platform that no number of a system stands behind, "" for others."""
-        return "" if self.measured or self.nodes else TEMPLATE.format(self.platform)
+    def template(self) -> NoFacts | None:
+        """Of a platform that no number of a system stands behind."""
+        return None if self.measured or self.nodes else NoFacts(self.platform)
 
     def beyond(self, nodes: float, ranks: float) -> float:
         """Times the largest nodes or ranks of a published number; 0 without any."""

@@ -361,6 +361,125 @@ class NearerLeftOut(Note, frozen=True):
     unit: str = ""
 
 
+class NoFacts(Note, frozen=True):
+    """No published or measured number stands behind the platform."""
+
+    platform: str
+
+
+class PublishedOff(Struct, frozen=True):
+    """How many published numbers of a kind, and the median of the factors by which the platform is off them."""
+
+    kind: str
+    numbers: int
+    factor: float
+
+
+class RestsOnPublished(Note, frozen=True):
+    """Intervals rest on published numbers. `edited`: as if they were of an edited platform, too; `left_out`: it was
+    fitted to them, each forecast from the rest."""
+
+    platform: str
+    off: list[PublishedOff]
+    edited: bool = False
+    left_out: bool = False
+
+
+class NeverFitted(Note, frozen=True):
+    """A platform of a study that iocast did not fit; `by`: whose measurements its author set it to by hand.
+    `error_stated`: whether the study states an error of the model."""
+
+    platform: str
+    error_stated: bool
+    by: str = ""
+
+
+class StudyFarBeyondMeasured(Note, frozen=True):
+    """A study asks about many times as many clients as were measured."""
+
+    clients: int
+    largest: int
+
+
+class RulesChangeDesigns(Note, frozen=True):
+    """Simple rules or the ceiling change the rate of every design of a platform by a factor."""
+
+    platform: str
+    workload: str
+    clients: int
+    factor: float
+    rules: BlendedWithRules | RulesSilent | None = None
+
+
+class MeasuredNotSimulated(Note, frozen=True):
+    """The platform as it was measured has no answer, for a reason, so that rules change no design there."""
+
+    platform: str
+    workload: str
+    clients: int
+    reason: str
+
+
+class SystemsBeside(Note, frozen=True):
+    """Measured systems of a family stand beside the levels of a study, with the workloads they were measured by."""
+
+    family: str
+    systems: list[str]
+    by: list[str]
+
+
+class SystemWithoutAnswer(Note, frozen=True):
+    """A measured system of the family that has no answer to the question."""
+
+    sentence: str
+
+
+class NothingUncertain(Note, frozen=True):
+    """Nothing in a study is uncertain but chance."""
+
+
+class Unsettled(Note, frozen=True):
+    """The share of resampled replications in which the decision is the same."""
+
+    stability: float
+
+
+class PricesWithoutSource(Note, frozen=True):
+    """Parts of a study whose prices have no source."""
+
+    parts: list[str]
+
+
+class PartSimulated(Note, frozen=True):
+    """The share of a workload's operations that was simulated at the largest scale."""
+
+    workload: str
+    share: float
+
+
+class ShorterThanStalls(Note, frozen=True):
+    """A simulation that lasted less than `periods` of a stall; `capped`: by the study's most operations."""
+
+    workload: str
+    scale: str
+    seconds: float
+    periods: int
+    stall: str
+    capped: bool
+
+
+class NoLevelAbout(Note, frozen=True):
+    """Workloads that no level is about, and that decide nothing."""
+
+    workloads: list[str]
+
+
+class NotScreened(Note, frozen=True):
+    """Workloads that the analytic solver has no model for, so that one simulation screened each design."""
+
+    workloads: list[str]
+
+
 KINDS: dict[str, type[Note]] = {str(kind.__struct_config__.tag): kind for kind in Note.__subclasses__()}
 """The closed list of codes."""
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from iocast.records.note import Coded
 from iocast.records.fitted import HoldOut
 
 
@@ -345,7 +346,7 @@ class StudyFile(TypedDict, total=False):
     falling_short: float
 
 
-class StudyDocument(TypedDict, total=False):
+class StudyDocument(Coded, total=False):
     schema_version: int
     kind: str
     title: str

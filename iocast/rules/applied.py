@@ -14,7 +14,7 @@ from iocast.rules import baselines, blend
 from iocast.runs.measured import measured
 from iocast.runs.question import Question
 from iocast.records.forecast import ENDS, Ends, scaled, shown
-from iocast.records.note import HeldBelowCeiling, Note, RulesSilent
+from iocast.records.note import BlendedWithRules, HeldBelowCeiling, Note, RulesSilent
 from iocast.runs.run_directory import QUANTITIES
 from iocast.records.fitted import BlendOfGroup, FittedSection
 
@@ -49,7 +49,7 @@ class Rules:
         return None if found.note is None and math.isinf(most) else found
 
     @property
-    def note(self) -> Note | None:
+    def note(self) -> BlendedWithRules | RulesSilent | None:
         """The weights, or that rules are silent here; None where nothing is blended."""
         if blend.is_blended(self.weights) and self.is_silent:
             nodes, ranks = self.requested.nodes, self.requested.ranks

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from typing import cast
 
+from iocast.wording.notes import entries
+from iocast.wording.notes import sentences as printed
 from iocast.errors import InputError, RunError
 from iocast.ground.files import SCHEMA_VERSION
 from iocast.runs.limits_of import Kind, Limit, sentences
@@ -18,7 +20,7 @@ from iocast.study import risk, worth
 from iocast.study.amounts import nearness, tightest
 from iocast.study.breaking import breaking_scales, knee
 from iocast.study.carried import UTILISATION
-from iocast.study.cautions import warnings
+from iocast.study.cautions import cautions
 from iocast.study.curves import curves, interval, other_confidences, seconds_spent, stations
 from iocast.study.questions import Point
 from iocast.study.evaluate import Elsewhere, Result, programs, versions
@@ -148,7 +150,8 @@ def answer(search: Search, command: list[str]) -> StudyDocument:
     result["command"] = command
     result["headline"] = sentence(result)
     result["conclusions"] = conclusions(result)
-    result["warnings"] = warnings(search, result)
+    found = cautions(search, result)
+    result["cautions"], result["warnings"] = entries(found), printed(found)
     return result
 
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, cast
 
 
+from iocast.records.note import MeasuredNotSimulated, Note
 from iocast.calibrate.search import OVERLOADED, only
 from iocast.platforms.content import content_hash
 from iocast.forecasts.draws import LENGTHS
@@ -66,7 +67,7 @@ class Desk:
         self._take_phases()
         self.levels = [self._checked(level) for level in study.levels]
         self._check_measurements()
-        self.not_simulated: list[str] = []
+        self.not_simulated: list[Note] = []
         """Sentences on measured systems that simple rules can't be applied to."""
         self.found = 0
         self.before_computing: Callable[[], None] | None = None
@@ -405,9 +406,7 @@ class Desk:
             if isinstance(error, RunError) and error.code != OVERLOADED:
                 raise
             self.not_simulated.append(
-                f"The platform '{short(platform.reference)}' as it was measured is not simulated under {workload} at "
-                f"{scale.ranks:,} clients, so that simple rules and the measured ceiling change no design there: "
-                f"{without_place(str(error))}"
+                MeasuredNotSimulated(short(platform.reference), workload, scale.ranks, without_place(str(error)))
             )
             return {}
         question = self.question(workload, scale, platform.fitted)

@@ -29,9 +29,14 @@ def sentences(notes: Iterable[note.Note]) -> list[str]:
 
 def put(document: note.Cautious, notes: Iterable[note.Note]) -> None:
     """The keys `cautions` and `warnings` of a document."""
-    known = note.each_once(notes)
-    document["cautions"] = [{**msgspec.to_builtins(one), "text": sentence(one)} for one in known]
+    known = list(notes)
+    document["cautions"] = entries(known)
     document["warnings"] = sentences(known)
+
+
+def entries(notes: Iterable[note.Note]) -> list[dict[str, object]]:
+    """The key `cautions` of a document."""
+    return [{**msgspec.to_builtins(one), "text": sentence(one)} for one in note.each_once(notes)]
 
 
 def _kind(unit: str | None) -> str:
@@ -50,7 +55,8 @@ def _sentence(one: note.Note) -> str:
 @_sentence.register(note.Written)
 @_sentence.register(note.OfCalibration)
 @_sentence.register(note.ModelLimit)
-def _as_written(one: note.Written | note.OfCalibration | note.ModelLimit) -> str:
+@_sentence.register(note.SystemWithoutAnswer)
+def _as_written(one: note.Written | note.OfCalibration | note.ModelLimit | note.SystemWithoutAnswer) -> str:
     return one.sentence
 
 
@@ -401,4 +407,119 @@ def _nearer_left_out(one: note.NearerLeftOut) -> str:
     return (
         "--only leaves out what was measured nearer to this scale than anything that the forecast rests on: "
         f"{'; '.join(named)}."
+    )
+
+
+@_sentence.register
+def _no_facts(one: note.NoFacts) -> str:
+    return f"A template, no facts: no published or measured number stands behind the platform '{one.platform}'."
+
+
+@_sentence.register
+def _rests_on_published(one: note.RestsOnPublished) -> str:
+    known = [f"{off.numbers} {off.kind}, in the median a factor of {off.factor:.2f} off" for off in one.off]
+    upon = ", as if that were so of its changes, too" if one.edited else ""
+    which = f"the platform {one.platform} was not set to"
+    if one.left_out:
+        which = f"{one.platform} was fitted to, each forecast from the rest"
+    return f"Intervals rest on published numbers that {which}{upon}: {'; '.join(known)} (docs/evidence.md)."
+
+
+@_sentence.register
+def _never_fitted(one: note.NeverFitted) -> str:
+    error = ", and the study states no error of the model, so the confidence counts only what it calls uncertain"
+    error = "" if one.error_stated else error
+    if one.by:
+        return (
+            f"The platform '{one.platform}' was never fitted by iocast: its author set its numbers by hand to "
+            f"measurements of {one.by}{error}."
+        )
+    return f"The platform '{one.platform}' was never calibrated: its numbers are its author's{error}."
+
+
+@_sentence.register
+def _study_far_beyond_measured(one: note.StudyFarBeyondMeasured) -> str:
+    return (
+        f"The study asks about {one.clients:,} clients, {one.clients / one.largest:.0f} times the {one.largest} that "
+        "were measured: the answer rests on the model, and nothing new may happen in between."
+    )
+
+
+@_sentence.register
+def _rules_change_designs(one: note.RulesChangeDesigns) -> str:
+    ceiling = "The measured scales set a ceiling: throughput grows no steeper than between the last two."
+    return (
+        f"Of {one.platform}, as iocast predict forecasts it: {sentence(one.rules) if one.rules else ceiling} It "
+        f"changes the rate of {one.workload} at {one.clients:,} clients by {100 * (one.factor - 1):+.0f} % for every "
+        "design of this platform, and latencies likewise; chances count the calibrated platform's own uncertainty "
+        "about the changed values."
+    )
+
+
+@_sentence.register
+def _measured_not_simulated(one: note.MeasuredNotSimulated) -> str:
+    return (
+        f"The platform '{one.platform}' as it was measured is not simulated under {one.workload} at {one.clients:,} "
+        f"clients, so that simple rules and the measured ceiling change no design there: {one.reason}"
+    )
+
+
+@_sentence.register
+def _systems_beside(one: note.SystemsBeside) -> str:
+    return (
+        f"Beside the levels stand the catalogue's measured systems of the family {one.family} "
+        f"({', '.join(one.systems)}), as models that were set to measurements of {' and '.join(one.by)}: "
+        "this is the range of "
+        "what such systems reached."
+    )
+
+
+@_sentence.register
+def _nothing_uncertain(_: note.NothingUncertain) -> str:
+    return (
+        "Nothing in this study is uncertain but chance: name what is not known for sure under 'uncertainty', or the "
+        "confidence says too much."
+    )
+
+
+@_sentence.register
+def _unsettled(one: note.Unsettled) -> str:
+    return (
+        f"The decision is not settled: in {100 * (1 - one.stability):.0f} % of resampled replications it would be "
+        "another; allow more replications."
+    )
+
+
+@_sentence.register
+def _prices_without_source(one: note.PricesWithoutSource) -> str:
+    return f"Prices without a source, to be replaced by those of an offer: {', '.join(one.parts)}."
+
+
+@_sentence.register
+def _part_simulated(one: note.PartSimulated) -> str:
+    return (
+        f"Of the workload {one.workload} at the largest scale {100 * one.share:.2g} % of the operations were "
+        "simulated; a maximum over all of them would be longer."
+    )
+
+
+@_sentence.register
+def _shorter_than_stalls(one: note.ShorterThanStalls) -> str:
+    more = "raise 'most_operations' of the study" if one.capped else "give the workload more iterations"
+    return (
+        f"The simulation of {one.workload} at {one.scale} lasted {one.seconds:.2g} s, less than {one.periods} periods "
+        f"of the stall {one.stall}: {more}."
+    )
+
+
+@_sentence.register
+def _no_level_about(one: note.NoLevelAbout) -> str:
+    return f"No level is about {', '.join(one.workloads)}: it is in the means of rate and q99, and decides nothing."
+
+
+@_sentence.register
+def _not_screened(one: note.NotScreened) -> str:
+    return (
+        f"The analytic solver does not know what {', '.join(one.workloads)} does (ranks that {UNSOLVED}; or phases of "
+        "a level of seconds that a time limit may end); its designs were screened by one simulation each."
     )

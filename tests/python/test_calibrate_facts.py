@@ -83,7 +83,7 @@ def test_the_file_is_a_platform_whose_forecasts_have_the_errors_that_the_fit_sho
     assert read_recipe(str(file)).parameters  # it can still be calibrated with runs
     platform = Fitted.open(str(file))
     errors = Errors.of(platform)
-    assert errors is not None and len(errors.own()) == len(truth) and "forecast from the rest" in errors.sentence
+    assert errors is not None and len(errors.own()) == len(truth) and errors.note.left_out
     answer = iocast.simulate(str(file), "md-workbench", 4, 4, settings=SETTINGS)
     rate = answer.phases["benchmark"].rate
     assert rate.low is not None and rate.high is not None

@@ -15,6 +15,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.forecasts.cautions import far_beyond_published
 from iocast.records.note import FarBeyondPublished
+from iocast.wording.notes import sentence
 from iocast.published import errors
 from iocast.published.errors import Errors, Row, rows, spread, tells
 from iocast.published.facts import BUDGET, read_facts, simulated
@@ -69,7 +70,7 @@ def test_a_forecast_by_a_platform_with_published_numbers_has_their_interval() ->
     assert published is not None
     assert rate["high"] / rate["value"] == pytest.approx(published.spread("rate").factor(0.9))
     assert median["high"] / median["low"] > rate["high"] / rate["low"]  # latencies are further off than rates
-    assert answer["basis"] == [published.sentence]
+    assert answer["basis"] == [sentence(published.note)]
     assert "family" not in answer
     narrower = predict(platform, "md-workbench-large", SMALL, 2, 1, level=0.5)["quantities"]["rate"]
     assert rate["low"] < narrower["low"] < narrower["value"] == rate["value"]
@@ -85,9 +86,9 @@ def test_a_platform_that_extends_one_has_its_errors_and_says_so(tmp_path: Path) 
     mine = tmp_path / "mine.yaml"
     mine.write_text("schema_version: 1\nextends: cori\nstations: {metadata: {servers: 64}}\n")
     published = Errors.of(Fitted.open(str(mine)))
-    assert published is not None and published.platform == "cori" and "its changes" in published.sentence
+    assert published is not None and published.platform == "cori" and published.note.edited
     as_it_is = Errors.of(Fitted.open("cori"))
-    assert as_it_is is not None and "its changes" not in as_it_is.sentence
+    assert as_it_is is not None and not as_it_is.note.edited
 
 
 def test_far_beyond_the_published_numbers_there_is_a_caution_and_then_a_refusal() -> None:

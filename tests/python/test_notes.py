@@ -16,7 +16,7 @@ from programs import REPOSITORY
 
 import iocast
 from iocast.records import note
-from iocast.records.note import KINDS, BlendedGroup, LeftOutRun, Note, RateOutside, Written, notes_of
+from iocast.records.note import KINDS, BlendedGroup, LeftOutRun, Note, PublishedOff, RateOutside, Written, notes_of
 from iocast.records.quantities import Interval
 from iocast.wording.notes import put, sentence
 
@@ -94,6 +94,36 @@ NUMBERS = [
         note.NearerLeftOut([LeftOutRun(1e3, [4, 2.5], []), LeftOutRun(2e3, [8, 2], ["sync=1"])]),
         "1.00 k/s at 4x2.5 (other settings); 2.00 k/s at 8x2 (sync=1).",
     ),
+    (note.NoFacts("x"), "no published or measured number stands behind the platform 'x'."),
+    (
+        note.RestsOnPublished("x", [PublishedOff("rates", 3, 1.256)], edited=True),
+        "that the platform x was not set to, as if that were so of its changes, too: 3 rates, in the median a factor "
+        "of 1.26 off (docs/evidence.md).",
+    ),
+    (note.RestsOnPublished("x", [], left_out=True), "numbers that x was fitted to, each forecast from the rest:"),
+    (note.NeverFitted("x", True), "The platform 'x' was never calibrated: its numbers are its author's."),
+    (note.NeverFitted("x", False), "its author's, and the study states no error of the model, so the confidence"),
+    (note.NeverFitted("x", True, "fio"), "its author set its numbers by hand to measurements of fio."),
+    (note.StudyFarBeyondMeasured(1024, 8), "The study asks about 1,024 clients, 128 times the 8 that were measured:"),
+    (
+        note.RulesChangeDesigns("x", "w", 1024, 1.1, note.RulesSilent(64)),
+        "predict forecasts it: Simple rules are silent at 64 ranks, since",
+    ),
+    (
+        note.RulesChangeDesigns("x", "w", 1024, 0.9),
+        "between the last two. It changes the rate of w at 1,024 clients by -10 % for every design of this platform",
+    ),
+    (note.MeasuredNotSimulated("x", "w", 1024, "It can't."), "w at 1,024 clients, so that simple rules and the"),
+    (note.SystemsBeside("lustre", ["a", "b"], ["ior", "mdtest"]), "(a, b), as models that were set to measurements of"),
+    (note.SystemWithoutAnswer("a has none."), "a has none."),
+    (note.NothingUncertain(), "Nothing in this study is uncertain but chance"),
+    (note.Unsettled(0.9), "in 10 % of resampled replications it would be another"),
+    (note.PricesWithoutSource(["ost"]), "to be replaced by those of an offer: ost."),
+    (note.PartSimulated("w", 0.125), "Of the workload w at the largest scale 12 % of the operations were simulated;"),
+    (note.ShorterThanStalls("w", "few", 1.5, 3, "commit", True), "w at few lasted 1.5 s, less than 3 periods of the"),
+    (note.ShorterThanStalls("w", "few", 1.5, 3, "commit", False), "commit: give the workload more iterations."),
+    (note.NoLevelAbout(["a"]), "No level is about a: it is in the means"),
+    (note.NotScreened(["a"]), "The analytic solver does not know what a does (ranks that"),
 ]  # fmt: skip
 """Of each code its numbers, and what of the sentence they make."""
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from study_inputs import changed, write
 
+from iocast.records.note import MeasuredNotSimulated
 from iocast.calibrate.search import OVERLOADED
 from iocast.errors import InputError, RunError
 from iocast.platforms.fitted import Fitted
@@ -113,8 +114,7 @@ def test_a_measured_system_without_an_answer_says_why(
             desk._measured_system(platform, "mix", scale)
         return
     assert desk._measured_system(platform, "mix", scale) == {}
-    (sentence,) = desk.not_simulated
-    assert str(error) in sentence and "'lustre'" in sentence and "mix at 8 clients" in sentence
+    assert desk.not_simulated == [MeasuredNotSimulated("lustre", "mix", 8, str(error))]
 
 
 LIMITS: dict[str, dict[str, Any]] = {
