@@ -34,6 +34,7 @@ operations:
   pread: [{{transfer: read, station: bb, stripes: spanned}}]
   pwrite: [{{transfer: write, station: bb, stripes: spanned}}, {{buffer: b, stripes: spanned}}]
 """
+WRITE = "{disk: write, station: bb}, {buffer: b}"
 
 
 def write_platform(
@@ -72,6 +73,23 @@ def test_absorbing_has_the_device_alone_or_shares_it_with_the_drain(simulator: P
     assert alone["seconds"] == pytest.approx(32 / 100, rel=1e-6)
     assert alone["buffers"]["b"]["held"] == 32 * MIB
     shared = run(simulator, write_platform(tmp_path, "capacity: 1GiB"))[-1]
+    assert shared["seconds"] == pytest.approx(1 / 100 + 31 * 2 / 100, rel=1e-6)
+
+
+def test_a_device_in_each_node_absorbs_what_the_node_writes(simulator: Path, tmp_path: Path) -> None:
+    """At 100 MiB/s each, whatever the number of nodes, as above: alone, and beside the drain."""
+    platform = Path(write_platform(tmp_path, "capacity: 1GiB; above: 0.99"))
+    local = platform.read_text().replace("count: 1, spread: stripe, stripe_size: 1MiB,", "per: node,", 1)
+    local = local.replace("    station: bb\n    unit", "    per: node\n    unit")
+    local = local.replace("{transfer: write, station: bb, stripes: spanned}, {buffer: b, stripes: spanned}", WRITE)
+    local = local.replace("{transfer: read, station: bb, stripes: spanned}", "{disk: read, station: bb}")
+    platform.write_text(local)
+    for nodes in (1, 4):
+        alone = run(simulator, str(platform), nodes=nodes)[-1]
+        assert alone["seconds"] == pytest.approx(32 / 100, rel=1e-6)
+        assert alone["buffers"]["b"]["held"] == nodes * 32 * MIB
+    platform.write_text(local.replace("above: 0.99", ""))
+    shared = run(simulator, str(platform), nodes=4)[-1]
     assert shared["seconds"] == pytest.approx(1 / 100 + 31 * 2 / 100, rel=1e-6)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Platforms at random: no station is busier than it can be, no time is negative, and the simulator's own checks at the
-end of a run (Little's law at each station, bytes in and out, nothing held) let it pass. More of them: python
-tests/python/test_conservation.py 0 1000."""
+"""Platforms and topologies at random: no station is busier than it can be, no time is negative, and the simulator's own
+checks at the end of a run (Little's law at each station, bytes in and out, nothing held) let it pass. More of them:
+python tests/python/test_conservation.py 0 1000."""
 
 from __future__ import annotations
 
@@ -19,6 +19,27 @@ import yaml
 PLATFORMS = 60
 SERVERS = ("mds", "oss", "dev")  # stations of the system
 Steps = list[dict[str, Any]]
+LINKS = {"uplinks": 2, "bandwidth": "300MB/s"}
+TOPOLOGIES: list[dict[str, Any]] = [
+    {},
+    {"topology": "fat-tree", "leaf": {"nodes": 2} | LINKS, "routing": "hashed"},
+    {"topology": "fat-tree", "leaf": {"nodes": 2} | LINKS, "pod": {"leaves": 2} | LINKS},
+    {"topology": "islands", "leaf": {"nodes": 2} | LINKS, "island": {"leaves": 2} | LINKS},
+    {
+        "topology": "dragonfly",
+        "groups": {"routers": 2, "nodes": 1, "local": "300MB/s"},
+        "global": {"links": 1, "bandwidth": "200MB/s"},
+        "minimal": 0.5,
+    },
+    {"topology": "torus", "torus": {"dimensions": [4, 4], "bandwidth": "300MB/s"}},
+]
+SPEEDS = {"read": "400MB/s", "write": "200MB/s"}
+DISKS: list[dict[str, Any]] = [
+    {},
+    {"disk": SPEEDS},
+    {"disk": SPEEDS | {"together": "500MB/s"}},
+    {"disk": SPEEDS | {"discipline": "fifo", "overhead": "50us"}},
+]
 
 
 def a_law(r: random.Random) -> Any:
@@ -188,6 +209,9 @@ def a_platform(seed: int) -> dict[str, Any]:
             }
             | later.choice([{}, {"per_change": "20us", "absorbed": 100}])
         }
+    ways = random.Random(-1_000_000 - seed)  # of bytes, so that all else stays what it was
+    platform["network"] |= ways.choice(TOPOLOGIES)
+    stations["oss"] |= ways.choice(DISKS)
     failing = [name for name in SERVERS if stations[name]["discipline"] != "timeslice"]
     if failing and r.random() < 0.5:
         name = r.choice(failing)
