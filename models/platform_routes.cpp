@@ -148,7 +148,11 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.kind   = Step::Kind::visit;
       step.target = find_in(platform_.stations, item["station"], "station");
       set_law(step, read_demand(item["demand"]));
-      step.bandwidth  = item.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
+      step.bandwidth = item.quantity_or("bandwidth", Unit::bandwidth, 0, 1, 1e15);
+      if (step.bandwidth > 0 && reads_route() && !moves_bytes(op_))
+        item["bandwidth"].fail(fmt::format("{} moves no bytes, so that it changes nothing; give the time as 'demand'. "
+                                           "Allowed: create, read, append, pwrite, pread",
+                                           name_of(op_)));
       step.lock_share = item.quantity_or("lock_share", Unit::factor, item.has("lock") ? 1 : 0, 0, 1);
       for (const char* key : {"lock_share", "lock_mode"})
         if (item.has(key) && !item.has("lock"))

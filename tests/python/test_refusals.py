@@ -329,6 +329,11 @@ operations:
             "stat: [{cache: pages",
             ("p.yaml:11", "stat moves no bytes", "Allowed: create, read"),
         ),
+        (
+            "hit: [{station: mds, demand: 1ms}]",
+            "hit: [{station: mds, demand: 1ms, bandwidth: 1GB/s}]",
+            ("p.yaml:11", "stat moves no bytes", "give the time as 'demand'"),
+        ),
         ("hit: [{station: mds", "hit: [{station: msd", ("p.yaml:11", "Did you mean 'mds'")),
         ("hit: [", "hits: [", ("p.yaml:11", "Did you mean 'hit'")),
         ("{forget: pages}", "{forget: page}", ("p.yaml:13", "there is no cache 'page'")),
