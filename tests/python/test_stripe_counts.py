@@ -40,6 +40,19 @@ def test_objects_allocated_in_turn_lie_evenly(simulator: Path, tmp_path: Path) -
     assert share(ran(simulator, by_name, "ior-easy", *easy), "write") > 1.4 / 16
 
 
+def test_weighted_allocation_follows_what_is_free(simulator: Path, tmp_path: Path) -> None:
+    """512 files: those on the emptiest of 16 servers are of a binomial law, and none are on a full one."""
+    easy = ("--nodes", "64", "--ppn", "8", "--set", "per_process=2MiB")
+    file = tmp_path / "weighted.yaml"
+    for free, chance in ((["4TB"] + ["1TB"] * 15, 4 / 19), (["1TB", "1TB"] + ["0B"] * 14, 1 / 2)):
+        file.write_text(
+            "schema_version: 1\nextends: lustre\n"
+            f"stations: {{oss: {{allocation: weighted, free: [{', '.join(free)}]}}}}\n"
+        )
+        deviation = (chance * (1 - chance) / 512) ** 0.5
+        assert share(ran(simulator, file, "ior-easy", *easy), "write") == pytest.approx(chance, abs=4 * deviation)
+
+
 def test_what_a_stripe_count_cannot_be_is_refused(simulator: Path, tmp_path: Path) -> None:
     for platform, count, sentence in (
         ("lustre", "17", "17 is outside its range, 1 to 16"),
