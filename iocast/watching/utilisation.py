@@ -85,6 +85,11 @@ class Observation:
             except InputError:
                 if number == len(lines) and number > 1:
                     break  # the last line of an observer that was killed
+                if number == 1 and not line.lstrip().startswith("{"):
+                    raise InputError(
+                        f"{path}:1: this is neither an observation that 'iocast observe' wrote, nor counters of a "
+                        "server or client that are known; docs/observe.md has the commands that write these."
+                    ) from None
                 raise
         if (
             not documents
@@ -447,7 +452,7 @@ def served(run: Path, phase: str = "benchmark", nodes: int = 1) -> AtServer | No
             waiting[host, name] = wait[0]
     found += at_targets(handling, waiting)
     found = found or [AtServer(sum(all_.values()), None, True) for all_ in trips.values() if len(all_) >= nodes]
-    return max(found, key=lambda one: one.seconds) if found else None
+    return max((one for one in found if one.seconds > 0), key=lambda one: one.seconds, default=None)
 
 
 def bounds(run: Path, phase: str = "benchmark") -> dict[str, Bound]:

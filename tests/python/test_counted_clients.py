@@ -255,6 +255,19 @@ def test_a_job_that_asks_for_nothing_does_not_hinder_the_others(tmp_path: Path) 
     ]
 
 
+def test_what_counted_nothing_says_nothing_of_waits(tmp_path: Path) -> None:
+    """Another mount than the run's, say. A file of unknown counters is refused with where to look."""
+    sums = list(queue(4, 2, DELAY))
+    run = run_of(tmp_path / "run", 4, sums)
+    file = tmp_path / "mount"
+    file.write_text("".join(mount(Sums(one.time, 0, 0.0, 0.0), 0.0, 0.0) for one in sums))
+    join(run, [file])
+    assert served(run) is None
+    file.write_text("net 0 0 0 0\nrpc 5 0 5\n")
+    with pytest.raises(InputError, match=r"mount:1: this is neither an observation .* nor counters .*observe.md"):
+        join(run, [file])
+
+
 def test_the_last_line_of_joined_counters_is_whole(tmp_path: Path) -> None:
     sums = list(queue(2, 1, DELAY))
     run = run_of(tmp_path / "run", 2, sums)
