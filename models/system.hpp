@@ -247,9 +247,9 @@ private:
   /// A moment of a visit that nobody waits for may lie in the phase before; what was before this phase is not this
   /// one's.
   double in_phase(const Job& job, double moment) const { return job.beside ? std::max(moment, phase_start_) : moment; }
-  /// What the job did since `since` was this part of its visit. Of a visit that nobody waits for, the total goes with
-  /// it: it may end in a later phase, and no phase has more in parts than in all.
-  template <double VisitSums::*part> void book(JobId id)
+  /// What the job did since `since` was this part of its visit, or a share of it was. Of a visit that nobody waits for,
+  /// the total goes with it: it may end in a later phase, and no phase has more in parts than in all.
+  template <double VisitSums::*part> void book(JobId id, double share = 1)
   {
     Job& job        = jobs_[id];
     VisitSums& sums = sums_of(id);
@@ -257,7 +257,7 @@ private:
       sums.total += now_ - in_phase(job, job.requested);
       job.requested = now_;
     }
-    sums.*part += now_ - in_phase(job, job.since);
+    sums.*part += (now_ - in_phase(job, job.since)) * share;
     job.since = now_;
   }
   void visit_at_once(JobId id, Station& station, double begin, double work);
@@ -271,6 +271,7 @@ private:
   void give_up_core(uint32_t core);
   bool starves(const Station& station, uint32_t instance) const;
   uint32_t preempt(Station& station, uint32_t instance);
+  void end_stretch(uint32_t core);
   void run_slice(uint32_t core);
   void slice_over(uint32_t core);
   void leave_core(uint32_t core);

@@ -13,6 +13,10 @@ void check(Named& part, const YamlNode& yaml, const Platform& platform)
     yaml["station"].fail(fmt::format("what a buffer has of an object drains as if its stripes lay in turn; those of "
                                      "'{}' lie by chance (allocation: by-stripe)",
                                      yaml["station"].text()));
+  if (const auto* station = buffer.station >= 0 ? &platform.stations[static_cast<size_t>(buffer.station)] : nullptr;
+      station != nullptr && station->spread == Spread::stripe && station->stripe_size > buffer.capacity)
+    yaml["capacity"].fail(fmt::format("the buffer '{}' of an instance has no room for a stripe of '{}', of {} bytes",
+                                      buffer.name, station->name, station->stripe_size));
   if (buffer.unit > buffer.capacity)
     yaml["unit"].fail(fmt::format("the buffer '{}' has no room for a unit of {}; its capacity is {}", buffer.name,
                                   yaml["unit"].text(), yaml["capacity"].text()));

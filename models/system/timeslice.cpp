@@ -54,7 +54,7 @@ void System::take_core(JobId id, uint32_t core)
   cores_[core].job       = id;
   cores_[core].slice_end = now_ + (job.preempted ? job.work : stations_[station_of_core(core)].spec.quantum);
   job.preempted          = false;
-  sums_of(id).wait += now_ - job.since;
+  book<&VisitSums::wait>(id);
 }
 
 /// The job waits from now on, or has left the station.
@@ -84,7 +84,7 @@ uint32_t System::preempt(Station& station, uint32_t instance)
       continue;
     const double left = taken.stretch_end - now_;
     jobs_[victim].demand += left * taken.pace;
-    sums_of(victim).wait -= left * (1 - taken.pace);
+    end_stretch(core);
     jobs_[victim].work      = taken.slice_end - now_;
     jobs_[victim].preempted = true;
     give_up_core(core);
@@ -94,7 +94,14 @@ uint32_t System::preempt(Station& station, uint32_t instance)
   return nobody;
 }
 
-/// Its job works until it is done or its slice is over. What it is slower than it would be alone, it waits.
+/// What its job was slower than it would have been alone, it waited.
+void System::end_stretch(uint32_t core)
+{
+  if (cores_[core].pace != 1)
+    book<&VisitSums::wait>(cores_[core].job, 1 - cores_[core].pace);
+}
+
+/// Its job works until it is done or its slice is over.
 void System::run_slice(uint32_t core)
 {
   Station& station      = stations_[station_of_core(core)];
@@ -115,9 +122,9 @@ void System::run_slice(uint32_t core)
   const double need   = job.demand / speed;
   const double worked = std::min(need, held.slice_end - now_);
   job.demand          = worked == need ? 0 : job.demand - worked * speed;
-  held.pace           = static_cast<float>(speed);
+  job.since           = now_;
+  held.pace           = speed;
   held.stretch_end    = now_ + worked;
-  sums_of(held.job).wait += worked * (1 - speed);
   if (held.event >
       held.stretch_end) { // else the one that comes before will see to it: each preemption would leave one behind
     held.event = held.stretch_end;
@@ -140,6 +147,7 @@ void System::slice_over(uint32_t core)
     }
     return;
   }
+  end_stretch(core);
   const JobId id = held.job;
   if (jobs_[id].demand > 0) {
     run_slice(core);

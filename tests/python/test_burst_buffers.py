@@ -214,6 +214,7 @@ def test_a_disk_that_is_rebuilt_has_a_share_of_its_speed(simulator: Path, tmp_pa
         ("capacity: 1GiB; staged: 4MiB; stage_in: [{transfer: write, station: oss}]", "", "is read, not written"),
         ("capacity: 1GiB; staged: 4MiB; stage_in: [{flush: b}]", "", "what is staged in goes through"),
         ("capacity: 1GiB; granularity: 0B", "", "granularity"),
+        ("capacity: 512KiB", "", "no room for a stripe of 'bb', of 1048576 bytes"),
         ("capacity: 1GiB", "failures: {r: {disk: bb 7, at: 0s, length: 1s, share: 0.5}}", "there is no 'bb 7 disk'"),
     ],
 )

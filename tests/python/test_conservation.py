@@ -317,8 +317,8 @@ def test_time_and_bytes_add_up_on_platforms_at_random(simulator, tmp_path, first
 
 CROWDED = """\
 schema_version: 1
-stations: {dev: {servers: 1, crowding: 0.2}}
-background: {o: {station: dev, share: 0.5, demand: {law: exponential, mean: 5ms}}}
+stations: {dev: {servers: %s}}
+background: {o: {station: dev, share: 0.5, demand: {law: exponential, mean: %s}}}
 operations:
   mkdir: []
   rmdir: []
@@ -330,9 +330,12 @@ operations:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_visits_of_others_that_outlast_a_phase_have_no_negative_times(simulate, tmp_path, seed):
+@pytest.mark.parametrize(
+    "station", [("1, crowding: 0.2", "5ms"), ("1, discipline: timeslice, quantum: 3ms, wakeup: preempts", "50ms")]
+)
+def test_visits_of_others_that_outlast_a_phase_have_no_negative_times(simulate, tmp_path, seed, station):
     file = tmp_path / "crowded.yaml"
-    file.write_text(CROWDED)
+    file.write_text(CROWDED % station)
     settings = "--workload md-workbench --set datasets=1 --set objects=4 --set iterations=2 --set repeats=8".split()
     check(simulate(file, *settings, "--nodes", "4", "--seed", str(seed)), seed)
 
