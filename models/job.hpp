@@ -51,7 +51,7 @@ struct Core {
   static constexpr double none = std::numeric_limits<double>::infinity();
 
   JobId job          = nobody;
-  double pace        = 1;    ///< speed of the present stretch of work
+  float pace         = 1;    ///< speed of the present stretch of work
   double slice_end   = 0;    ///< when the job must give way to those who wait
   double stretch_end = 0;    ///< when the present stretch ends
   double event       = none; ///< when the earliest event comes that looks whether it has

@@ -123,7 +123,7 @@ void System::run_slice(uint32_t core)
   const double worked = std::min(need, held.slice_end - now_);
   job.demand          = worked == need ? 0 : job.demand - worked * speed;
   job.since           = now_;
-  held.pace           = speed;
+  held.pace           = static_cast<float>(speed);
   held.stretch_end    = now_ + worked;
   if (held.event >
       held.stretch_end) { // else the one that comes before will see to it: each preemption would leave one behind

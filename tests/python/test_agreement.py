@@ -118,7 +118,7 @@ def test_the_numbers_of_a_forecast_agree(fitted: Path) -> None:
     """Value and interval, the quantiles, operations and bytes, time, balance, shares of time. `model` is the value
     before the residual's shift; nothing lies above the highest end."""
     answer = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 1, 8)
-    known_once = ("distributions", "baselines", "timeline", "question", "further_phases", "next", "draws")
+    known_once = ("cautions", "distributions", "baselines", "timeline", "question", "further_phases", "next", "draws")
     answer = json.loads(json.dumps({key: value for key, value in answer.items() if key not in known_once}))
     answer["question"] = {}  # numbers of its own are compared with a measurement's
     number, passed = times_a_hundred(answer, lambda content: check_forecast(content, "The forecast 'f.json'"))

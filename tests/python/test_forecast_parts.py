@@ -44,6 +44,7 @@ from iocast.study.questions import Point as Point_
 from iocast.study.spec import NORMAL, read_study
 from iocast.study.store import Store
 from iocast.wording.forecast import forecast_text, rule_of
+from iocast.wording.notes import sentences
 from iocast.jobs.workers import Workers
 
 THINK = 5e-3
@@ -579,10 +580,10 @@ def test_every_measured_system_is_of_a_family_of_the_catalogue(simulator: Path) 
 )
 def test_a_forecast_that_was_far_off_where_it_was_checked_says_so(error: float, rule: float, says: str | None) -> None:
     fitted = {"holdout": {"rows": [{"quantity": "rate", "error": error}]}}
-    sentences = far_off_where_checked(fitted, {"name": "last value", "error": rule})
-    assert (not sentences) if says is None else says in sentences[0]
-    of_a_phase = far_off_where_checked(fitted | {"campaign": {"phase": "file-stat"}}, None)
-    assert bool(of_a_phase) == bool(sentences) and all("the forecast of file-stat was" in one for one in of_a_phase)
+    found = sentences(far_off_where_checked(fitted, {"name": "last value", "error": rule}))
+    assert (not found) if says is None else says in found[0]
+    of_a_phase = sentences(far_off_where_checked(fitted | {"campaign": {"phase": "file-stat"}}, None))
+    assert bool(of_a_phase) == bool(found) and all("the forecast of file-stat was" in one for one in of_a_phase)
     assert not far_off_where_checked({}, None)
 
 

@@ -156,8 +156,8 @@ def test_parameters_of_lustre_are_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_two_files_are_begin_and_end(reverse: bool, tmp_path: Path) -> None:
-    """Snapshots of one server are the load between them, in a file or in a file each, whichever is named first; of two
-    servers, and with the time since they were cleared, each file is by itself."""
+    """Snapshots of one server are the load between them, in a file or in a file each, whichever is named first, and
+    with the time since they were cleared where that was at the same moment. Of two servers each file is by itself."""
 
     def snapshot(name: str, time: float, count: int, more: str = "") -> Path:
         text = f"snapshot_time {time:.6f} secs.nsecs\n{more}open {count} samples [usecs] 1 2 {count}\n"
@@ -170,10 +170,13 @@ def test_two_files_are_begin_and_end(reverse: bool, tmp_path: Path) -> None:
     [phase] = [json.loads((run / "run.json").read_text())["phases"][0] for run in runs]
     assert (phase["rate"], phase["seconds"]) == (40, 10) == (whole[0]["phases"][0]["rate"], 10)
     assert not is_series(files)
-    since = [snapshot(f"since-{n}", 1000 + n, 500, f"elapsed_time {100 + n}.0 secs.nsecs\n") for n in range(2)]
+    since, cleared = (
+        [snapshot(f"{name}-{n}", 1000 + n, 500, f"elapsed_time {100 + more * n}.0 secs.nsecs\n") for n in range(2)]
+        for name, more in (("since", 1), ("cleared", 5))
+    )
     other = tmp_path / "other"
     other.write_text("mdt.fs-MDT0001.md_stats=\n" + files[1].read_text())
-    assert is_series(since) and is_series([files[0], other])
+    assert not is_series(since) and is_series(cleared) and is_series([files[0], other])
 
 
 @pytest.mark.parametrize(("tool", "file"), [("lustre", "md_stats.txt"), ("nfs", "mountstats.txt")])

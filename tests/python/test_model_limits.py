@@ -12,6 +12,7 @@ import pytest
 from programs import REPOSITORY
 
 from iocast.forecasts.simulated import _limits
+from iocast.wording.notes import sentences
 
 sys.path.insert(0, str(REPOSITORY / "validation" / "model_limits"))
 import sweep  # noqa: E402
@@ -139,5 +140,5 @@ def test_a_forecast_has_the_limits_of_its_phases() -> None:
         }
     }
     first, second, third = simulated["model_limits"]["sentences"]
-    assert _limits(simulated, ["benchmark"], Path("p.yaml")) == [first, third]
-    assert _limits(simulated, ["precreate"], Path("p.yaml")) == [first, second, third]
+    assert sentences(_limits(simulated, ["benchmark"], Path("p.yaml"))) == [first, third]
+    assert sentences(_limits(simulated, ["precreate"], Path("p.yaml"))) == [first, second, third]

@@ -26,6 +26,7 @@ from iocast.runs.question import Question
 from iocast.runs.run_directory import Run
 from iocast.study import run_study
 from iocast.wording.forecast import forecast_text
+from iocast.wording.notes import sentences
 from iocast.jobs.workers import Workers
 
 PATTERNS = {
@@ -124,9 +125,10 @@ def test_a_phase_that_is_not_there_is_refused_before_the_simulation(lustre: Fitt
 def test_no_sentence_of_a_further_phase_is_lost(key: str) -> None:
     """Of phases that were fitted apart, each with a forecast of its own."""
     parts = [{"phase": name, "warnings": [], "basis": []} for name in ("write", "read")]
-    for one, sentences in zip(parts, (["Of both."], ["Of both.", "Of the later one."]), strict=True):
-        one[key] = sentences
-    assert _joined(parts)[key] == ["Of both.", "read: Of the later one."]
+    for one, own in zip(parts, (["Of both."], ["Of both.", "Of the later one."]), strict=True):
+        one[key] = own
+    place = {"nodes": 1, "ranks_per_node": 1, "ranks": 1}
+    assert _joined([one | {"placement": place} for one in parts])[key] == ["Of both.", "read: Of the later one."]
 
 
 def test_a_named_phase_alone_is_forecast(lustre: Fitted) -> None:
@@ -185,7 +187,7 @@ def test_ranks_a_node_are_those_of_the_largest_measurement(placements: list[tupl
 def test_a_placement_of_a_kind_never_measured_is_warned_of(
     placements: list[tuple[int, int]], requested: tuple[int, int], says: str
 ) -> None:
-    found = other_placement(with_points(*placements), *requested)
+    found = sentences(other_placement(with_points(*placements), *requested))
     assert (says in found[0]) if says else (found == [])
 
 
@@ -194,13 +196,14 @@ def test_a_forecast_outside_the_bounds_beside_it_says_so(rate: float, says: str)
     answer = {
         "phase": "benchmark",
         "baselines": {"asymptotic bounds": {"rate": {"low": 40, "high": 80}}},
-        "quantities": {"rate": {"value": rate}},
+        "quantities": {"rate": {"value": rate, "low": None, "high": None}},
     }
-    found = outside_bounds([answer])
+    place: Any = {"nodes": 1, "ranks_per_node": 1, "ranks": 1}
+    found = sentences(outside_bounds([answer], place))
     assert (f", {says} 40.0 /s to 80.0 /s" in found[0]) if says else (found == [])
-    assert len(outside_bounds([answer] * 3)) == len(found), "one sentence for all phases"
+    assert len(outside_bounds([answer] * 3, place)) == len(found), "one sentence for all phases"
     answer["quantities"]["rate"] |= {"low": rate / 2000, "high": rate * 2000}
-    assert not any(f"{rate:.1f}" in sentence for sentence in outside_bounds([answer])), "the tables withhold it"
+    assert not any(f"{rate:.1f}" in one for one in sentences(outside_bounds([answer], place))), "the tables withhold it"
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ def test_a_forecast_of_a_measured_scale_says_what_was_measured(
     }
     parameters = {"file_size": "4KiB", "waiting_factor": factor} | given
     question = Question.of(workload | {"parameters": parameters}, answer["placement"], "file-create")
-    found = measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, question)
+    found = sentences(measured_there(Fitted(Path("f.yaml"), {"campaign": campaign}, [], edits), answer, question))
     assert says in found[0] if says else not found
 
 
