@@ -395,7 +395,7 @@ class NeverFitted(Note, frozen=True):
 
 
 class StudyFarBeyondMeasured(Note, frozen=True):
-    """A study asks about many times as many clients as were measured."""
+    """A study has many times as many clients as were measured."""
 
     clients: int
     largest: int

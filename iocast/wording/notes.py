@@ -440,7 +440,7 @@ def _never_fitted(one: note.NeverFitted) -> str:
 @_sentence.register
 def _study_far_beyond_measured(one: note.StudyFarBeyondMeasured) -> str:
     return (
-        f"The study asks about {one.clients:,} clients, {one.clients / one.largest:.0f} times the {one.largest} that "
+        f"The study has {one.clients:,} clients, {one.clients / one.largest:.0f} times the {one.largest} that "
         "were measured: the answer rests on the model, and nothing new may happen in between."
     )
 

@@ -104,7 +104,7 @@ NUMBERS = [
     (note.NeverFitted("x", True), "The platform 'x' was never calibrated: its numbers are its author's."),
     (note.NeverFitted("x", False), "its author's, and the study states no error of the model, so the confidence"),
     (note.NeverFitted("x", True, "fio"), "its author set its numbers by hand to measurements of fio."),
-    (note.StudyFarBeyondMeasured(1024, 8), "The study asks about 1,024 clients, 128 times the 8 that were measured:"),
+    (note.StudyFarBeyondMeasured(1024, 8), "The study has 1,024 clients, 128 times the 8 that were measured:"),
     (
         note.RulesChangeDesigns("x", "w", 1024, 1.1, note.RulesSilent(64)),
         "predict forecasts it: Simple rules are silent at 64 ranks, since",
