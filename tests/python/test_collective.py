@@ -28,8 +28,10 @@ operations:
 """
 
 
-def phase(simulator: Path, platform: Path | str, *arguments: str, name: str = "write") -> dict[str, Any]:
-    command = [str(simulator), "--platform", str(platform), "--workload", "ior-hard", "--json", "--brief", *arguments]
+def phase(
+    simulator: Path, platform: Path | str, *arguments: str, name: str = "write", workload: str = "ior-hard"
+) -> dict[str, Any]:
+    command = [str(simulator), "--platform", str(platform), "--workload", workload, "--json", "--brief", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: dict[str, Any] = next(p for p in json.loads(done.stdout)["phases"] if p["name"] == name)
     return found
@@ -50,6 +52,23 @@ def test_two_phases_by_hand(simulator: Path, tmp_path: Path, units: str) -> None
     assert read["seconds"] == pytest.approx(by_hand, rel=1e-6)
     independent = phase(simulator, file, *where, "--set", "together=opening")
     assert independent["seconds"] == pytest.approx(3 * 10 * (1e-3 + 10e3 / 10e6), rel=0.35)
+
+
+def test_a_checkpoint_in_one_file_by_hand(simulator: Path, tmp_path: Path) -> None:
+    """HPCS scenario 6, whose four nodes of ten processes deal out three records of 10 kB each: as ior-hard in
+    the test before."""
+    file = tmp_path / "p.yaml"
+    file.write_text(PLATFORM.format(units="stripes_of: oss"))
+    settings = "layout=interleaved record=10kB arrays=1 share=1 memory=300kB sync=false"
+    where = ["--nodes", "4", "--ppn", "10", *(word for one in settings.split() for word in ("--set", one))]
+    by_hand = 3 * (1e-3 + 75e3 / 100e6 + 1e-3 + 100e3 / 10e6)
+    for name in ("checkpoint", "restart"):
+        together, independent = (
+            phase(simulator, file, *where, "--set", f"together={how}", name=name, workload="hpcs-06")["seconds"]
+            for how in ("all", "opening")
+        )
+        assert together == pytest.approx(by_hand, rel=1e-6)
+        assert independent == pytest.approx(3 * 10 * (1e-3 + 10e3 / 10e6), rel=0.35)
 
 
 @pytest.mark.parametrize("nodes", [4, 64, 65, 1024, 2049, 4096])

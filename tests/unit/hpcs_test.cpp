@@ -121,6 +121,7 @@ TEST(Hpcs, CutPhasesLeaveNothingAndReadNothingThatIsNotThere)
                                       "hpcs-creation one_directory=true",
                                       "hpcs-checkpoint",
                                       "hpcs-checkpoint layout=strided record=8000B",
+                                      "hpcs-checkpoint layout=interleaved record=8000B together=all",
                                       "hpcs-checkpoint layout=own",
                                       "hpcs-checkpoint layout=own node_offset=1",
                                       "hpcs-tree",
@@ -163,6 +164,8 @@ TEST(Hpcs, Refusals)
   refused("hpcs-streaming", "most_seconds=1s phases=precreate,write", "most_seconds=0s");
   refused("hpcs-creation", "files=4000000000 scale=2", "too many");
   refused("hpcs-checkpoint", "layout=segmentd", "segmented");
+  refused("hpcs-checkpoint", "together=opening-all", "opening, all");
+  refused("hpcs-checkpoint", "layout=own together=all", "another layout");
   refused("hpcs-checkpoint", "memory=1000TB record=8B share=1", "larger record");
   refused("hpcs-checkpoint", "node_offset=3", "the run has 2 nodes. Set node_offset to at most 2.");
   refused("hpcs-tree", "access=look", "walk, stat");
@@ -300,8 +303,8 @@ TEST(HpcsCheckpoint, SharedLayoutsAsThePagesShowThem)
 
 TEST(HpcsCheckpoint, EveryByteIsWrittenOnce)
 {
-  for (const std::string more :
-       {"", "record=800B", "layout=strided record=800B", "layout=interleaved record=808B", "layout=own"})
+  for (const std::string more : {"", "record=800B", "layout=strided record=800B", "layout=interleaved record=808B",
+                                 "layout=strided record=808B together=all", "layout=own"})
     for (const auto& placement : placements) {
       const auto pattern = make("hpcs-checkpoint", "memory=300kB arrays=7 " + more, placement);
       const auto storage = expect_rules_kept(*pattern, placement.ranks);

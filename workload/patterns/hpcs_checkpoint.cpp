@@ -8,6 +8,7 @@
 //   interleaved  one file, by record:   array 0: record 0 of every process | record 1 of every process ... (not of the
 //   scenarios) own          a file per process, all in one directory (scenarios 7 and 8)
 // A process's memory is its share of the node's. Restart reads everything back, by the same process or by another one.
+// Whether processes make accesses of a shared file collectively the pages leave open.
 #include "input/error.hpp"
 #include "workload/phased_pattern.hpp"
 
@@ -32,6 +33,7 @@ public:
   {
     read_sizes(given, placement);
     read_layout(given.text("layout"));
+    read_together(given.text("together"));
     const double seconds = given.number("most_seconds");
     using Does           = PhaseOfWork::Does;
     choose_phases("hpcs-checkpoint", given.text("phases"),
@@ -62,6 +64,7 @@ public:
     result.bytes_written = made * result.peak_bytes;
     result.bytes_read    = read * result.peak_bytes;
     result.largest_size  = record_;
+    result.collective    = joint_ != 0 && made + read > 0;
     return result;
   }
 
@@ -128,6 +131,18 @@ private:
     }
   }
 
+  void read_together(const std::string& together)
+  {
+    static const std::vector<std::string> words{"opening", "all"};
+    if (std::find(words.begin(), words.end(), together) == words.end())
+      throw InputError(
+          fmt::format("hpcs-checkpoint knows no together '{}'. {}", together, allowed_sentence(together, words)));
+    if (own_ && together == "all")
+      throw InputError("In the layout 'own' no two processes share a file, so that none access it together; set "
+                       "together=opening or another layout.");
+    joint_ = together == "all" ? OpFlag::collective : 0;
+  }
+
   uint64_t object_of(uint64_t owner) const { return own_ ? owner : 0; }
 
   /// In the cursor: a = records written, b = whether the file was opened for it.
@@ -179,6 +194,7 @@ private:
       return false;
     const uint64_t at = owner * process_step_ + cursor.i / blocks_ * array_step_ + cursor.i % blocks_ * record_step_;
     op                = {kind, 0, object_of(owner), record_, at};
+    op.flags          = joint_;
     ++cursor.i;
     return true;
   }
@@ -193,6 +209,7 @@ private:
   uint64_t records_      = 0; ///< of a process
   bool stretched_        = false;
   bool own_              = false;
+  uint8_t joint_         = 0; ///< flags of an access
   uint64_t process_step_ = 0;
   uint64_t array_step_   = 0;
   uint64_t record_step_  = 0;
@@ -207,6 +224,8 @@ const bool registered = register_pattern(
       {"arrays", Unit::count, "50", "arrays of 8-byte elements in each process", 1, 1e6},
       {"record", Unit::bytes, "0B", "size of each access; 0B: an array whole", 0, 1e12},
       {"layout", Unit::text, "segmented", "segmented, strided, interleaved (one shared file), or own (a file each)"},
+      {"together", Unit::text, "opening",
+       "what the processes of a shared file do together: opening, or all, which makes accesses collective"},
       {"node_offset", Unit::count, "0",
        "nodes between who wrote a part and who reads it; 0: each process reads its own", 0, 1e9},
       {"sync", Unit::flag, "true", "fsync before the close of the checkpoint"},
@@ -219,6 +238,7 @@ const bool registered = register_pattern(
      {"memory=1MiB arrays=5 most_seconds=1h",
       "memory=1MiB arrays=5 record=8000B layout=strided share=0.25 most_seconds=1h",
       "memory=1MiB arrays=3 record=8000B layout=interleaved sync=false",
+      "memory=1MiB arrays=3 record=8000B layout=interleaved together=all most_seconds=1h",
       "memory=1MiB arrays=5 layout=own most_seconds=1h",
       "memory=1MiB arrays=5 layout=own node_offset=1 most_seconds=1h"},
      [](const Parameters& given, const Placement& placement) {
