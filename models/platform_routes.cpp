@@ -435,7 +435,7 @@ void PlatformReader::refuse_without_bytes() const
     size_t idle = 0;
     std::vector<std::string> names;
     for (size_t k = 0; k < op_count; ++k)
-      if (const auto count = std::ranges::count_if(platform_.routes[k].steps, uses);
+      if (const auto count = std::count_if(platform_.routes[k].steps.begin(), platform_.routes[k].steps.end(), uses);
           count > 0 && !moves_bytes(static_cast<OpKind>(k))) {
         idle += static_cast<size_t>(count);
         names.emplace_back(op_names[k]);

@@ -16,6 +16,7 @@ DIFFERS = {
     "no sum, product or quotient gives it": r"std::(sin|cos|tan|asin|acos|atan2?|sinh|cosh|tanh)\(",
     "its numbers are each library's own": r"std::(\w+_distribution|shuffle|sample|random_device)\b",
     "it has another size elsewhere": r"\blong double\b",
+    "the library of the page's compiler lacks it": r"std::(ranges|views|format|jthread|source_location|execution)\b",
 }
 
 
