@@ -212,6 +212,8 @@ def a_platform(seed: int) -> dict[str, Any]:
     ways = random.Random(-1_000_000 - seed)  # of bytes, so that all else stays what it was
     platform["network"] |= ways.choice(TOPOLOGIES)
     stations["oss"] |= ways.choice(DISKS)
+    requests = {"size": ways.choice(["4KiB", "16KiB"]), "in_flight": ways.choice([1, 2, 8])}
+    stations["oss"] |= ways.choice([{}, {"rpc": requests}])
     failing = [name for name in SERVERS if stations[name]["discipline"] != "timeslice"]
     if failing and r.random() < 0.5:
         name = r.choice(failing)
@@ -244,6 +246,10 @@ def a_platform(seed: int) -> dict[str, Any]:
         "append": {"open": [], "write": routes.steps("append"), "close": []},
     }
     operations |= {"read": {"open": [], "read": routes.steps("read"), "close": []}}
+    if "rpc" in stations["oss"]:  # transfers whose requests take a thread are trains
+        for part in [operations["pwrite"], operations["pread"], *operations["create"].values()]:
+            for step in part:
+                step |= {"demand": "150us"} if "transfer" in step else {}
     # All parts are in use, by an operation that the workload has none of.
     everything = [{"station": name, "demand": "1us"} for name in stations] + [
         {"limit": name, "steps": [{"delay": "1us"}]} for name in ("rpc", "thr")

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sharpness
 
@@ -47,10 +48,25 @@ def platform_file(place: Path, **keys: str) -> Path:
 
 
 def simulated(
-    simulator: Path, file: Path, workload: str, *settings: str, nodes: int = 1, ppn: int = 1, dump: Path | None = None
+    simulator: Path,
+    file: Path,
+    workload: str,
+    *settings: str,
+    nodes: int = 1,
+    ppn: int = 1,
+    seed: int = 0,
+    dump: Path | None = None,
 ) -> Any:
     command = [str(simulator), "--platform", str(file), "--workload", workload, "--json", "--brief"]
-    command += ["--nodes", str(nodes), "--ppn", str(ppn), *(a for s in settings for a in ("--set", s))]
+    command += [
+        "--nodes",
+        str(nodes),
+        "--ppn",
+        str(ppn),
+        "--seed",
+        str(seed),
+        *(a for s in settings for a in ("--set", s)),
+    ]
     command += ["--dump-ops", str(dump)] if dump else []
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -208,20 +224,48 @@ def test_a_shared_disk_is_a_processor_sharing_queue(
 
 
 def test_a_fifo_disk_is_an_m_d_1_queue(simulator: Path, tmp_path: Path) -> None:
-    """Many clients that rarely come are as good as Poisson's: the wait is that of Pollaczek and Khinchine."""
-    clients, service, load = 2000, 0.001, 0.7
-    think = clients * service / load
-    file = platform_file(
-        tmp_path, disk="read: 2GB/s, write: 1GB/s, discipline: fifo",
-        write=f"{{delay: {{law: exponential, mean: {think}s}}}}, {{disk: write, station: s}}",
-    )  # fmt: skip
-    run = simulated(simulator, file, "ior-easy", "transfer_size=1000KB", "per_process=40000KB", nodes=clients)
-    [latency] = [phase["latency"]["pwrite"] for phase in run["phases"] if "pwrite" in phase["latency"]]
+    """Accesses as Poisson's wait as Pollaczek and Khinchine say."""
+    clients, service, load, runs = 1000, 0.001, 0.7, 5
+    file = platform_file(tmp_path, disk="read: 2GB/s, write: 1GB/s, discipline: fifo")
+    settings = ("transfer_size=1000KB", "per_process=150MB", "most_seconds=100s", f"rate={load / service / clients}/s")
+    means = []
+    for seed in range(runs):
+        run = simulated(simulator, file, "ior-easy", *settings, nodes=clients, seed=seed)
+        [latency] = [phase["latency"]["pwrite"] for phase in run["phases"] if phase["name"] == "write"]
+        assert latency["count"] == pytest.approx(100 * load / service, rel=0.05)
+        means.append(latency["mean"])
     wait = load * service / (2 * (1 - load))
-    spread = think / math.sqrt(latency["count"])  # of the mean of the exponential delays, far above that of the waits
-    assert latency["count"] == 40 * clients
-    sharpness.shift("wait at a fifo disk", 5 * spread, spread, "s")
-    assert latency["mean"] - think == pytest.approx(service + wait, abs=5 * spread)
+    error = float(np.std(means, ddof=1)) / math.sqrt(runs)
+    sharpness.shift("wait at a fifo disk", 5 * error, error, "s")
+    assert 5 * error < wait / 5
+    assert np.mean(means) - service == pytest.approx(wait, abs=5 * error)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.4])
+def test_a_train_lessens_the_speed_of_a_fifo_disk(simulator: Path, tmp_path: Path, share: float) -> None:
+    """Accesses beside a train, whose window lets it have a share of the disk, and the same ones at a disk that is
+    slower by as much."""
+    clients, each, request, speed, load = 200, 50, 10**6, 10**9, 0.7
+    demand = request / (share * speed) - request / speed  # one request at a time: at a thread, then at the disk
+    rate = load * (1 - share) * speed / request / clients
+    long = int(2 * each / rate * share * speed)
+    accesses = (
+        "small.workload=ior-easy", f"small.ranks={clients}", f"small.transfer_size={request}B",
+        f"small.per_process={each * request}B", f"small.rate={rate}/s",
+    )  # fmt: skip
+    train = ("train.workload=ior-easy", "train.ranks=1", f"train.transfer_size={long}B", f"train.per_process={long}B")
+    latencies = []
+    for disk, settings in ((speed, accesses + train), ((1 - share) * speed, accesses)):
+        file = platform_file(
+            tmp_path, disk=f"read: {disk}B/s, write: {disk}B/s, discipline: fifo", servers="1000", latency="0s",
+            rpc=f", rpc: {{size: {request}B, in_flight: 1}}", node="1TB/s", server="100TB/s",
+            write=f"{{transfer: write, station: s, demand: {demand}s}}",
+        )  # fmt: skip
+        run = simulated(simulator, file, "mix", *settings, nodes=clients + (settings != accesses))
+        [latency] = [phase["latency"]["pwrite"] for phase in run["phases"] if "pwrite" in phase["latency"]]
+        latencies.append([latency[name] - demand for name in ("q25", "q50", "q75", "q95", "q99")])
+    assert latencies[0] == pytest.approx(latencies[1], rel=5e-3)
+    assert latencies[1][-1] > 3 * request / ((1 - share) * speed), "they wait"
 
 
 def test_each_key_of_a_disk_and_of_requests_changes_the_answer(simulator: Path, tmp_path: Path) -> None:
