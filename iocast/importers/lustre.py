@@ -30,8 +30,14 @@ STAT = re.compile(r"^(\w+)\s+(\d+) samples \[(\w+)\](?: (-?\d+) (-?\d+) (\d+)(?:
 """Minimum, maximum, sum and sum of squares; the last one runs over, and a clock that was set back makes a minimum
 negative."""
 PARAMETER = re.compile(r"^([A-Za-z][\w@:-]*(?:\.[\w@:-]+)+)=(.*)$")
-SAMPLED = "req_active"
-"""What a service samples at each request beside counting it by its kind."""
+STATISTICS = ("stats", "md_stats", "job_stats")
+"""Last parts of parameters that count requests. Others (rpc_stats, extents_stats, brw_stats) have times of their own:
+each is cleared by itself."""
+NO_REQUESTS = (
+    "req_active", "opencount", "openclosetime", "getxattr_hits", "hybrid_noswitch", "hybrid_readsize_switch",
+    "hybrid_writesize_switch",
+)  # fmt: skip
+"""What is sampled at a request beside counting it by its kind: how many are under way, how long a file was open."""
 UNITS = ("reqs", "usec", "usecs", "bytes")
 """Others are of samples that are no requests: [pages] of a cache, [bufs], [sec]."""
 ALL, DEPTH = "req_waittime", "req_qdepth"
@@ -67,9 +73,16 @@ def snapshots(source: Source) -> list[Snapshot]:
     found: list[Snapshot] = []
     here: Snapshot | None = None
     parameter = job = ""
+    counts = True  # also without a parameter's name
     for number, line in source.numbered:
         if named := PARAMETER.match(line):
-            parameter, job, line, here = named[1].rpartition(".")[0], "", named[2], None
+            parameter, _, last = named[1].rpartition(".")
+            counts = last in STATISTICS
+            if last == "md_stats" and parameter.startswith("mdc."):  # calls of programs, beside the requests of stats
+                parameter = f"md_stats.{parameter}"
+            job, line, here = "", named[2], None
+        if not counts:
+            continue
         if named := JOB.match(line):
             job = named[1].strip("\"'")
         elif moment := MOMENT.match(line):
@@ -102,7 +115,7 @@ def _is_bare(one: Snapshot) -> bool:
 
 
 def _count(one: Snapshot, title: str, samples: int, unit: str, values: tuple[int, int, int] | None, line: int) -> None:
-    if title == SAMPLED or unit not in UNITS or not samples:
+    if title in NO_REQUESTS or unit not in UNITS or not samples:
         return
     if title == DEPTH:
         if (waited := one.counts.pop("request" + TRIP, None)) is not None:

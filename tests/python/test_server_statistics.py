@@ -305,6 +305,40 @@ def test_a_time_above_a_mount_is_closer_than_its_age(tmp_path: Path) -> None:
     assert phase["seconds"] == 20.5
 
 
+PARAMETER = re.compile(r"^(?=[A-Za-z][\w@:.-]+=)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("file", ["client.txt", "server.txt"])
+def test_parameters_of_lustre_that_count_no_requests_change_nothing(tmp_path: Path, file: str) -> None:
+    """Files of production systems: beside the statistics of a device stand others of it, cleared at other times."""
+    text = (SAMPLES / "lustre" / file).read_text()
+    sections = [one for one in PARAMETER.split(text) if one]
+    kept = [one for one in sections if re.match(r"\S+\.(md_|job_)?stats=", one)]
+    assert 2 < len(kept) < len(sections)
+    whole = imported([SAMPLES / "lustre" / file], tmp_path / "whole")
+    alone = imported([written(tmp_path / "alone.txt", "".join(kept))], tmp_path / "alone")
+    assert list(whole) == list(alone)
+    for device, phase in whole.items():
+        for key in ("seconds", "rate", "latency", "bytes", "operations"):
+            assert phase.get(key) == alone[device].get(key), (device, key)
+
+
+def test_a_client_of_lustre_has_the_calls_of_its_programs_and_its_requests(tmp_path: Path) -> None:
+    """How long files were open, and how many at most, are no requests."""
+    client = "a361000-ffff000189257000"
+    device = "mdc.a361000-MDT0000-mdc-ffff000189257000"
+    found = imported([SAMPLES / "lustre" / "client.txt"], tmp_path / "run")
+    assert list(found) == [f"llite.{client}", f"md_stats.{device}", device]
+    calls = found[f"llite.{client}"]
+    assert calls["seconds"] == 268875.244389490
+    assert calls["latency"]["pread"]["mean"] == pytest.approx(7034.832815 / 57406355)
+    assert not {"opencount", "openclosetime", "hybrid_noswitch", "getxattr_hits"} & calls["latency"].keys()
+    assert calls["operations"] == sum(one["count"] for one in calls["latency"].values())
+    assert calls["bytes"] == 1496254921055 + 1184274862535
+    trip = found[device]["latency"]["request.trip"]
+    assert trip["count"] == 275910125 and trip["mean"] == pytest.approx(45158.219745 / 275910125)
+
+
 PROFILE = (SAMPLES / "gluster" / "profile.txt").read_text()
 MOUNT = (SAMPLES / "nfs" / "mountstats.txt").read_text()
 SERVED = (SAMPLES / "nfsd" / "nfsd.txt").read_text()
