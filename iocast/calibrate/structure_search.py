@@ -34,7 +34,7 @@ from iocast.runs.operations import TooRare, pooled_quantity
 from iocast.platforms.documents import Document, dump, get_path, laid_over, merge, reference, set_path
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
-from iocast.records.fitted import FitRow
+from iocast.records.fitted import FitRow, WARNED_OF
 
 RESIDUALS_A_FACT = 8
 """Number of residuals that count as one, because those of a point are far from independent."""
@@ -71,8 +71,6 @@ USUAL_MISFIT = 0.5
 two of the former misfits. Of those of seeds 3 and 4 the family's own left at most 0.39 and one 0.59, and all others but
 two 0.45 and more, so that some of these may go unnoticed; of those of seed 6 a cliff does (0.48). Short runs of plain
 servers leave up to 0.82 (validation/blind/results.txt), so that an alarm needs more than chance, too (chance.py)."""
-WARN = ("ageing", "drift")
-"""Findings that a reader of a forecast must know of."""
 
 
 Report = Callable[[str, int, int], None]
@@ -104,7 +102,7 @@ class Search:
         self.shown = shown_by(points[0].first, recipe)
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.found = findings(points)
-        self.notes: list[str] = [one.text for one in self.found if one.kind in WARN]
+        self.notes: list[str] = [one.text for one in self.found if one.kind in WARNED_OF]
         self.wholes = parts.wholes(self.single, recipe.laws, self.family)
         self.notes += [
             f"The measurements tell {op} as a whole only; its parts are split as in '{recipe.family}', so which "

@@ -85,7 +85,7 @@ def of_all(forecasts: Sequence[ForecastDocument]) -> list[Note]:
     placed = len({str(sorted(one["placement"].items())) for one in forecasts}) > 1
     every = [one for made in forecasts for one in notes_of(made)]
     rates = [row for one in every if isinstance(one, OutsideBounds) for row in one.rates]
-    together = OutsideBounds(rates, placed)
+    together = OutsideBounds(each_once(rates), placed)
     return each_once([together if isinstance(one, OutsideBounds) else one for one in every])
 
 

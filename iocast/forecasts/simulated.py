@@ -27,7 +27,7 @@ from iocast.runs.phases import operations_by_phase
 from iocast.platforms.documents import Document
 from iocast.published.errors import Errors
 from iocast.records.forecast import Distribution, Ends
-from iocast.records.simulated import ModelLimits, SimulatedPhase, SimulatedRun
+from iocast.records.simulated import ModelLimits, SimulatedPhase, SimulatedRun, kinds_of
 from iocast.runs.run_directory import QUANTITIES, Run
 from iocast.records.note import ModelLimit, Note, TooRare
 from iocast.records.quantities import Quantity
@@ -236,9 +236,8 @@ def _limits(run: SimulatedRun, phases: list[str], platform: Path) -> list[Note]:
         for inside in (True, False)
     )
     name = Path(binaries.known_as.get(str(platform), platform)).stem
-    kinds = {one.get("sentence"): one["kind"] for one in reversed(limits["findings"])}
     return [
-        ModelLimit(kinds.get(number, ""), text.replace(f"'{platform.stem}'", f"'{name}'"))
-        for number, text in enumerate(limits["sentences"])
+        ModelLimit(kind, text.replace(f"'{platform.stem}'", f"'{name}'"))
+        for number, (kind, text) in enumerate(zip(kinds_of(limits), limits["sentences"], strict=True))
         if number in here or number not in elsewhere
     ]

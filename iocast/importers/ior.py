@@ -187,23 +187,24 @@ def _flat(results: object) -> list[dict[str, object]]:
 def _read_text(source: Source) -> list[Record]:
     lines = source.lines
     begins = [i for i, line in enumerate(lines) if TEXT.search(line)] or [0]
-    records, cut = [], []
+    records, cut, begun = [], [], []
     for begin, end in zip(begins, [*begins[1:], len(lines)], strict=True):
         tests = _read_run(source, lines[begin:end], begin + 1)
         if not any(record.phases for record in tests):
             cut.append(f"{source.at(begin + 1)}: the run that begins here has no result of a write or read")
         if (early := source.ended_early(begin + 1, begin + _last_line(lines[begin:end]))) and tests:
-            cut.append(f"{source.at(early[0])}: IOR ended before its end ('{early[1]}')")
+            begun.append(f"{source.at(early[0])}: IOR ended before its end ('{early[1]}')")
+            cut.append(begun[-1])
             continue
         for record in tests:
             if why := _cut(record, lines[begin:end]):
-                cut.append(f"{source.at(end)}: {why}")
+                begun.append(f"{source.at(end)}: {why}")
+                cut.append(begun[-1])
             elif record.phases:
                 records.append(_finish(record))
     if not records:
-        if whys := [sentence for sentence in cut if not sentence.endswith("of a write or read")]:
-            where, _, why = whys[0].partition(": ")
-            raise InputError(f"{where}: {why}; the file was cut off, or the tool did not finish.")
+        if begun:
+            raise InputError(f"{begun[0]}; the file was cut off, or the tool did not finish.")
         raise source.refuse_cut("the first result of a write or read")
     records[0].warnings += [f"{sentence}; this run is left out." for sentence in cut]
     return records

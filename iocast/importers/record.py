@@ -362,11 +362,12 @@ class Record:
             seconds = phase.requested / phase.rate
             rate = phase.operations / seconds
             text = (
-                f"{self._where(phase)}: the printed rate of {phase.name}, {phase.rate:.6g} /s, is of the "
+                f"{self._where(phase)}: the printed rate of {phase.name}, {phase.rate:.6g} /s, "
+                f"{'is' if sure else 'may be'} of the "
                 f"{phase.requested} operations requested. {phase.operations} were made"
             )
             if not sure:
-                self._warn_once(f"{text.replace(', is of', ', may be of')}, which is {rate:.6g} /s in the same time.")
+                self._warn_once(f"{text}, which is {rate:.6g} /s in the same time.")
                 continue
             self._warn_once(f"{text} in the {elapsed:g} s from start to end ({where}): {rate:.6g} /s is imported.")
             phase.more["printed_rate"], phase.rate, phase.seconds, phase.requested = phase.rate, rate, seconds, None

@@ -392,24 +392,26 @@ def describe(series: Series) -> dict[str, Any]:
     }
 
 
-def series_notes(
-    described: Mapping[str, Any], phases: Collection[str] = (), directory: Path | None = None
-) -> list[str]:
-    """What a reader of a series must know, from series.json: the largest contradiction of each curve, or of the curves
-    of some phases, files that were left out, how many were no results, and which of its runs are no longer in its
-    `directory`."""
-    found = [
-        one
-        for one in described.get("contradictions", [])
-        if not phases or any(one["curve"].split(" (")[0].endswith(f" {phase}") for phase in phases)
-    ]
+def series_alarms(described: Mapping[str, Any], phases: Collection[str] = ()) -> list[str]:
+    """The largest contradiction of each curve in series.json, or of the curves of some phases; those of older files,
+    which don't name their phase, are of any."""
+    found = [one for one in described.get("contradictions", []) if not phases or one.get("phase") in (None, *phases)]
     notes = []
     for curve, number in Counter(one["curve"] for one in found).items():
         worst = max((one for one in found if one["curve"] == curve), key=lambda one: one["factor"])
         verb = "is" if number == 2 else "are"
         more = f" {number - 1} more of this phase {verb} in series.json." if number > 1 else ""
         notes.append(f"{ALARM}{worst['sentence']}{more}")
-    if found:
+    return notes
+
+
+def series_notes(
+    described: Mapping[str, Any], phases: Collection[str] = (), directory: Path | None = None
+) -> list[str]:
+    """What a reader of a series must know, from series.json: its alarms, files that were left out, how many were no
+    results, and which of its runs are no longer in its `directory`."""
+    notes = series_alarms(described, phases)
+    if notes:
         notes.append(
             "Look for other settings, hardware or load in runs that contradict each other, and leave some out."
         )
@@ -435,6 +437,7 @@ class Placed:
     the phase."""
 
     run: str
+    phase: str
     nodes: int
     ranks: int
     rate: float
@@ -468,7 +471,7 @@ def _curves(series: Series) -> dict[str, list[Placed]]:
             if rate:
                 own = {"transfer_size": str(phase.more["transfer_size"])} if phase.more.get("transfer_size") else {}
                 key = (record.tool, phase.name, *sorted((kept | own).items()))
-                found[key].append(Placed(name, record.nodes, record.ranks, rate, _work(record), unit))
+                found[key].append(Placed(name, phase.name, record.nodes, record.ranks, rate, _work(record), unit))
     whole = {key: points for key, points in found.items() if len({(p.nodes, p.ranks) for p in points}) > 1}
     names = [f"{key[0]} {key[1]}" for key in whole]
     differ = {name for name in names if names.count(name) > 1}
@@ -537,6 +540,7 @@ def contradictions(curve: str, points: Sequence[Placed]) -> list[dict[str, Any]]
         shown.append(
             {
                 "curve": curve,
+                "phase": a.phase,
                 "placements": [
                     {"run": p.run, "nodes": p.nodes, "ranks": p.ranks, "rate": p.rate, "residual": by_run[id(p)]}
                     for p in (a, b)

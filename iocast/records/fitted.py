@@ -108,6 +108,10 @@ class BlendOfGroup(TypedDict, total=False):
     errors: dict[str, float]
 
 
+WARNED_OF = ("ageing", "drift")
+"""Kinds of findings that a reader of a forecast must know of: their texts are notes, too."""
+
+
 class FindingDocument(TypedDict):
     kind: str
     text: str

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypedDict
+from typing import TypedDict, TypeVar
 
 import msgspec
 from msgspec import Struct, ValidationError
 
+from iocast.errors import InputError
+from iocast.ground.strict import shown
 from iocast.records.quantities import Interval
 
+T = TypeVar("T")
 Number = int | float
 """Whole where the document has it whole, so that both are printed alike."""
 
@@ -487,19 +490,27 @@ KINDS: dict[str, type[Note]] = {str(kind.__struct_config__.tag): kind for kind i
 def notes_of(document: Mapping[str, object]) -> Iterator[Note]:
     """The notes of a document; of one without codes its sentences."""
     cautions, warnings = document.get("cautions"), document.get("warnings")
-    for entry in cautions if isinstance(cautions, list) else []:
-        kind = KINDS.get(str(entry.get("code")), Written)
-        try:
-            yield msgspec.convert(entry, kind)
-        except ValidationError:  # of a newer iocast
-            yield Written(str(entry.get("text")))
-    if not isinstance(cautions, list) and isinstance(warnings, list):
+    if isinstance(cautions, list):
+        yield from map(_read, cautions)
+    elif isinstance(warnings, list):
         yield from (Written(str(text)) for text in warnings)
 
 
-def each_once(notes: Iterable[Note]) -> list[Note]:
+def _read(entry: object) -> Note:
+    known = entry if isinstance(entry, dict) else {}
+    try:
+        return msgspec.convert(known, KINDS.get(str(known.get("code")), Written))
+    except ValidationError as error:  # of a newer iocast
+        if not isinstance(text := known.get("text"), str):
+            raise InputError(
+                f"The caution {shown(entry)} has neither a known code with its keys nor a text."
+            ) from error
+        return Written(text)
+
+
+def each_once(notes: Iterable[T]) -> list[T]:
     """Equal ones once, in their order."""
-    found: list[Note] = []
+    found: list[T] = []
     for note in notes:
         if note not in found:
             found.append(note)

@@ -78,6 +78,12 @@ class ModelLimits(TypedDict):
     findings: list[Finding]
 
 
+def kinds_of(limits: ModelLimits) -> list[str]:
+    """The kind of each sentence; "" where no finding has it."""
+    kinds = {one.get("sentence"): one["kind"] for one in reversed(limits["findings"])}
+    return [kinds.get(number, "") for number in range(len(limits["sentences"]))]
+
+
 class SimulatedRun(TypedDict):
     workload: WorkloadDocument
     basis: list[str]

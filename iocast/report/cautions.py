@@ -7,7 +7,6 @@ import re
 
 from iocast.watching import busy
 from iocast.forecasts.cautions import FAR_BEYOND, of_all
-from iocast.importers.series import ALARM
 from iocast.records.forecast import ForecastDocument, Numbers
 from iocast.records.validation import Verdict
 from iocast.wording.notes import sentences
@@ -20,7 +19,7 @@ FAR = 4.0  # times the largest fitted scale, from which an extrapolation is call
 
 def warnings(sources: Sources) -> list[str]:
     """Everything that a reader must know before believing the report, each once; alarms come first."""
-    found = alarms(sources)
+    found = list(sources.alarms)
     if SERVER_IN_MEMORY in file_systems(sources):
         found.append(
             "What was measured is no disk: iocast-queuefs, a server in memory whose service times are drawn, "
@@ -71,10 +70,6 @@ def warnings(sources: Sources) -> list[str]:
             )
         found += busy.notes(campaign, str(campaign["name"]))
     return list(dict.fromkeys(str(w) for w in found))
-
-
-def alarms(sources: Sources) -> list[str]:
-    return list(dict.fromkeys(note for note in sources.notes if note.startswith(ALARM)))
 
 
 def basis(forecast: ForecastDocument) -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ from typing import Any, cast
 from iocast.errors import InputError
 from iocast.ground import strict
 from iocast.ground.files import require_whole
-from iocast.importers.series import series_notes
+from iocast.importers.series import series_alarms, series_notes
 from iocast.records.fitted import FittedPlatform
 from iocast.records.forecast import ForecastDocument, WorkloadDocument
 from iocast.records.knee import KneeDocument
@@ -192,7 +192,8 @@ class Sources:
     files: list[dict[str, str]] = field(default_factory=list)  # what, name, sha256 of each source
     series: list[tuple[Path, dict[str, Any]]] = field(default_factory=list)  # directories of imported runs
     missing: list[str] = field(default_factory=list)  # sentences: phases that were not forecast, and why
-    notes: list[str] = field(default_factory=list)  # of imported results: contradictions, and what was left out
+    alarms: list[str] = field(default_factory=list)  # contradictions of imported results
+    notes: list[str] = field(default_factory=list)  # of imported results: these, and what was left out
 
     @property
     def named_phases(self) -> list[str]:
@@ -266,6 +267,8 @@ def read_sources(paths: list[Path]) -> Sources:
     _choose_phases(sources)
     notes = [note for directory, one in sources.series for note in series_notes(one, sources.named_phases, directory)]
     sources.notes = list(dict.fromkeys(notes))
+    alarms = [note for _, one in sources.series for note in series_alarms(one, sources.named_phases)]
+    sources.alarms = list(dict.fromkeys(alarms))
     return sources
 
 

@@ -15,7 +15,7 @@ from iocast.records.validation import ScoredRow
 from iocast.runs.phases import main_phases, rate_of
 from iocast.report import accelerators, answers, evidence, feeding, record, units
 from iocast.report.cards import Card, Story
-from iocast.report.cautions import alarms, basis, file_systems, warnings
+from iocast.report.cautions import basis, file_systems, warnings
 from iocast.report.evidence import Comparison, Score
 from iocast.report.sources import Run, Sources
 from iocast.report.study_story import tell_study
@@ -59,7 +59,7 @@ def _tell_measured(sources: Sources) -> Story:
         [(about, text) for about, text in texts[1:] if text],
         _cards(sources, best, scored, bool(checked), reported),
         warnings(sources),
-        len(alarms(sources)),
+        len(sources.alarms),
         [*sources.missing, *([nearer] if nearer else [])],
         _summary(sources, best, scored, bool(checked)),
         [(about, text) for about, text in (texts[0], ("What limits it", _limit(sources))) if text],

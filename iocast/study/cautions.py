@@ -70,9 +70,9 @@ def cautions(search: Search, answer: StudyDocument) -> list[Note]:
     if shown is not None:
         name = search.desk.variants.platform_of(shown.design).reference.rpartition("/")[2].removesuffix(".yaml")
         found += [
-            note.ModelLimit("", sentence.replace("'platform'", f"'{name}'"))
+            note.ModelLimit(kind, sentence.replace("'platform'", f"'{name}'"))
             for result in shown.best.values()
-            for sentence in result.get("model_limits", [])
+            for sentence, kind in result.get("model_limits", {}).items()
         ]
     about = {name for level in study.levels for name in level.workloads}
     if idle := [name for name in study.workloads if name not in about]:

@@ -27,7 +27,7 @@ from iocast.runs.operations import READS, WRITES, Shares, iteration, pooled_quan
 from iocast.platforms.documents import RESOLVED, Document, mechanisms_in
 from iocast.records.quantities import ACCELERATORS
 from iocast.records.run import Accelerators
-from iocast.records.simulated import Latency, SimulatedPhase, StationDocument
+from iocast.records.simulated import Latency, SimulatedPhase, StationDocument, kinds_of
 from iocast.ground.scratch import scratch_directory
 from iocast.records.platform import ResolvedPlatform
 
@@ -160,7 +160,8 @@ def _simulate(request: Request, file: Path) -> Result:
         quantities[f"{name}.utilisation"] = station["utilisation"]
     nodes = request["nodes"]
     otherwise = limits_of.text(phase, stations, system, nodes, nodes * request["ranks_per_node"])
-    limits = run["model_limits"]["sentences"] if "model_limits" in run else []
+    known = run.get("model_limits")
+    limits = dict(zip(known["sentences"], kinds_of(known), strict=True)) if known else {}
     found = {"quantities": _short(quantities), "stations": _short(stations), "operations": _short(operations)}
     return found | {"otherwise": otherwise.document()} | ({"model_limits": limits} if limits else {})
 

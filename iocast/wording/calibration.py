@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from collections.abc import Iterable
 
 from iocast.wording.text import kind_of_row, percent, quantity, table
-from iocast.records.fitted import FittedSection
+from iocast.records.fitted import FittedSection, WARNED_OF
 
 if TYPE_CHECKING:
     from iocast.planning.proposed import Place, Proposed
@@ -44,7 +44,7 @@ def calibration_text(fitted: FittedSection) -> str:
             f"to at most {holdout['fitted_up_to']}",
         ]
         lines.append(table(["", "measured", "forecast", "error"], shown_rows))
-    shown = [one["text"] for one in fitted.get("findings") or [] if one["text"] not in fitted["notes"]]
+    shown = [one["text"] for one in fitted.get("findings") or [] if one["kind"] not in WARNED_OF]
     lines += ["", findings_text(shown), ""] if shown else []
     return "\n".join([*lines, *fitted["notes"]]).lstrip()
 

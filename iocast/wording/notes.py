@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import singledispatch
+from operator import methodcaller
 
 import msgspec
 
@@ -35,8 +36,11 @@ def put(document: note.Cautious, notes: Iterable[note.Note]) -> None:
 
 
 def entries(notes: Iterable[note.Note]) -> list[dict[str, object]]:
-    """The key `cautions` of a document."""
-    return [{**msgspec.to_builtins(one), "text": sentence(one)} for one in note.each_once(notes)]
+    """The key `cautions` of a document; numbers of numpy as JSON has them."""
+    return [
+        {**msgspec.to_builtins(one, enc_hook=methodcaller("item")), "text": sentence(one)}
+        for one in note.each_once(notes)
+    ]
 
 
 def _kind(unit: str | None) -> str:

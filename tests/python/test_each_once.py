@@ -39,6 +39,7 @@ def test_rates_outside_their_bounds_are_one_sentence() -> None:
     assert all_ == "one for all" and bounds.startswith(f"{BOUNDS}create 500 /s, above 50.0 /s to 100 /s; read 5.00 /s")
     assert "stat" not in bounds and bounds.count(BOUNDS) == 1
     assert each_once([made("stat", 70.0)]) == ["one for all"]
+    assert each_once([made("create", 500.0), made("create", 500.0)])[1].count("create 500 /s") == 1
     several = each_once([made("create", 500.0), made("create", 500.0, 8)])[1]
     assert "create at 4x1 500 /s" in several and "create at 8x1 500 /s" in several
     everything = outside_bounds([phases[0], phases[2]], phases[0]["placement"])

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from programs import REPOSITORY
 
+from iocast.importers.series import series_alarms
 from iocast.errors import InputError
 from iocast.importers import all_importers, darshan_log, import_files
 from iocast.importers.record import numbers_of
@@ -580,6 +581,14 @@ def test_a_series_names_packages_by_their_submission_and_alarms_once_a_phase(ioc
     assert {name.rpartition("-io500")[0] for name in names} == {f"submission-{number}" for number in range(3)}
     found = series_of(tmp_path / "series")["contradictions"]
     alarms = re.findall(r"ALARM: (.*?): .*", done.stdout)
+    described = series_of(tmp_path / "series")
+    (curve, phase), *_ = {(one["curve"], one["phase"]) for one in found}
+    assert [one.startswith(f"ALARM: {curve}: ") for one in series_alarms(described, [phase])] == [True]
+    assert not series_alarms(described, [phase.removeprefix(phase[:4])]), "the end of its name is another phase"
+    assert len(series_alarms(described)) == len(alarms)
+    for one in found:
+        del one["phase"]  # as older files have it
+    assert len(series_alarms({**described, "contradictions": found}, [phase])) == len(alarms)
     assert len(found) > len(alarms) == len(set(alarms)) == len({one["curve"] for one in found})
     assert "(submission-0-io500)" in done.stdout and "2 more of this phase are in series.json" in done.stdout
 

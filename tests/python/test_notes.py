@@ -11,10 +11,13 @@ import json
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
+from msgspec import Struct
 from programs import REPOSITORY
 
 import iocast
+from iocast.errors import InputError
 from iocast.records import note
 from iocast.records.note import KINDS, BlendedGroup, LeftOutRun, Note, PublishedOff, RateOutside, Written, notes_of
 from iocast.records.quantities import Interval
@@ -141,6 +144,24 @@ def test_the_sentence_is_that_of_the_numbers_in_a_file(one: Note, part: str) -> 
     assert list(notes_of({"cautions": [msgspec.to_builtins(named)]})) == [named]
 
 
+def of_numpy(value: Any) -> Any:
+    """The same with numbers of numpy, as sums and medians over arrays are."""
+    if isinstance(value, Note | Struct):
+        return type(value)(**{name: of_numpy(getattr(value, name)) for name in value.__struct_fields__})
+    if isinstance(value, dict | list | tuple):
+        changed = [of_numpy(one) for one in (value.values() if isinstance(value, dict) else value)]
+        return dict(zip(value, changed, strict=True)) if isinstance(value, dict) else type(value)(changed)
+    return np.float64(value) if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(("one", "part"), NUMBERS)
+def test_numbers_of_numpy_are_written_as_others(one: Note, part: str) -> None:
+    made: dict[str, Any] = {}
+    put(made, [of_numpy(one)])
+    written = json.loads(json.dumps(made))
+    assert list(notes_of(written)) == [one] and part in sentence(one) == written["warnings"][0]
+
+
 def test_each_code_has_its_row_above_and_is_made_somewhere() -> None:
     assert {type(one) for one, _ in NUMBERS} == set(KINDS.values())
     trees = [
@@ -163,6 +184,12 @@ def test_codes_of_a_newer_file_are_read_as_its_sentences() -> None:
         {"code": "sum-of-machines", "nodes": "four", "text": "Changed."},
     ]
     assert list(notes_of({"cautions": entries, "warnings": []})) == [Written("New."), Written("Changed.")]
+
+
+@pytest.mark.parametrize("entry", ["x", {"code": "sum-of-machines"}, {"code": "of-tomorrow"}, None])
+def test_an_entry_of_which_nothing_can_be_read_is_refused(entry: object) -> None:
+    with pytest.raises(InputError, match="has neither a known code with its keys nor a text"):
+        list(notes_of({"cautions": [entry], "warnings": ["As it was."]}))
 
 
 def test_an_answer_has_its_cautions_by_code() -> None:

@@ -17,6 +17,7 @@ from iocast.api.study import study
 from iocast.platforms.content import whole
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
+from iocast.records.note import ModelLimit, notes_of
 from iocast.forecasts.answer import predict
 from iocast.platforms.documents import PLATFORMS, dump
 from iocast.published.facts import FACTS, read_facts
@@ -71,6 +72,11 @@ def test_an_operation_without_a_server_is_refused_on_several_nodes(
     file = platform_file(tmp_path, ALONE + "serves: {node_local: [stat]}\n")
     run = simulate(file, "--nodes", "2", *SMALL)
     assert [one["operation"] for one in run["model_limits"]["findings"]] == ["stat"]
+    answer = study(study_file(tmp_path, file, 2), out=tmp_path / "studied")
+    forecast = predict(Fitted.open(str(file)), "md-workbench", SETTINGS, 2, 1, solver="simulate")
+    for cautions in (answer.cautions, notes_of(forecast)):
+        (limit,) = [one for one in cautions if isinstance(one, ModelLimit)]
+        assert limit.kind == run["model_limits"]["findings"][0]["kind"] and "'site'" in limit.sentence
 
 
 @pytest.mark.parametrize("bound", ["create: {rate: 100/s}", "create: {bytes: 1kB/s}"])
