@@ -42,6 +42,12 @@ SERVER = Server(
 )
 
 
+def _signed(count: int) -> int:
+    """What the kernel has added up: differences of clocks, so that a sum may be below zero and is printed as 2^64
+    more."""
+    return count - (1 << 64) if count >= 1 << 63 else count
+
+
 def recognises(source: Source) -> bool:
     return bool(re.search(r"^\s*device \S+ mounted on \S+ with fstype nfs4?(?: |$)", source.head, re.MULTILINE))
 
@@ -72,7 +78,7 @@ def snapshots(source: Source) -> list[Snapshot]:
             columns = [int(word) for word in moved[1].split()]
             here.moved = columns[FROM_SERVER] + columns[TO_SERVER], number
         elif request := REQUEST.match(line):
-            columns = [int(word) for word in request[2].split()]
+            columns = [_signed(int(word)) for word in request[2].split()]
             op = OPERATIONS.get(request[1], request[1].lower())
             for part, column in COLUMNS.items() if columns[0] else ():
                 here.add(op + part, Counted(columns[0], 1e-3 * columns[column], number))

@@ -234,7 +234,8 @@ def require_same(before: Snapshot, after: Snapshot) -> None:
                 f"this snapshot of {after.subject} lacks {op}, which {_earlier(after, before, one.line)} has: it was "
                 "cut off, or counting began anew in between; import each by itself",
             )
-        if later.count < one.count or (later.seconds or 0.0) < (one.seconds or 0.0) * (1 - 1e-6) - 1e-6:
+        before_it = one.seconds or 0.0
+        if later.count < one.count or (later.seconds or 0.0) < before_it - 1e-6 * (1 + abs(before_it)):
             raise after.source.refuse(
                 later.line,
                 f"{op} of {after.subject} counts less than in {_earlier(after, before, one.line)}: these are of "

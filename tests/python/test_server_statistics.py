@@ -339,6 +339,24 @@ def test_a_client_of_lustre_has_the_calls_of_its_programs_and_its_requests(tmp_p
     assert trip["count"] == 275910125 and trip["mean"] == pytest.approx(45158.219745 / 275910125)
 
 
+def test_a_sum_of_times_below_zero_is_no_time(tmp_path: Path) -> None:
+    """Of a mount: the kernel adds up differences of clocks, and prints a sum below zero as 2^64 more. The difference of
+    two such sums is one of times."""
+    text = (SAMPLES / "nfs" / "production.txt").read_text()
+    [mount] = imported([SAMPLES / "nfs" / "production.txt"], tmp_path / "run").values()
+    assert mount["latency"]["access"]["mean"] == pytest.approx(1e-3 * 1953587717 / 2927395007)
+    assert "access.queue" not in mount["latency"] and mount["latency"]["pread.queue"]["mean"] > 0
+    later = text.replace("18446743919241604546", "18446743919241605546").replace(
+        "2927395007 2927394995", "2927396007 0"
+    )
+    two = f"snapshot_time: 10\n{text}snapshot_time: 20\n{later.replace('13968', '13978')}"
+    [mount] = imported([written(tmp_path / "two.txt", two)], tmp_path / "two").values()
+    assert (
+        mount["latency"]["access.queue"] | {"count": 1000, "mean": pytest.approx(1e-3)}
+        == (mount["latency"]["access.queue"])
+    )
+
+
 PROFILE = (SAMPLES / "gluster" / "profile.txt").read_text()
 MOUNT = (SAMPLES / "nfs" / "mountstats.txt").read_text()
 SERVED = (SAMPLES / "nfsd" / "nfsd.txt").read_text()
