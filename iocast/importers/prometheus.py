@@ -43,17 +43,20 @@ NOT_REQUESTS = (
 OPERATION = ("api_endpoint", "api", "operation", "op", "action", "name", "type", "method", "verb", "handler", "path")
 """Labels that tell the kind of request, the first that a sample has."""
 INITIAL = {"ceph_rgw_get_initial_lat": "get", "ceph_rgw_put_initial_lat": "put"}
+BY_KIND = re.compile(r"ceph_rgw_op_(?!per_)(\w+)_lat")
+"""Since release 19 Ceph's gateways count each kind of request, beside GET and PUT until their first byte."""
 COUNTED = ("minio_s3_requests_total", "minio_api_requests_total")
 MOVED = (
     "minio_s3_traffic_received_bytes", "minio_s3_traffic_sent_bytes", "minio_api_requests_traffic_received_bytes",
-    "minio_api_requests_traffic_sent_bytes", "ceph_rgw_get_b", "ceph_rgw_put_b",
+    "minio_api_requests_traffic_sent_bytes", "ceph_rgw_get_b", "ceph_rgw_put_b", "ceph_rgw_op_get_obj_bytes",
+    "ceph_rgw_op_put_obj_bytes",
 )  # fmt: skip
 START = "process_start_time_seconds"
 SERVER = Server(
     "prometheus",
     "S3 gateway",
-    "A time is that within the gateway, with what it waits for the store behind it, and no network; of ceph_rgw it "
-    "ends at the first byte.",
+    "A time is that within the gateway, with what it waits for the store behind it, and no network; of ceph_rgw's "
+    "initial latencies it ends at the first byte.",
 )
 NO_TIMES = "MinIO counts requests, and tells no sum of their times: how busy it was does not follow."
 
@@ -68,11 +71,13 @@ class _Sample:
 
 def recognises(source: Source) -> bool:
     kinds = dict(KIND.findall(source.head))
-    return any(_is_family(name) or name in (*COUNTED, *INITIAL) or PART.sub(r"\1", name) in INITIAL for name in kinds)
+    return any(name in COUNTED or _is_family(PART.sub(r"\1", name)) for name in kinds)
 
 
 def _is_family(name: str) -> bool:
     """Whether requests' times are counted under this name."""
+    if name in INITIAL or BY_KIND.fullmatch(name):
+        return True
     return bool(TIMES.fullmatch(name)) and not name.startswith(NOT_REQUESTS) and not name.endswith("_total")
 
 
@@ -120,7 +125,10 @@ def _snapshots_of(
     def of(family: str) -> Snapshot:
         return found.setdefault(family, Snapshot(source, family, begin, time))
 
+    by_kind = any(BY_KIND.match(one.name) for one in samples.values())
     for one in samples.values():
+        if by_kind and one.name.startswith(("ceph_rgw_get_", "ceph_rgw_put_")):
+            continue  # the others tell more
         part = PART.fullmatch(one.name)
         family = part[1] if part else ""
         if one.name == START:
@@ -131,8 +139,13 @@ def _snapshots_of(
             snapshot = of(one.name.removesuffix("_total"))
             snapshot.add(_operation(one.labels), Counted(round(_value(source, one)), None, one.line))
             snapshot.note, snapshot.line = NO_TIMES, one.line
-        elif part and part[2] != "bucket" and (family in INITIAL or _is_family(family)):
-            key = ("ceph_rgw", INITIAL[family]) if family in INITIAL else (family, _operation(one.labels))
+        elif part and part[2] != "bucket" and _is_family(family):
+            if family in INITIAL:
+                key = "ceph_rgw", INITIAL[family]
+            elif kind := BY_KIND.fullmatch(family):
+                key = "ceph_rgw", kind[1]
+            else:
+                key = family, _operation(one.labels)
             sums[key][part[2]] += _value(source, one)
             lines[key] = max(one.line, lines.get(key, 0))
     for (family, op), known in sums.items():

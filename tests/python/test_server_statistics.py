@@ -138,6 +138,18 @@ def test_metrics_of_gateways_by_operation(tmp_path: Path) -> None:
     assert any("tells no sum of their times" in warning for warning in phase["warnings"])
     [phase] = imported([SAMPLES / "prometheus" / "ceph-rgw.txt"], tmp_path / "rgw").values()
     assert phase["latency"]["get"]["mean"] == pytest.approx(4 / 1500)
+    by_kind = "".join(
+        f"# snapshot_time: {at}\n# TYPE ceph_rgw_op_put_obj_lat_sum counter\n"
+        f'ceph_rgw_op_put_obj_lat_sum{{instance_id="1"}} {0.02 * n}\n'
+        f'ceph_rgw_op_put_obj_lat_count{{instance_id="1"}} {n}\n'
+        f'ceph_rgw_op_list_obj_lat_sum{{instance_id="1"}} {n}\nceph_rgw_op_list_obj_lat_count{{instance_id="1"}} {n}\n'
+        f'ceph_rgw_op_put_obj_bytes{{instance_id="1"}} {1000 * n}\nceph_rgw_put_b{{instance_id="1"}} {1000 * n}\n'
+        f'ceph_rgw_put_initial_lat_sum{{instance_id="1"}} {n}\nceph_rgw_put_initial_lat_count{{instance_id="1"}} {n}\n'
+        for at, n in ((100, 10), (110, 60))
+    )
+    [phase] = imported([written(tmp_path / "kinds", by_kind)], tmp_path / "kinds-out").values()
+    assert set(phase["latency"]) == {"put_obj", "list_obj"} and phase["bytes_per_second"] == 5000
+    assert phase["latency"]["put_obj"]["mean"] == pytest.approx(0.02) and phase["operations"] == 100
     other = (
         'process_start_time_seconds 1000\nstore_seconds_sum{{op="a",code="200"}} 1 {0}\n'
         'store_seconds_count{{op="a",code="200"}} 10 {0}\nstore_seconds_sum{{op="a",code="500"}} 3 {0}\n'
