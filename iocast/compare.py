@@ -25,10 +25,13 @@ from iocast.changes import Side, Threshold
 from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, read_campaign, read_json
 from iocast.runs.phases import first_phase, operations_by_phase
+from iocast.records import note
 from iocast.records.comparison import ComparedPoint, ComparisonDocument
+from iocast.records.note import Note
 from iocast.runs.run_directory import LENGTHS, Run, UNTOLD, runs_in
 from iocast.rules.significance import choose, quantities
 from iocast.ground.strict_yaml import allowed_sentence
+from iocast.wording.notes import cautious, sentences
 
 
 def compare(
@@ -39,7 +42,7 @@ def compare(
     if not 0 < alpha < 1:
         raise InputError(f"The false-alarm rate {alpha:g} is no probability between 0 and 1.")
     any_length = _sized(a) and _sized(b)
-    pairs, warnings = _pairs(_read(a, phase), _read(b, phase), a, b, any_length=any_length)
+    pairs, alone = _pairs(_read(a, phase), _read(b, phase), a, b, any_length=any_length)
     points: list[ComparedPoint] = []
     for left, right, notes in pairs:
         thresholds = _thresholds(quantities(left, right), fail_on)
@@ -64,7 +67,7 @@ def compare(
                 "rows": rows,
                 "failed": [row["quantity"] for row in rows if row["judged"] == "worse"],
                 "undecided": [row["quantity"] for row in rows if row["judged"] == "undecided"],
-                "warnings": notes + _held_back(left.runs + right.runs),
+                **cautious(notes + _held_back(left.runs + right.runs)),
             }
         )
     return {
@@ -77,7 +80,7 @@ def compare(
         "points": points,
         "failed": any(point["failed"] for point in points),
         "undecided": any(point["undecided"] for point in points),
-        "warnings": warnings,
+        **cautious(alone),
     }
 
 
@@ -153,8 +156,9 @@ def _key(run: Run, besides: Sequence[str] = ()) -> tuple[Any, ...]:
 
 def _pairs(
     left: list[Run], right: list[Run], a: Path, b: Path, *, any_length: bool
-) -> tuple[list[tuple[Side, Side, list[str]]], list[str]]:
-    """The sides of each measurement that both have, with what is not the same about them; and warnings. With
+) -> tuple[list[tuple[Side, Side, list[Note]]], list[Note]]:
+    """The sides of each measurement that both have, with what is not the same about them; and what only one
+    has. With
     `any_length` runs of one measurement may differ in length: a faster system is given more operations."""
     if len(left) == 1 and len(right) == 1:
         return [(Side(left[0].path.name, left), Side(right[0].path.name, right), _differences(left[0], right[0]))], []
@@ -175,9 +179,7 @@ def _pairs(
             f"'{a}' and '{b}' have no measurement of the same ranks, nodes and parameters in common. "
             f"{_nearest(left, right)}"
         )
-    return pairs, [
-        f"{alone} measurement{'s' if alone > 1 else ''} of only one side {'are' if alone > 1 else 'is'} left out."
-    ] if alone else []
+    return pairs, [note.OneSided(alone)] if alone else []
 
 
 def _same_without(names: Sequence[str], runs: list[Run]) -> bool:
@@ -188,42 +190,41 @@ def _same_without(names: Sequence[str], runs: list[Run]) -> bool:
 def _nearest(left: list[Run], right: list[Run]) -> str:
     """What the two runs differ in that differ in least."""
     notes = min((_differences(x, y) for x in left for y in right), key=len)
-    return f"Of the nearest two: {' '.join(notes)}"
+    return f"Of the nearest two: {' '.join(sentences(notes))}"
 
 
-def _differences(a: Run, b: Run) -> list[str]:
+def _differences(a: Run, b: Run) -> list[Note]:
     """What is not the same about two runs; another workload can't be compared at all."""
     if a.json["workload"]["pattern"] != b.json["workload"]["pattern"] or a.phase != b.phase:
         raise InputError(
             f"'{a.path}' is of the workload {a.json['workload']['pattern']} (phase {a.phase}), '{b.path}' of "
             f"{b.json['workload']['pattern']} (phase {b.phase}); these are no measurements of the same thing."
         )
-    notes = []
+    notes: list[Note] = []
     ours, theirs = a.parameters, b.parameters
     for name in sorted({*ours, *theirs} - {"repeats", "start_index", "phases", "score"}):
         if str(ours.get(name)) != str(theirs.get(name)):
-            first, second = (one[name] if one.get(name) is not None else "not stated" for one in (ours, theirs))
-            notes.append(f"The parameter {name} differs: {first} and {second}.")
+            notes.append(note.Differs("parameter", name, _stated(ours.get(name)), _stated(theirs.get(name))))
     for key in ("ranks", "nodes"):
         one, other = a.json["placement"][key], b.json["placement"][key]
         if one != other:
-            first, second = ("not stated" if value is None else value for value in (one, other))
-            notes.append(f"The number of {key} differs: {first} and {second}.")
+            notes.append(note.Differs("number of", key, _stated(one), _stated(other)))
     units = {phase.rate_unit or "operations" for phase in (*a.phases, *b.phases)}
     if len(units) > 1:
-        notes.append(f"The rates count {' and '.join(sorted(units))}; they are not compared.")
+        notes.append(note.RatesCount(sorted(units)))
     if a.errors or b.errors:
-        notes.append(f"Operations failed ({a.errors} and {b.errors}); failed ones are in no figure.")
+        notes.append(note.OperationsFailed(a.errors, b.errors))
     return notes
 
 
-def _held_back(runs: list[Run]) -> list[str]:
-    """A warning on runs whose rate was limited."""
+def _stated(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _held_back(runs: list[Run]) -> list[Note]:
+    """Runs whose rate was limited."""
     limited = [run for run in runs if run.max_rate]
     if not limited:
         return []
-    return [
-        f"{len(limited)} of {len(runs)} runs were held back by {limited[0].limited_by} "
-        f"('{limited[0].path}': {limited[0].max_rate:g}/s): "
-        "their throughput, their concurrency and so their latencies are the limit's, not the storage's."
-    ]
+    first = limited[0]
+    return [note.HeldBack(len(limited), len(runs), str(first.path), first.max_rate, first.limited_by)]

@@ -10,6 +10,7 @@ from iocast.api.answer import Found, Place, Row, cells
 from iocast.changes import Threshold
 from iocast.compare import compare as compared
 from iocast.records.comparison import ComparisonDocument
+from iocast.records.note import Cautious, each_once, Note, notes_of
 from iocast.wording.checked import comparison_text
 
 
@@ -20,6 +21,12 @@ class Comparison(Found[ComparisonDocument]):
     def failed(self) -> bool:
         """Whether a threshold is exceeded, or that is not known."""
         return bool(self._document["failed"] or self._document["undecided"])
+
+    @property
+    def cautions(self) -> list[Note]:
+        """Also those of its points."""
+        parts: list[Cautious] = [self._document, *self._document["points"]]
+        return each_once([one for part in parts for one in notes_of(part)])
 
     def text(self) -> str:
         return comparison_text(self._document)

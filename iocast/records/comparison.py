@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from iocast.records.note import Cautious
+
 if TYPE_CHECKING:  # of Python 3.11
     from typing import NotRequired
 
@@ -29,7 +31,7 @@ class ChangedRow(TypedDict):
     unit: NotRequired[str]
 
 
-class ComparedPoint(TypedDict):
+class ComparedPoint(Cautious):
     """A measurement that both sides have. `runs`, `repeats`: of each side."""
 
     name: str
@@ -45,7 +47,6 @@ class ComparedPoint(TypedDict):
     rows: list[ChangedRow]
     failed: list[str]
     undecided: list[str]
-    warnings: list[str]
 
 
 class FailOn(TypedDict):
@@ -53,7 +54,7 @@ class FailOn(TypedDict):
     loss: float
 
 
-class ComparisonDocument(TypedDict):
+class ComparisonDocument(Cautious):
     schema_version: int
     kind: str
     a: str
@@ -63,4 +64,3 @@ class ComparisonDocument(TypedDict):
     points: list[ComparedPoint]
     failed: bool
     undecided: bool
-    warnings: list[str]

@@ -483,6 +483,45 @@ class NotScreened(Note, frozen=True):
     workloads: list[str]
 
 
+class Differs(Note, frozen=True):
+    """What is not the same about the two sides of a comparison: a parameter, or the number of ranks or nodes. A value
+    that isn't there is not stated."""
+
+    what: str
+    name: str
+    before: str | None = None
+    after: str | None = None
+
+
+class RatesCount(Note, frozen=True):
+    """The rates of the two sides count different things, so that they are not compared."""
+
+    units: list[str]
+
+
+class OperationsFailed(Note, frozen=True):
+    """Operations failed on a side, and are in no figure."""
+
+    before: int
+    after: int
+
+
+class HeldBack(Note, frozen=True):
+    """Runs, of all those compared, whose rate was limited; of the first one its place, the rate, and by what."""
+
+    limited: int
+    runs: int
+    run: str
+    rate: float
+    by: str
+
+
+class OneSided(Note, frozen=True):
+    """Measurements that only one side has, and that are left out."""
+
+    measurements: int
+
+
 KINDS: dict[str, type[Note]] = {str(kind.__struct_config__.tag): kind for kind in Note.__subclasses__()}
 """The closed list of codes."""
 

@@ -30,9 +30,13 @@ def sentences(notes: Iterable[note.Note]) -> list[str]:
 
 def put(document: note.Cautious, notes: Iterable[note.Note]) -> None:
     """The keys `cautions` and `warnings` of a document."""
+    document.update(cautious(notes))
+
+
+def cautious(notes: Iterable[note.Note]) -> note.Cautious:
+    """These keys by themselves."""
     known = list(notes)
-    document["cautions"] = entries(known)
-    document["warnings"] = sentences(known)
+    return {"cautions": entries(known), "warnings": sentences(known)}
 
 
 def entries(notes: Iterable[note.Note]) -> list[dict[str, object]]:
@@ -527,3 +531,33 @@ def _not_screened(one: note.NotScreened) -> str:
         f"The analytic solver does not know what {', '.join(one.workloads)} does (ranks that {UNSOLVED}; or phases of "
         "a level of seconds that a time limit may end); its designs were screened by one simulation each."
     )
+
+
+@_sentence.register
+def _differs(one: note.Differs) -> str:
+    before, after = ("not stated" if value is None else value for value in (one.before, one.after))
+    return f"The {one.what} {one.name} differs: {before} and {after}."
+
+
+@_sentence.register
+def _rates_count(one: note.RatesCount) -> str:
+    return f"The rates count {' and '.join(one.units)}; they are not compared."
+
+
+@_sentence.register
+def _operations_failed(one: note.OperationsFailed) -> str:
+    return f"Operations failed ({one.before} and {one.after}); failed ones are in no figure."
+
+
+@_sentence.register
+def _held_back(one: note.HeldBack) -> str:
+    return (
+        f"{one.limited} of {one.runs} runs were held back by {one.by} ('{one.run}': {one.rate:g}/s): "
+        "their throughput, their concurrency and so their latencies are the limit's, not the storage's."
+    )
+
+
+@_sentence.register
+def _one_sided(one: note.OneSided) -> str:
+    several = one.measurements > 1
+    return f"{one.measurements} measurement{'s' * several} of only one side {'are' if several else 'is'} left out."

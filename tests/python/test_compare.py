@@ -17,12 +17,15 @@ import test_report_phases as inputs
 from programs import REPOSITORY
 from scipy.stats import binom
 
+import iocast as library
 from iocast.changes import Side, Threshold
 from iocast.compare import compare
+from iocast.records.note import Differs, notes_of
 from iocast.rules.significance import choose
 from iocast.records.run import Phase, Summary
 from iocast.errors import InputError
 from iocast.wording.checked import comparison_text
+from iocast.wording.notes import sentence
 from iocast.importers import import_files
 
 Iocast = Callable[..., CompletedProcess[str]]
@@ -431,6 +434,15 @@ def test_what_one_run_does_not_state_is_named_so(tmp_path: Path) -> None:
     notes = compare(a, b)["points"][0]["warnings"]
     assert "The parameter objects differs: 3 and not stated." in notes
     assert "The number of nodes differs: 1 and not stated." in notes
+    found = library.compare(a, b)
+    assert [sentence(one) for one in found.cautions] == notes
+    assert (
+        Differs("parameter", "objects", "3") in found.cautions and Differs("number of", "nodes", "1") in found.cautions
+    )
+    read = json.loads(json.dumps(found.document()))
+    assert [list(notes_of(point)) for point in read["points"]] == [found.cautions]
+    del read["points"][0]["cautions"]  # as older files have it
+    assert [sentence(one) for one in notes_of(read["points"][0])] == notes
 
 
 def test_refusals(iocast: Iocast, tmp_path: Path) -> None:

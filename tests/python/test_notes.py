@@ -127,6 +127,13 @@ NUMBERS = [
     (note.ShorterThanStalls("w", "few", 1.5, 3, "commit", False), "commit: give the workload more iterations."),
     (note.NoLevelAbout(["a"]), "No level is about a: it is in the means"),
     (note.NotScreened(["a"]), "The analytic solver does not know what a does (ranks that"),
+    (note.Differs("parameter", "sync", "True"), "The parameter sync differs: True and not stated."),
+    (note.Differs("number of", "ranks", "4", "8"), "The number of ranks differs: 4 and 8."),
+    (note.RatesCount(["bytes", "operations"]), "The rates count bytes and operations; they are not compared."),
+    (note.OperationsFailed(0, 3), "Operations failed (0 and 3); failed ones are in no figure."),
+    (note.HeldBack(1, 4, "a/b", 1500.0, "--max-rate"), "1 of 4 runs were held back by --max-rate ('a/b': 1500/s):"),
+    (note.OneSided(1), "1 measurement of only one side is left out."),
+    (note.OneSided(2), "2 measurements of only one side are left out."),
 ]  # fmt: skip
 """Of each code its numbers, and what of the sentence they make."""
 
