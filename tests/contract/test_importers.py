@@ -44,6 +44,7 @@ NAMELESS = {
         ("profile.txt", "profile.xml", "statements.csv", "database.csv", "pgbouncer.csv", "mds.txt", "osd.txt"),
         {"ranks": 4},
     ),
+    **dict.fromkeys(("client.txt", "server.txt", "production.txt"), {"ranks": 4}),
     **dict.fromkeys(("garage.txt", "minio.txt", "ceph-rgw.txt"), {"ranks": 4}),
 }
 """Options that samples need, whose formats don't say how many ranks there were."""

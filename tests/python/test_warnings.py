@@ -36,24 +36,26 @@ def test_no_warning_is_on_more_than_a_tenth_of_the_questions(count: Any, simulat
     assert not [row for row in count.warned(answers) if row.share > count.OFTEN]
     # A refusal says what to do.
     assert all("use " in one.refused.lower() and "simulat" in one.refused for one in answers if one.refused)
-    assert not [sentence for one in answers for sentence in (*one.warnings, one.refused) if "candidate-" in sentence], (
-        "names that nobody gave"
-    )
+    assert not [
+        sentence
+        for one in answers
+        for sentence in (*dict(one.warnings).values(), one.refused)
+        if "candidate-" in sentence
+    ], "names that nobody gave"
 
 
-def test_sentences_that_differ_in_names_and_numbers_are_one(count: Any) -> None:
+def test_warnings_are_counted_by_code_and_refusals_without_names_and_numbers(count: Any) -> None:
     first, second = (count.Question(p, w, "simulate", 2, 4) for p, w in (("local", "compile"), ("service", "browse")))
-    sentence = (
-        "On the platform '{}' these operations visit nothing that client nodes share: {}. Their rates grow with the "
-        "nodes without bound; {} of the phase '{}' has {} here."
-    )
-    forms = {
-        count.form(sentence.format("local", "open, stat", "stat", "compile", "12.3 k/s"), first),
-        count.form(sentence.format("service", "read", "read", "browse", "4 /s"), second),
-    }
-    assert len(forms) == 1
-    (row,) = count.rows([(first, "a 1"), (first, "a 2"), (second, "a 3")], 4)
-    assert (row.count, row.share) == (2, 0.5)
+    sentence = "The workload {} waits for '{}' {} times on {}; use the simulator."
+    refusals = [
+        (first, sentence.format("compile", "a", 12.5, "local")),
+        (second, sentence.format("browse", "b", 4, "service")),
+    ]
+    (row,) = count.refused([count.Answer(question, (), text) for question, text in refusals])
+    assert (row.count, row.share) == (2, 1.0)
+    warned = [(first, (("x", "x 1."), ("x", "x 2."), ("y", "y."))), (second, (("x", "x 3."),))]
+    often, once = count.warned([count.Answer(question, warnings) for question, warnings in warned])
+    assert (often.count, often.share, often.sentence) == (2, 1.0, "x: x 1.") and once.sentence == "y: y."
 
 
 @pytest.mark.parametrize("solver", ["simulate", "analytic"])

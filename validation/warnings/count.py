@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How often forecasts warn or refuse: each workload of the catalogue, with its settings for tests, on each platform of
-the catalogue, by both solvers. One entry for each sentence, its numbers and names left out, with its share of the
-questions.
+the catalogue, by both solvers. One entry for each code of a warning, with its first sentence, and for each sentence of
+a refusal, its numbers and names left out; with its share of the questions.
 
     validation/warnings/count.py [PLATFORM...] [--workload NAME] [--solver simulate] [--nodes 2] [--ppn 4]
                                  [--keep FILE] [--out FILE]
 
 A warning on more than a tenth of the questions informs nobody: exit status 4. Refusals are counted apart; they are the
 answers to their questions. About ten minutes on two cores. `tests/python/test_warnings.py` runs a sample.
-`validation/warnings/results.txt` is its output."""
+`validation/warnings/results.txt` is its output; the simulator's part is of before warnings had codes, by sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ import os
 import re
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass
@@ -51,15 +50,6 @@ SMALL = {
     "mdtest-shared": "items=20",
 }
 """Settings of workloads that have none for tests, or too small ones to say anything of rates."""
-_LISTS = (
-    (r"The same holds in \d+ more phases?\.", ""),
-    ("'[^']*'", "'...'"),
-    (r"share: [^.]*\.", "share: OPERATIONS."),
-    (r"; \w+ of the phase '...' has [^.]*\.?[^.]* here", "; OPERATION of the phase '...' has RATE here"),
-    (r"^In [\w, -]+ ranks act", "In PHASES ranks act"),
-    (r"In the phase '...' \w+ ", "In the phase '...' OPERATION "),
-)
-"""Differences between sentences of one kind, beside names and numbers."""
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+]?\d[\d.,]*(e[-+]?\d+)?")
 
 
@@ -79,10 +69,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """The warnings of a forecast, or the sentence that refused it."""
+    """The warnings of a forecast, each its code and its sentence, or the sentence that refused it."""
 
     question: Question
-    warnings: tuple[str, ...]
+    warnings: tuple[tuple[str, str], ...]
     refused: str = ""
 
 
@@ -110,7 +100,9 @@ def kept(file: Path) -> dict[Question, Answer]:
     found = {}
     for line in file.read_text().splitlines() if file.is_file() else []:
         *question, warnings, refusal = json.loads(line)
-        found[Question(*question)] = Answer(Question(*question), tuple(warnings), refusal)
+        found[Question(*question)] = Answer(
+            Question(*question), tuple((code, text) for code, text in warnings), refusal
+        )
     return found
 
 
@@ -128,16 +120,18 @@ def ask(question: Question) -> Answer:
             )
     except (InputError, RunError) as error:
         return Answer(question, (), str(error))
-    return Answer(question, tuple(answer["warnings"]))
+    return Answer(question, tuple((_code(one), str(one["text"])) for one in answer["cautions"]))
+
+
+def _code(caution: dict[str, object]) -> str:
+    return f"{caution['code']} {caution.get('kind', '')}".strip()
 
 
 def form(sentence: str, question: Question) -> str:
     """The sentence without its numbers, and without the names of the question."""
     for name, shown in ((question.workload, "WORKLOAD"), (question.platform, "PLATFORM")):
         sentence = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", shown, sentence)
-    for pattern, shown in _LISTS:
-        sentence = re.sub(pattern, shown, sentence)
-    return _NUMBER.sub("N", sentence)
+    return _NUMBER.sub("N", re.sub(r"(?<!\w)'[^']*'", "'...'", sentence))
 
 
 @dataclass(frozen=True)
@@ -148,26 +142,28 @@ class Row:
     example: str
 
 
-def rows(answers: Iterable[tuple[Question, str]], questions: int) -> list[Row]:
-    """One for each form of a sentence, the most frequent first."""
-    counted: Counter[str] = Counter()
-    first: dict[str, Question] = {}
-    for question, shown in dict.fromkeys((question, form(sentence, question)) for question, sentence in answers):
-        counted[shown] += 1
-        first.setdefault(shown, question)
+def rows(answers: Iterable[tuple[Question, str, str]], questions: int) -> list[Row]:
+    """One for each kind of the questions' sentences, with the first of them; the most frequent first."""
+    having: dict[str, dict[Question, str]] = {}
+    for question, kind, sentence in answers:
+        having.setdefault(kind, {}).setdefault(question, sentence)
+    found = [(*next(iter(own.items())), len(own)) for own in having.values()]
     return [
-        Row(shown, n, n / max(questions, 1), f"{first[shown].workload} on {first[shown].platform}")
-        for shown, n in counted.most_common()
+        Row(sentence, n, n / max(questions, 1), f"{first.workload} on {first.platform}")
+        for first, sentence, n in sorted(found, key=lambda one: -one[2])
     ]
 
 
 def warned(answers: list[Answer]) -> list[Row]:
     answered = [one for one in answers if not one.refused]
-    return rows(((one.question, sentence) for one in answered for sentence in one.warnings), len(answered))
+    return rows(
+        ((one.question, code, f"{code}: {text}") for one in answered for code, text in one.warnings), len(answered)
+    )
 
 
 def refused(answers: list[Answer]) -> list[Row]:
-    return rows(((one.question, one.refused) for one in answers if one.refused), len(answers))
+    kinds = ((one.question, form(one.refused, one.question)) for one in answers if one.refused)
+    return rows(((question, kind, kind) for question, kind in kinds), len(answers))
 
 
 def text(answers: list[Answer]) -> str:
