@@ -40,6 +40,8 @@ NO_REQUESTS = (
 """What is sampled at a request beside counting it by its kind: how many are under way, how long a file was open."""
 UNITS = ("reqs", "usec", "usecs", "bytes")
 """Others are of samples that are no requests: [pages] of a cache, [bufs], [sec]."""
+STATIONS = {"mds.MDS.mdt": "mds", "ost.OSS.ost_io": "oss"}
+"""By service, the station of the family whose servers its threads are."""
 ALL, DEPTH = "req_waittime", "req_qdepth"
 JOB = re.compile(r"^- job_id:\s+(\S.*?)\s*$")
 JOB_STAT = re.compile(
@@ -74,6 +76,7 @@ def snapshots(source: Source) -> list[Snapshot]:
     here: Snapshot | None = None
     parameter = job = ""
     counts = True  # also without a parameter's name
+    threads: dict[str, dict[str, str]] = {}
     for number, line in source.numbered:
         if named := PARAMETER.match(line):
             parameter, _, last = named[1].rpartition(".")
@@ -81,6 +84,8 @@ def snapshots(source: Source) -> list[Snapshot]:
             if last == "md_stats" and parameter.startswith("mdc."):  # calls of programs, beside the requests of stats
                 parameter = f"md_stats.{parameter}"
             job, line, here = "", named[2], None
+            if last.startswith("threads_") and line.isdecimal():
+                threads.setdefault(parameter, {})[last] = line
         if not counts:
             continue
         if named := JOB.match(line):
@@ -105,7 +110,25 @@ def snapshots(source: Source) -> list[Snapshot]:
                 "this line of counts has not the columns of Lustre: samples, [unit], minimum, maximum, sum and sum of "
                 "squares; it may have been cut off",
             )
+    for one in found:
+        one.note = _note_on_threads(one.name, threads.get(one.name, {}))
     return [one for one in found if one.time and not _is_bare(one)]
+
+
+def _note_on_threads(service: str, threads: dict[str, str]) -> str:
+    """A service starts more of them when requests wait, up to threads_max."""
+    most, started = threads.get("threads_max"), threads.get("threads_started")
+    if service not in STATIONS or most is None:
+        return ""
+    have = (
+        f"The service {service} has started {started} of at most {most} threads."
+        if started
+        else (f"The service {service} has at most {most} threads.")
+    )
+    return (
+        f"{have} Where neither its processors nor its disks are shorter, calibrate with "
+        f"--known {STATIONS[service]}.servers={most}."
+    )
 
 
 def _is_bare(one: Snapshot) -> bool:

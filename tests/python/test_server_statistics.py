@@ -351,6 +351,20 @@ def test_a_client_of_lustre_has_the_calls_of_its_programs_and_its_requests(tmp_p
     assert trip["count"] == 275910125 and trip["mean"] == pytest.approx(45158.219745 / 275910125)
 
 
+@pytest.mark.parametrize(("service", "known"), [("mds.MDS.mdt", "mds.servers=64"), ("mds.MDS.mdt_out", None)])
+@pytest.mark.parametrize("first", [True, False])
+def test_threads_of_a_service_are_a_fact(tmp_path: Path, service: str, known: str | None, first: bool) -> None:
+    """Of those whose threads are servers of the family's stations, wherever the line stands."""
+    threads = f"{service}.threads_max=64\n{service}.threads_started=7\n"
+    text = (SAMPLES / "lustre" / "server.txt").read_text()
+    file = written(tmp_path / "file.txt", threads + text if first else text + threads)
+    warnings = imported([file], tmp_path / "run")["mds.MDS.mdt"]["warnings"]
+    assert [one for one in warnings if "--known" in one] == (
+        ["The service mds.MDS.mdt has started 7 of at most 64 threads. Where neither its processors nor its disks are "
+         f"shorter, calibrate with --known {known}."] if known else []
+    )  # fmt: skip
+
+
 def test_a_sum_of_times_below_zero_is_no_time(tmp_path: Path) -> None:
     """Of a mount: the kernel adds up differences of clocks, and prints a sum below zero as 2^64 more. The difference of
     two such sums is one of times."""
