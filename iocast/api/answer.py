@@ -10,9 +10,11 @@ from html import escape
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from iocast.errors import RunError
+from iocast.errors import InputError, RunError
 from iocast.platforms.fitted import Fitted
 from iocast.records.note import Note, notes_of
+from iocast.records.quantities import unit_of
+from iocast.runs.phases import BYTES
 
 Cell = str | float | int | bool | None
 Row = dict[str, Cell]
@@ -20,6 +22,8 @@ Progress = Callable[[str, int, int], None]
 Place = str | Path
 DIGITS = 4
 """Significant digits of a number in a notebook's table."""
+UNITS = {"rate": "1/s", "bytes": "B/s", "share": "", "seconds": "s"}
+"""Of the numbers of a row, by the kind of its quantity."""
 
 
 def quietly(*_: object) -> None:
@@ -64,7 +68,9 @@ class Answer(ABC):
 
 def _cell(value: Cell) -> str:
     if isinstance(value, float):
-        return f'<td style="text-align: right">{value:.{DIGITS}g}</td>'
+        short = f"{value:.{DIGITS}g}"
+        plain = f"{float(short):,.0f}" if 1000 <= abs(value) < 1e15 else short
+        return f'<td style="text-align: right">{plain}</td>'
     return f"<td>{'' if value is None else escape(str(value))}</td>"
 
 
@@ -97,8 +103,11 @@ def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
 
 
 def as_paths(places: Place | Sequence[Place]) -> list[Path]:
-    """One place or several."""
-    return [Path(one) for one in ([places] if isinstance(places, str | Path) else places)]
+    """One place or several. @raises InputError for none"""
+    paths = [Path(one) for one in ([places] if isinstance(places, str | Path) else places)]
+    if not paths:
+        raise InputError("No file and no directory was named; name at least one.")
+    return paths
 
 
 def platform_of(platform: Place | Fitted, edits: Mapping[str, object] | None = None) -> Fitted:
@@ -108,12 +117,18 @@ def platform_of(platform: Place | Fitted, edits: Mapping[str, object] | None = N
     return Fitted.open(str(platform), list((edits or {}).items()))
 
 
+def unit_in_row(quantity: str, one: Mapping[str, Any]) -> str:
+    """The SI unit of a quantity; of a rate that counts bytes, B/s."""
+    return UNITS["bytes" if one.get("unit") == BYTES else unit_of(quantity)]
+
+
 def quantity_rows(phase: Mapping[str, Any]) -> list[Row]:
     """The quantities of a phase of a forecast."""
     return [
         {
             "phase": phase["phase"],
             "quantity": name,
+            "unit": unit_in_row(name, one),
             "value": one["value"],
             "low": one.get("low"),
             "high": one.get("high"),

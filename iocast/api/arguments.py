@@ -6,9 +6,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import abc
 from collections.abc import Callable
-from functools import wraps
-from typing import ParamSpec, TypeVar
+from functools import cache, wraps
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from iocast.errors import InputError, RunError
 
@@ -52,16 +56,75 @@ def _quoted(value: str) -> str:
 
 
 def as_call(function: Callable[P, T]) -> Callable[P, T]:
-    """The function with its errors in words of the library."""
-    parameters = set(inspect.signature(function).parameters)
+    """The function with its errors in words of the library. Arguments of another type than it declares are refused
+    before anything is computed."""
+    signature = inspect.signature(function)
+    parameters = set(signature.parameters)
 
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> T:
         try:
-            return function(*arguments, **named)
+            given = signature.bind(*arguments, **named)
+            for name, value in given.arguments.items():
+                require_type(name, value, _declared(function)[name])
+                given.arguments[name] = int(value) if type(value) is not bool and isinstance(value, Integral) else value
+            return function(*given.args, **given.kwargs)
         except (InputError, RunError) as error:
             if error.args and isinstance(error.args[0], str):
                 error.args = (as_arguments(error.args[0], parameters), *error.args[1:])
             raise
 
     return call
+
+
+WORDS: dict[object, str] = {
+    int: "a whole number", float: "a number", bool: "True or False", str: "a text", Path: "a path", "Runs": "runs",
+    "Fitted": "a calibration",
+}  # fmt: skip
+"""Of the types that arguments declare, of this package's by name, which are loaded when they are needed."""
+
+
+@cache
+def _declared(function: Callable[..., object]) -> dict[str, object]:
+    return get_type_hints(function)
+
+
+def require_type(name: str, value: object, declared: object) -> None:
+    """@raises InputError for an argument of another type than is declared"""
+    if not _fits(value, declared):
+        shown = repr(value)
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+        raise InputError(f"The argument {name} is {shown}; it must be {_in_words(declared)}.")
+
+
+def _fits(value: object, declared: object) -> bool:
+    """Whether a value is of the type, as far as it shows without using it up; numbers of numpy are numbers."""
+    origin, inner = get_origin(declared), get_args(declared)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is abc.Sequence:
+        within = [*value] if isinstance(value, abc.Sequence | abc.Set) else []
+        return (
+            isinstance(value, abc.Iterable)
+            and not isinstance(value, str | bytes | abc.Mapping)
+            and all(_fits(one, inner[0]) for one in within)
+        )
+    if declared in (int, float):
+        number = Integral if declared is int else Real
+        return isinstance(value, number) and not isinstance(value, bool)
+    kind = origin or declared
+    return isinstance(value, kind) if isinstance(kind, type) else True
+
+
+def _in_words(declared: object) -> str:
+    origin, inner = get_origin(declared), get_args(declared)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_in_words(one) for one in inner if one is not NoneType))
+    if origin is abc.Sequence:
+        return f"a list, each {_in_words(inner[0])}"
+    if origin is abc.Mapping:
+        return "a map"
+    if origin is abc.Callable:
+        return "a function"
+    name = getattr(declared, "__name__", str(declared))
+    return WORDS.get(declared) or WORDS.get(name) or f"of the type {name}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from iocast.api.answer import Answer, Place, Progress, Row, quietly
+from iocast.api.answer import Answer, Place, Progress, Row, quietly, unit_in_row
 from iocast.api.runs import Runs, sources_of
 from iocast.calibrate.known import Known
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
@@ -58,6 +58,7 @@ class Calibration(Answer, Fitted):
                 "phase": name,
                 "point": row["point"],
                 "quantity": row["quantity"],
+                "unit": unit_in_row(row["quantity"], row),
                 "measured": row["measured"],
                 "fitted": row["forecast"],
                 "error": row["error"],

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from iocast.api.answer import Found, Place, Row, cells
+from iocast.api.answer import Found, Place, Row, cells, unit_in_row
 from iocast.changes import Threshold
 from iocast.compare import compare as compared
 from iocast.records.comparison import ComparisonDocument
@@ -34,7 +34,12 @@ class Comparison(Found[ComparisonDocument]):
     def rows(self) -> list[Row]:
         keys = ("quantity", "a", "b", "ratio", "low", "high", "verdict")
         return [
-            {"point": point["name"], "phase": point["phase"], **{key: cell for key, cell in cells(row) if key in keys}}
+            {
+                "point": point["name"],
+                "phase": point["phase"],
+                "unit": unit_in_row(row["quantity"], row),
+                **{key: cell for key, cell in cells(row) if key in keys},
+            }
             for point in self._document["points"]
             for row in point["rows"]
         ]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from iocast.api.answer import Answer, Found, Place, Progress, Row, as_paths, quantity_rows, quietly
+from iocast.api.answer import Answer, Found, Place, Progress, Row, as_paths, quantity_rows, quietly, unit_in_row
 from iocast.api.predict import Forecast
+from iocast.api.runs import Runs, sources_of
 from iocast.calibrate.known import Known
 from iocast.forecast import Answer as Results
 from iocast.forecast import forecast as whole_way
@@ -41,7 +42,7 @@ class Forecasts(Answer):
 
 
 def forecast(
-    sources: Place | Sequence[Place],
+    sources: Runs | Place | Sequence[Place],
     nodes: int | Sequence[int],
     *,
     out: Place,
@@ -67,7 +68,7 @@ def forecast(
     @raises InputError when nothing can be read or forecast; `out` is not left behind then"""
     return Forecasts(
         whole_way(
-            as_paths(sources), [nodes] if isinstance(nodes, int) else list(nodes), Path(out),
+            sources_of(sources), [nodes] if isinstance(nodes, int) else [int(one) for one in nodes], Path(out),
             ranks_per_node=ranks_per_node, platform=platform, phase=phase, only=only,
             stated={"ranks": ranks_measured, "nodes": nodes_measured},
             level=level, seed=seed, report=progress, workers=workers, command=command,
@@ -87,6 +88,7 @@ class Accelerators(Found[AcceleratorsDocument]):
             {
                 "accelerators": one["count"],
                 "quantity": name,
+                "unit": unit_in_row(name, self._document),
                 "value": ends["value"],
                 "low": ends["low"],
                 "high": ends["high"],

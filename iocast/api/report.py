@@ -8,7 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from iocast.api.answer import Answer, Place, Row, as_paths
+from iocast.api.answer import Answer, Place, Row
+from iocast.api.runs import Runs, sources_of
 from iocast.report import write_report
 
 
@@ -35,7 +36,7 @@ class Report(Answer):
 
 
 def report(
-    sources: Place | Sequence[Place],
+    sources: Runs | Place | Sequence[Place],
     out: Place = "report.html",
     *,
     title: str | None = None,
@@ -49,7 +50,7 @@ def report(
     @param data directory for every number as JSON and CSV
     @param command that the page names as the one that made it
     @raises InputError for what is none of these, and for a figure or table that is there already"""
-    places = as_paths(sources)
+    places = sources_of(sources)
     files = write_report(
         places, Path(out), title, command, figures=Path(figures) if figures else None, data=Path(data) if data else None
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from iocast.api.answer import Found, Place, Progress, Row, cells, platform_of, quietly
+from iocast.api.answer import Found, Place, Progress, Row, cells, platform_of, quietly, unit_in_row
 from iocast.api.runs import Runs, sources_of
 from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
@@ -33,7 +33,12 @@ class Validation(Found[ValidationDocument]):
     def rows(self) -> list[Row]:
         keys = ("quantity", "measured", "forecast", "low", "high", "error", "inside")
         return [
-            {"point": point["name"], "role": point["role"], **{key: cell for key, cell in cells(row) if key in keys}}
+            {
+                "point": point["name"],
+                "role": point["role"],
+                "unit": unit_in_row(row["quantity"], row),
+                **{key: cell for key, cell in cells(row) if key in keys},
+            }
             for point in self._document["points"]
             for row in point["rows"]
         ]

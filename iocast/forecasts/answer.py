@@ -81,13 +81,13 @@ WITHOUT_ORDER = (
 
 def require_a_place(nodes: int, ranks_per_node: float) -> None:
     """@raises InputError where there is no rank, or more than there are forecasts of"""
+    place = (
+        f"{nodes} node{'' if nodes == 1 else 's'} with {ranks_per_node} rank{'' if ranks_per_node == 1 else 's'} each"
+    )
     if nodes < 1 or ranks_per_node < 1:
-        raise InputError(f"{nodes} nodes with {ranks_per_node} ranks each are no place to run; both are at least 1.")
+        raise InputError(f"{place} are no place to run; both are at least 1.")
     if nodes * ranks_per_node > MAX_RANKS:
-        raise InputError(
-            f"{nodes} nodes with {ranks_per_node} ranks each are more than the {MAX_RANKS:,} ranks of which there are "
-            "forecasts."
-        )
+        raise InputError(f"{place} are more than the {MAX_RANKS:,} ranks of which there are forecasts.")
 
 
 def predict(

@@ -54,7 +54,9 @@ def replacing(path: Path, *, secret: bool = False) -> Iterator[BinaryIO]:
     """A new file that takes the place of `path` when the block ends well, on the disk by then. After an error nothing
     of it stays.
 
-    `secret`: nobody else may read it; else the umask decides."""
+    `secret`: nobody else may read it; else the umask decides.
+    @raises InputError where `path` is a device, a pipe or a socket, which a file would take the place of"""
+    refuse_special(path)
     handle, fresh = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".new")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -69,6 +71,12 @@ def replacing(path: Path, *, secret: bool = False) -> Iterator[BinaryIO]:
             os.unlink(fresh)
         raise
     sync_directory(path.parent)
+
+
+def refuse_special(path: Path) -> None:
+    """@raises InputError for what is there, and neither a file nor a directory; /dev/stdout is such a thing, too"""
+    if path.exists() and (not (path.is_file() or path.is_dir()) or path.absolute().parent == Path("/dev")):
+        raise InputError(f"'{path}' is a device, a pipe or a socket, and no place for a file; name a new file.")
 
 
 def sync_directory(path: Path) -> None:

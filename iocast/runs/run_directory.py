@@ -437,6 +437,8 @@ def require_run_directory(path: Path) -> None:
             f"'{path}' is a YAML file, as platforms are, and no run directory. Name one platform, and then the runs; "
             "for further platforms call the command again."
         )
+    if path.is_file() and path.name == "run.json":
+        raise InputError(f"'{path}' is a file of a run directory; name the directory, '{path.parent}'.")
     if path.is_file():
         raise InputError(
             f"'{path}' is a file, and no run directory. Results of another tool become one with: iocast import {path} "

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iocast.errors import InputError, RunError
-from iocast.ground.files import replacing
+from iocast.ground.files import refuse_special, replacing
 
 GENERATOR = '<meta name="generator" content="iocast '
 """What the first lines of every page hold."""
@@ -35,6 +35,7 @@ def check_place(out: Path) -> None:
     """@raises InputError where no file can be"""
     if out.is_dir():
         raise InputError(f"{out} is a directory; name the file that is to be written.")
+    refuse_special(out)
     if not out.absolute().parent.is_dir():
         raise InputError(f"{out.absolute().parent} is not a directory; make it first or name a file elsewhere.")
 

@@ -23,7 +23,7 @@ from programs import find_program
 
 from iocast.calibrate.trace import Trace
 from iocast.campaign.places import Owned
-from iocast.errors import RunError
+from iocast.errors import InputError, RunError
 from iocast.export.files import write_csv, write_openmetrics, write_parquet
 from iocast.export.table import Row
 from iocast.ground.files import write_bytes, write_json, write_text
@@ -196,3 +196,23 @@ def test_a_directory_that_cannot_be_claimed_is_left_as_it_was(tmp_path: Path) ->
         with failing("size", errno.ENOSPC, size), pytest.raises(RunError, match="can't be claimed: File too large"):
             Owned(tmp_path / "out", None, False)
         assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("writer", sorted(set(WRITERS) - {"imported run"}))
+def test_no_file_takes_the_place_of_a_device_or_a_pipe(tmp_path: Path, writer: str) -> None:
+    """As root, one would: every program of the machine that writes to /dev/null then fills a disk."""
+    pipe, device = tmp_path / "pipe", tmp_path / "device"
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/null")
+    for place in (pipe, device):
+        with pytest.raises(InputError, match="is a device, a pipe or a socket"):
+            WRITERS[writer](place)
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and device.is_symlink()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["device", "pipe"]
+
+
+def test_standard_output_of_the_shell_is_no_file() -> None:
+    before = os.lstat("/dev/stdout")
+    with pytest.raises(InputError, match="'/dev/stdout' is a device"):
+        write_text(Path("/dev/stdout"), "x")
+    assert os.path.samestat(before, os.lstat("/dev/stdout"))
