@@ -93,7 +93,7 @@ bool is_set(const MechanismKind& kind, const std::string& name, const Named& spe
 {
   const auto key   = std::find_if(kind.keys.begin(), kind.keys.end(), [&](const Key& one) { return one.name == name; });
   const auto value = key->get(spec, platform, false);
-  return !value.is_null() && (!key->set || value != key->fallback.value_or(0));
+  return !value.is_null() && value != (key->set ? nlohmann::ordered_json(key->fallback.value_or(0)) : key->usual);
 }
 
 bool has_needs(const MechanismKind& kind, const Key& key, const Named& spec, const Platform& platform)
@@ -143,6 +143,7 @@ void PlatformReader::read_mechanisms()
         const std::shared_ptr<Named> part = kind.kept.specify();
         part->kind                        = &kind;
         part->name                        = name;
+        refuse_foreign_words(yaml, kind.foreign);
         if (!kind.owners.empty())
           read_owner(kind, yaml, static_cast<MechanismSpec&>(*part));
         read_keys(kind, yaml, *part);
@@ -159,7 +160,9 @@ void PlatformReader::read_owner(const MechanismKind& kind, const YamlNode& yaml,
   std::vector<std::string> owners;
   for (auto per = kind.owners.rbegin(); per != kind.owners.rend(); ++per)
     owners.emplace_back(name_of(*per));
-  spec.per           = read_per(yaml, kind.owners.front(), owners);
+  spec.per = kind.owners.front();
+  if (const auto per = yaml.find("per"))
+    spec.per = kind.owners[owners.size() - 1 - place_of(*per, owners, no_owner)];
   const auto station = kind.has_place() ? yaml.find("station") : std::nullopt;
   if (!station)
     return;
@@ -332,30 +335,6 @@ void PlatformReader::check_not_held(const YamlNode& reference, const MechanismSp
     if (step.kind == Step::Kind::look && !step.forgets) // what is fetched may wait for what another cache fetches
       check_not_held(reference, platform_.caches[step.target], held);
   }
-}
-
-void PlatformReader::check_parts_used(std::vector<bool>& stations) const
-{
-  std::map<std::string, std::set<std::string>> used; // by section
-  platform_.for_each_step([&](const Step& step, const BufferSpec*) {
-    const MechanismSpec* spec = nullptr;
-    if (step.kind == Step::Kind::use)
-      spec = platform_.mechanisms[step.target].get();
-    else if (step.kind == Step::Kind::enter || step.kind == Step::Kind::flush)
-      spec = &platform_.buffers[step.target];
-    else if (step.kind == Step::Kind::look)
-      spec = &platform_.caches[step.target];
-    if (spec != nullptr)
-      used[spec->kind->section].insert(spec->name);
-  });
-  for (const auto& part : platform_.parts)
-    if (const auto& kind = *part->kind; !kind.owners.empty()) {
-      const auto& names = used[kind.section];
-      if (!names.contains(part->name))
-        refuse_unused(kind.section.c_str(), kind.word.c_str(), part->name, {names.begin(), names.end()});
-      if (const int32_t station = static_cast<const MechanismSpec&>(*part).station; station >= 0)
-        stations[static_cast<size_t>(station)] = true;
-    }
 }
 
 } // namespace iocast

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace iocast {
@@ -40,6 +41,7 @@ struct Key {
   std::vector<std::string> needs{};              ///< without one of these, which stand before it, it is refused
   std::optional<PieceSteps> pieces{};            ///< of steps
   std::string value{};                           ///< what it is when it is no number: name, word, demand, list, steps
+  nlohmann::ordered_json usual{};                ///< of a word: what it is unless it is set
   // These are made by number() and the like; a number has `set`, all else `read`.
   std::function<void(Named&, double)> set{};
   std::function<void(PlatformReader&, Named&, const YamlNode&)> read{};
@@ -78,7 +80,13 @@ struct Key {
 template <class Spec, class Number> Key number(Number Spec::*member, Key key)
 {
   key.set = [member](Named& spec, double value) { static_cast<Spec&>(spec).*member = static_cast<Number>(value); };
-  key.get = [member](const Named& spec, const Platform&, bool) { return static_cast<const Spec&>(spec).*member; };
+  key.get = [member](const Named& spec, const Platform&, bool) -> nlohmann::ordered_json {
+    const Number& value = static_cast<const Spec&>(spec).*member;
+    if constexpr (std::is_arithmetic_v<Number>)
+      return value;
+    else // none, or a number
+      return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+  };
   return key;
 }
 
@@ -126,7 +134,7 @@ template <class Made, class Spec> std::unique_ptr<Mechanism> make(const Engine& 
 }
 
 /// A kind of mechanism. One file of models/mechanisms/ has all of it, and registers it. Where the engine itself does
-/// it, the file has the declarations.
+/// it, as with locks, the file has the declarations.
 struct MechanismKind {
   std::string section; ///< of platform files: pools
   std::string word;    ///< for one of them: pool
@@ -137,12 +145,14 @@ struct MechanismKind {
   std::string example{}; ///< one of its section whose every number matters to creates; `s` is a station
   std::string use{};     ///< its step, of one that is called m
   std::vector<Key> keys;
-  std::vector<std::vector<std::string>> one_of{}; ///< sets of keys of which one part has one, and not two
+  std::vector<std::vector<std::string>> one_of{};             ///< sets of keys of which one part has one, and not two
+  std::vector<std::pair<std::string, std::string>> foreign{}; ///< keys that others use for ours, with ours
   Kept kept;
   std::unique_ptr<Mechanism> (*make)(const Engine& engine, const MechanismSpec& spec) = nullptr;
   std::vector<std::pair<std::string, std::string>> step_keys{}; ///< beside its own, of lists of steps
   std::vector<Per> owners{Per::node, Per::system}; ///< the first is the default; with nodes, a station's instances too
   bool encloses    = false;                        ///< its step has `steps`, and a job leaves when it is through them
+  bool in_routes   = true;                         ///< they name it, and one that none names is refused
   bool directories = true; ///< mkdir and rmdir have its step where they go the way of create and unlink
   /// Refuses what no single key's bounds refuse, and settles what several decide. @throws InputError
   void (*check)(Named& spec, const YamlNode& yaml, const Platform& platform) = nullptr;

@@ -100,16 +100,21 @@ struct StationSpec {
   }
 };
 
-struct LimitSpec {
+struct MechanismKind;
+/// A part of a platform file whose keys are declared.
+struct Named {
   std::string name;
+  const MechanismKind* kind = nullptr;
+};
+
+struct LimitSpec : Named {
   uint32_t slots  = 1;
   Per per         = Per::node;
   int32_t station = -1; ///< not negative: slots of their own for each instance of this station
   double barging  = 0;  ///< share of the slots given up that go to the last comer, not to who waits longest
 };
 
-struct LockSpec {
-  std::string name;
+struct LockSpec : Named {
   Per per = Per::dataset;
   LawPointer hand_over{}; ///< how long one takes from the node that keeps it to another; none: nobody keeps it
   uint64_t extent = 0;    ///< bytes of a unit of the ranges of objects that nodes keep; 0: whole objects
@@ -118,13 +123,6 @@ struct LockSpec {
   int32_t station = -1; ///< not negative: each instance of this station has the locks of the stripes that lie there
   double hot      = 0;  ///< seconds since its last use in which a lock stays where it is
   LawPointer message{}; ///< time of another node that wants it then
-};
-
-struct MechanismKind;
-/// A part of a section whose keys are declared.
-struct Named {
-  std::string name;
-  const MechanismKind* kind = nullptr;
 };
 
 struct StallSpec : Named {

@@ -24,8 +24,7 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
     json["clients"]["collective"] = {{"aggregators", collective.aggregators}, {"unit", collective.unit}};
   if (collective.servers > 0)
     json["clients"]["collective"]["servers"] = collective.servers;
-  for (const char* section : {"stations", "limits", "locks"})
-    json[section] = nlohmann::ordered_json::object();
+  json["stations"] = nlohmann::ordered_json::object();
   for (const auto& station : stations)
     json["stations"][station.name] = {{"per", name_of(station.per)},
                                       {"count", station.count},
@@ -73,29 +72,6 @@ nlohmann::ordered_json Platform::to_json(bool quantiles) const
       entry["redundancy"] = {{"copies", redundancy.shards}};
     if (station.rpc.size > 0)
       entry["rpc"] = {{"size", station.rpc.size}, {"in_flight", station.rpc.in_flight}};
-  }
-  for (const auto& limit : limits) {
-    auto& entry = json["limits"][limit.name];
-    entry       = {{"slots", limit.slots}, {"per", name_of(limit.per)}};
-    if (limit.station >= 0)
-      entry["of"] = stations[static_cast<size_t>(limit.station)].name;
-    if (limit.barging > 0)
-      entry["barging"] = limit.barging;
-  }
-  for (const auto& lock : locks) {
-    json["locks"][lock.name] = {{"per", name_of(lock.per)}};
-    if (lock.hand_over)
-      json["locks"][lock.name]["hand_over"] = law_to_json(*lock.hand_over, quantiles);
-    if (lock.extent > 0)
-      json["locks"][lock.name]["extent"] = lock.extent;
-    if (lock.grow)
-      json["locks"][lock.name]["grow"] = *lock.grow;
-    if (lock.station >= 0)
-      json["locks"][lock.name]["station"] = stations[static_cast<size_t>(lock.station)].name;
-    if (lock.hot > 0) {
-      json["locks"][lock.name]["hot"]     = lock.hot;
-      json["locks"][lock.name]["message"] = law_to_json(*lock.message, quantiles);
-    }
   }
   write_mechanisms(*this, quantiles, json);
   json["network"] = {{"latency", network.latency},

@@ -17,6 +17,7 @@
 namespace iocast {
 
 inline constexpr std::array<const char*, 4> spread_names{"dataset", "object", "stripe", "round-robin"};
+inline const char* const no_owner = "'{}' can't own this. {}";
 
 inline const char* name_of(Per per)
 {
@@ -57,13 +58,13 @@ public:
   static constexpr double longest_seconds = 1e6;
   static constexpr uint64_t most_pages    = 1 << 24; // of a cache that must know each
   static constexpr uint32_t most_limited  = 999'999; // servers; more are no limit (iocast/calibrate/recipe.py)
+  static constexpr double most            = 4e9;     // instances, servers, slots
 
 private:
   static bool is_of_catalogue(const std::string& file);
 
   static constexpr std::array<const char*, 3> times_names{"operation", "entry", "block"};
   static constexpr std::array<const char*, 4> flush_names{"all", "object", "everywhere", "elsewhere"};
-  static constexpr double most           = 4e9;     // instances, servers, slots
   static constexpr uint32_t most_slicing = 100'000; // servers that slice time, each of which is known
   static constexpr uint32_t most_parts   = 255;     // of a request at the same time
   static constexpr size_t most_steps     = 10000;   // of a hit and a miss
@@ -90,28 +91,15 @@ private:
   void refuse_idle(const YamlNode& owner, const char* key, const char* decided_by, const std::string& sentence) const;
   /// Refuses words that others use for ours, with ours.
   static void refuse_foreign_words(const YamlNode& owner,
-                                   std::initializer_list<std::pair<const char*, const char*>> words);
+                                   const std::vector<std::pair<std::string, std::string>>& words);
   /// Refuses parts of the file that no route uses: nothing would change if they were something else.
   void check_all_used() const;
-  template <class Specs>
-  void check_used(const char* section, const char* what, const Specs& specs, const std::vector<bool>& used) const
-  {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < specs.size(); ++i)
-      if (used[i])
-        names.push_back(specs[i].name);
-    for (size_t i = 0; i < specs.size(); ++i)
-      if (!used[i])
-        refuse_unused(section, what, specs[i].name, names);
-  }
-  void refuse_unused(const char* section, const char* what, const std::string& name,
-                     const std::vector<std::string>& used) const;
+  void refuse_unused(const std::string& section, const std::string& what, const std::string& name,
+                     const std::set<std::string>& used) const;
   bool is_own(const std::string& file) const
   {
     return std::find(own_files_.begin(), own_files_.end(), file) != own_files_.end();
   }
-
-  static Per read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed);
 
   void read_stations();
   /// Who accesses in a collective access.
@@ -128,10 +116,6 @@ private:
   static void read_rpc(const YamlNode& yaml, StationSpec& station);
   /// Copies or shards of an instance's objects at others.
   static void read_redundancy(const YamlNode& yaml, StationSpec& station);
-  void read_limits_and_locks();
-  /// What of an object a node keeps when not all of it.
-  void read_extent(const YamlNode& yaml, LockSpec& lock) const;
-  void read_hot(const YamlNode& yaml, LockSpec& lock);
   void read_serves(); // serves.cpp
   /// Pieces are no operations; those of a buffer or cache of no node have no node.
   void check_beside_step(const YamlNode& item, const Step& step) const;
@@ -148,7 +132,6 @@ private:
   static const MechanismKind* mechanism_of(const YamlNode& item);
   nlohmann::ordered_json read_use(const MechanismKind& kind, const YamlNode& item, std::vector<Step>& out,
                                   const std::vector<uint32_t>& held);
-  void check_parts_used(std::vector<bool>& stations) const;
   void read_network();
   void read_topology(const YamlNode& network);
   void read_places(const YamlNode& network, const std::string& topology, const std::string& place);
@@ -207,12 +190,14 @@ private:
 };
 
 /// The key whose value names a station.
-template <class Spec> Key station(uint32_t Spec::*member, Key key)
+template <class Spec, class Number> Key station(Number Spec::*member, Key key)
 {
   return value(
-      "name", member, std::move(key), [](auto& reader, auto&, auto& yaml) { return reader.read_station(yaml); },
-      [](uint32_t at, const Platform& platform, bool) {
-        return at == UINT32_MAX ? nlohmann::ordered_json() : nlohmann::ordered_json(platform.stations[at].name);
+      "name", member, std::move(key),
+      [](auto& reader, auto&, auto& yaml) { return static_cast<Number>(reader.read_station(yaml)); },
+      [](Number at, const Platform& platform, bool) {
+        return at == static_cast<Number>(-1) ? nlohmann::ordered_json()
+                                             : nlohmann::ordered_json(platform.stations[static_cast<size_t>(at)].name);
       });
 }
 
@@ -221,7 +206,9 @@ template <class Spec> Key demand(LawPointer Spec::*member, Key key)
 {
   return value(
       "demand", member, std::move(key), [](auto& reader, auto&, auto& yaml) { return reader.read_demand(yaml); },
-      [](const LawPointer& law, const Platform&, bool quantiles) { return law_to_json(*law, quantiles); });
+      [](const LawPointer& law, const Platform&, bool quantiles) {
+        return law ? law_to_json(*law, quantiles) : nlohmann::ordered_json();
+      });
 }
 
 /// The key whose list of steps its pieces go through.
@@ -236,18 +223,27 @@ Key steps(Key key, const PieceSteps& pieces, std::vector<Step> Spec::*member = &
       [](const auto& read, const Platform& platform, bool quantiles) { return platform.settled(read, quantiles); });
 }
 
-/// The key whose value is one of two words; the resolved form has the second alone.
-template <class Spec> Key choice(bool Spec::*member, const char* first, const char* second, Key key)
+/// Which of these words it is. The refusal names it, and then those that are allowed.
+inline size_t place_of(const YamlNode& yaml, const std::vector<std::string>& words, const std::string& refusal)
 {
+  const auto text  = yaml.text();
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end())
+    yaml.fail(fmt::format(fmt::runtime(refusal), text, allowed_sentence(text, words)));
+  return static_cast<size_t>(found - words.begin());
+}
+
+/// The key whose value is one of these words, which stand for the member's values from 0 on.
+template <class Spec, class Word>
+Key word(Word Spec::*member, const std::vector<std::string>& words, Key key,
+         const std::string& refusal = "it can't be '{}'. {}")
+{
+  key.usual    = words.front();
+  key.optional = true;
   return value(
       "word", member, std::move(key),
-      [=](auto&, auto&, auto& yaml) {
-        const std::vector<std::string> known{first, second};
-        if (std::find(known.begin(), known.end(), yaml.text()) == known.end())
-          yaml.fail(fmt::format("it can't be '{}'. {}", yaml.text(), allowed_sentence(yaml.text(), known)));
-        return yaml.text() == second;
-      },
-      [=](bool is, auto&, bool) { return is ? nlohmann::ordered_json(second) : nlohmann::ordered_json(); });
+      [=](auto&, auto&, auto& yaml) { return static_cast<Word>(place_of(yaml, words, refusal)); },
+      [=](Word is, auto&, bool) { return nlohmann::ordered_json(words[static_cast<size_t>(is)]); });
 }
 
 /// Refuses what is away for so long that the next time comes before it is back.

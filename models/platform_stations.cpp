@@ -16,9 +16,8 @@ void PlatformReader::read()
                         {"routes", "operations"},
                         {"servers", "stations"},
                         {"queues", "stations"}});
-  std::vector<std::string> sections{"schema_version", "extends", "description", "source",  "clients",
-                                    "stations",       "limits",  "locks",       "demands", "network",
-                                    "operations",     "serves",  "calibration", "fitted"};
+  std::vector<std::string> sections{"schema_version", "extends", "description", "source", "clients",     "stations",
+                                    "demands",        "network", "operations",  "serves", "calibration", "fitted"};
   for (const auto& kind : mechanism_kinds())
     sections.push_back(kind.section);
   yaml_.allow_only(sections);
@@ -55,7 +54,6 @@ void PlatformReader::read()
   if (const auto demands = yaml_.find("demands"))
     for (const auto& [name, law] : demands->entries())
       demands_[name] = read_law(law);
-  read_limits_and_locks();
   read_network();
   read_mechanisms();
   read_operations();
@@ -66,7 +64,7 @@ void PlatformReader::read()
 }
 
 void PlatformReader::refuse_foreign_words(const YamlNode& owner,
-                                          std::initializer_list<std::pair<const char*, const char*>> words)
+                                          const std::vector<std::pair<std::string, std::string>>& words)
 {
   for (const auto& [word, ours] : words)
     if (owner.holds(word))
@@ -86,36 +84,38 @@ void PlatformReader::refuse_idle(const YamlNode& owner, const char* key, const c
 
 void PlatformReader::check_all_used() const
 {
-  std::vector<bool> stations(platform_.stations.size());
-  std::vector<bool> limits(platform_.limits.size());
-  std::vector<bool> locks(platform_.locks.size());
+  std::map<std::string, std::set<std::string>> used; // names by section
+  const auto uses    = [&](const Named& part) { used[part.kind->section].insert(part.name); };
+  const auto uses_at = [&](auto at) { used["stations"].insert(platform_.stations[static_cast<size_t>(at)].name); };
   platform_.for_each_step([&](const Step& step, const BufferSpec*) {
-    switch (step.kind) {
-      case Step::Kind::visit:
-        stations[step.target] = true;
-        if (step.lock >= 0)
-          locks[static_cast<size_t>(step.lock)] = true;
-        break;
-      case Step::Kind::transfer:
-        stations[step.target] = true;
-        break;
-      case Step::Kind::seize:
-        limits[step.target] = true;
-        break;
-      default:
-        break;
-    }
+    if (step.kind == Step::Kind::visit && step.lock >= 0)
+      uses(platform_.locks[static_cast<size_t>(step.lock)]);
+    if (step.kind == Step::Kind::visit || step.kind == Step::Kind::transfer)
+      uses_at(step.target);
+    else if (step.kind == Step::Kind::seize)
+      uses(platform_.limits[step.target]);
+    else if (step.kind == Step::Kind::use)
+      uses(*platform_.mechanisms[step.target]);
+    else if (step.kind == Step::Kind::enter || step.kind == Step::Kind::flush)
+      uses(platform_.buffers[step.target]);
+    else if (step.kind == Step::Kind::look)
+      uses(platform_.caches[step.target]);
   });
   for (const auto& lock : platform_.locks)
     if (lock.station >= 0)
-      stations[static_cast<size_t>(lock.station)] = true;
+      uses_at(lock.station);
   if (platform_.network.routers >= 0)
-    stations[static_cast<size_t>(platform_.network.routers)] = true;
-  check_parts_used(stations);
+    uses_at(platform_.network.routers);
+  for (const auto& part : platform_.parts) {
+    if (const auto& names = used[part->kind->section]; part->kind->in_routes && !names.contains(part->name))
+      refuse_unused(part->kind->section, part->kind->word, part->name, names);
+    if (!part->kind->owners.empty() && static_cast<const MechanismSpec&>(*part).station >= 0)
+      uses_at(static_cast<const MechanismSpec&>(*part).station);
+  }
   refuse_without_bytes();
-  check_used("stations", "station", platform_.stations, stations);
-  check_used("limits", "limit", platform_.limits, limits);
-  check_used("locks", "lock", platform_.locks, locks);
+  for (const auto& station : platform_.stations)
+    if (!used["stations"].contains(station.name))
+      refuse_unused("stations", "station", station.name, used["stations"]);
   // A calibration writes what it measured, whether or not the structure that it tries has a use for it.
   std::set<std::string> measured;
   if (const auto calibration = yaml_.find("calibration"); calibration && calibration->is_map()) {
@@ -128,36 +128,22 @@ void PlatformReader::check_all_used() const
           for (const auto& [law, way] : within->entries())
             measured.insert(way.text());
   }
-  const std::vector<std::string> used{used_demands_.begin(), used_demands_.end()};
   for (const auto& [name, law] : demands_)
     if (!used_demands_.contains(name) && !measured.contains(name))
-      refuse_unused("demands", "demand", name, used);
+      refuse_unused("demands", "demand", name, used_demands_);
 }
 
-void PlatformReader::refuse_unused(const char* section, const char* what, const std::string& name,
-                                   const std::vector<std::string>& used) const
+void PlatformReader::refuse_unused(const std::string& section, const std::string& what, const std::string& name,
+                                   const std::set<std::string>& used) const
 {
   const auto part = yaml_[section][name];
   if (!is_own(part.file()))
     return;
-  const std::string match = nearest_match(name, used);
+  const std::string match = nearest_match(name, std::vector<std::string>{used.begin(), used.end()});
   part.fail(fmt::format("no route uses the {} '{}', so that it changes nothing. {}{} in use: {}.", what, name,
                         match.empty() ? "" : fmt::format("Did you mean '{}'? ", match),
-                        std::string(section) == "demands"
-                            ? "Demands"
-                            : std::string(1, static_cast<char>(std::toupper(section[0]))) + (section + 1),
+                        static_cast<char>(std::toupper(section[0])) + section.substr(1),
                         used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", "))));
-}
-
-Per PlatformReader::read_per(const YamlNode& owner, Per fallback, const std::vector<std::string>& allowed)
-{
-  const auto per = owner.find("per");
-  if (!per)
-    return fallback;
-  const auto text = per->text();
-  if (std::find(allowed.begin(), allowed.end(), text) == allowed.end())
-    per->fail(fmt::format("'{}' can't own this. {}", text, allowed_sentence(text, allowed)));
-  return text == "system" ? Per::system : text == "node" ? Per::node : text == "object" ? Per::object : Per::dataset;
 }
 
 void PlatformReader::read_stations()
@@ -170,17 +156,13 @@ void PlatformReader::read_stations()
                                 {"cpus", "servers"},
                                 {"instances", "count"},
                                 {"nodes", "count, the instances of a station of the system, or per: node"}});
-    station.per     = read_per(yaml, Per::system, {"system", "node"});
+    if (const auto per = yaml.find("per"))
+      station.per = static_cast<Per>(place_of(*per, {"system", "node"}, no_owner));
     station.count   = static_cast<uint32_t>(yaml.quantity_or("count", Unit::count, 1, 1, 1e6));
     station.servers = static_cast<uint32_t>(yaml.quantity_or("servers", Unit::count, 1, 1, most));
-    if (const auto spread = yaml.find("spread")) {
-      static const std::vector<std::string> known{spread_names.begin(), spread_names.end()};
-      const auto found = std::find(known.begin(), known.end(), spread->text());
-      if (found == known.end())
-        spread->fail(
-            fmt::format("'{}' can't be spread by. {}", spread->text(), allowed_sentence(spread->text(), known)));
-      station.spread = static_cast<Spread>(found - known.begin());
-    }
+    if (const auto spread = yaml.find("spread"))
+      station.spread = static_cast<Spread>(
+          place_of(*spread, {spread_names.begin(), spread_names.end()}, "'{}' can't be spread by. {}"));
     if (station.per == Per::node) {
       for (const char* key : {"count", "spread", "stripe_size", "stripe_count", "allocation", "free"})
         refuse_idle(yaml, key, "per", fmt::format("each client node has its own instance of the station '{}'", name));
@@ -195,19 +177,12 @@ void PlatformReader::read_stations()
     station.stripe_count = station.count;
     if (station.spread == Spread::stripe)
       read_stripes(yaml, station);
-    if (const auto discipline = yaml.find("discipline")) {
-      static const std::vector<std::string> known{"fcfs", "ps", "timeslice"};
-      const auto found = std::find(known.begin(), known.end(), discipline->text());
-      if (found == known.end())
-        discipline->fail(fmt::format("the discipline '{}' is unknown. {}", discipline->text(),
-                                     allowed_sentence(discipline->text(), known)));
-      station.discipline = static_cast<Discipline>(found - known.begin());
-    }
+    if (const auto discipline = yaml.find("discipline"))
+      station.discipline = static_cast<Discipline>(
+          place_of(*discipline, {"fcfs", "ps", "timeslice"}, "the discipline '{}' is unknown. {}"));
     if (const auto waiting = yaml.find("waiting")) {
-      const auto text = waiting->text();
-      if (text != "oldest-first" && text != "newest-first")
-        waiting->fail(fmt::format("those who wait are served 'oldest-first' or 'newest-first', not '{}'", text));
-      station.newest_first = text == "newest-first";
+      station.newest_first = place_of(*waiting, {"oldest-first", "newest-first"},
+                                      "those who wait are served 'oldest-first' or 'newest-first', not '{}'") == 1;
       if (station.newest_first && (station.discipline != Discipline::fcfs || yaml.has("priority")))
         waiting->fail(fmt::format("only at a station without classes and with the discipline fcfs can the newest be "
                                   "first; '{}' is another",
@@ -216,12 +191,9 @@ void PlatformReader::read_stations()
     station.quantum = yaml.quantity_or("quantum", Unit::seconds, 3e-3, 1e-9, longest_seconds);
     if (station.discipline != Discipline::timeslice)
       station.quantum = 0;
-    if (const auto wakeup = yaml.find("wakeup")) {
-      const auto text = wakeup->text();
-      if (text != "preempts" && text != "queues")
-        wakeup->fail(fmt::format("a wakeup either 'preempts' or 'queues', not '{}'", text));
-      station.wakeup_preempts = text == "preempts";
-    }
+    if (const auto wakeup = yaml.find("wakeup"))
+      station.wakeup_preempts =
+          place_of(*wakeup, {"preempts", "queues"}, "a wakeup either 'preempts' or 'queues', not '{}'") == 0;
     if (station.discipline != Discipline::timeslice) {
       for (const char* key : {"quantum", "wakeup"})
         refuse_idle(yaml, key, "discipline",
@@ -274,19 +246,19 @@ void PlatformReader::read_stripes(const YamlNode& yaml, StationSpec& station) co
     if (depth(count->file()) <= depth(yaml["spread"].file()))
       station.stripe_count = stripes; // else the file that says how objects are spread leaves their stripes out
   }
-  static const std::vector<std::string> known{"by-name", "round-robin", "weighted", "by-stripe"};
-  const auto allocation = yaml.text_or("allocation", "by-name");
-  if (std::find(known.begin(), known.end(), allocation) == known.end())
-    yaml["allocation"].fail(fmt::format("an object's instances can't be chosen by '{}'. {}", allocation,
-                                        allowed_sentence(allocation, known)));
-  station.allocated_in_turn = allocation == "round-robin";
-  station.by_stripe         = allocation == "by-stripe";
+  enum : size_t { by_name, in_turn, weighted, by_stripe };
+  const auto given          = yaml.find("allocation");
+  const auto allocation     = given ? place_of(*given, {"by-name", "round-robin", "weighted", "by-stripe"},
+                                               "an object's instances can't be chosen by '{}'. {}")
+                                    : by_name;
+  station.allocated_in_turn = allocation == in_turn;
+  station.by_stripe         = allocation == by_stripe;
   if (station.by_stripe) {
     refuse_idle(yaml, "stripe_count", "allocation",
                 fmt::format("with allocation: by-stripe each stripe of '{}' may lie on any instance", station.name));
     station.stripe_count = station.count;
   }
-  if (allocation == "weighted")
+  if (allocation == weighted)
     read_free(yaml, station);
   else
     refuse_idle(
@@ -351,14 +323,10 @@ void PlatformReader::read_disk(const YamlNode& yaml, StationSpec& station)
     if (disk.slowdown.empty())
       slowdown->fail("a table of shares has at least that of one access, usually 1");
   }
-  if (const auto discipline = given->find("discipline")) {
-    static const std::vector<std::string> known{"shared", "fifo"};
-    if (std::find(known.begin(), known.end(), discipline->text()) == known.end())
-      discipline->fail(fmt::format("a disk is 'shared' by all accesses at a time, or serves one after the other "
-                                   "('fifo'). {}",
-                                   allowed_sentence(discipline->text(), known)));
-    disk.fifo = discipline->text() == "fifo";
-  }
+  if (const auto discipline = given->find("discipline"))
+    disk.fifo =
+        place_of(*discipline, {"shared", "fifo"},
+                 "a disk is 'shared' by all accesses at a time, or serves one after the other ('fifo'). {1}") == 1;
   given->finish();
 }
 
@@ -420,10 +388,7 @@ void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
   for (const auto& entry : priority->items()) {
     auto& names = station.priority.emplace_back();
     for (const auto& name : entry.is_sequence() ? entry.items() : std::vector{entry}) {
-      const auto found = std::find(known.begin(), known.end(), name.text());
-      if (found == known.end())
-        name.fail(fmt::format("there is no work '{}'. {}", name.text(), allowed_sentence(name.text(), known)));
-      size_t& of = place[static_cast<size_t>(found - known.begin())];
+      size_t& of = place[place_of(name, known, "there is no work '{}'. {}")];
       if (of != nowhere)
         name.fail(fmt::format("'{}' has its priority already", name.text()));
       of = station.priority.size() - 1;
@@ -442,87 +407,6 @@ void PlatformReader::read_priority(const YamlNode& yaml, StationSpec& station)
     station.class_of[i + 1 < op_count    ? i + 1
                      : i + 1 == op_count ? 0
                                          : i] = static_cast<uint8_t>(place[i] == nowhere ? place.back() : place[i]);
-}
-
-void PlatformReader::read_limits_and_locks()
-{
-  if (const auto limits = yaml_.find("limits"))
-    for (const auto& [name, yaml] : limits->entries()) {
-      refuse_foreign_words(yaml,
-                           {{"threads", "slots"}, {"requests", "slots"}, {"count", "slots"}, {"servers", "slots"}});
-      platform_.limits.push_back({name, static_cast<uint32_t>(yaml["slots"].quantity(Unit::count, 1, most)),
-                                  read_per(yaml, Per::node, {"system", "node"})});
-      LimitSpec& limit = platform_.limits.back();
-      if (const auto of = yaml.find("of")) {
-        limit.station = static_cast<int32_t>(find_in(platform_.stations, *of, "station"));
-        if (platform_.stations[static_cast<size_t>(limit.station)].per == Per::node)
-          of->fail(fmt::format("'{}' is of the client nodes; a limit has slots for each instance of a server's station",
-                               of->text()));
-      }
-      limit.barging = yaml.quantity_or("barging", Unit::factor, 0, 0, 1);
-      yaml.finish();
-    }
-  if (const auto locks = yaml_.find("locks"))
-    for (const auto& [name, yaml] : locks->entries()) {
-      LockSpec lock{name, read_per(yaml, Per::dataset, {"system", "node", "dataset", "object"})};
-      if (const auto hand_over = yaml.find("hand_over")) {
-        lock.hand_over = read_demand(*hand_over);
-        if (lock.per == Per::node)
-          hand_over->fail("a node's own lock is never handed over to another node");
-      }
-      read_extent(yaml, lock);
-      read_hot(yaml, lock);
-      platform_.locks.push_back(lock);
-      yaml.finish();
-    }
-}
-
-void PlatformReader::read_extent(const YamlNode& yaml, LockSpec& lock) const
-{
-  const auto extent = yaml.find("extent");
-  if (!extent) {
-    for (const char* key : {"grow", "station"})
-      if (yaml.has(key))
-        yaml[key].fail(fmt::format("'{}' is of locks on ranges of an object; say in which units with 'extent'", key));
-    return;
-  }
-  if (lock.per != Per::object)
-    extent->fail(fmt::format("only objects have ranges; let the lock '{}' be per: object, not per: {}", lock.name,
-                             name_of(lock.per)));
-  if (!lock.hand_over)
-    extent->fail(fmt::format(
-        "ranges are of locks that nodes keep; give the lock '{}' a hand_over, of 0us if it takes no time", lock.name));
-  lock.extent = static_cast<uint64_t>(extent->quantity(Unit::bytes, 1, 1e18));
-  if (const auto grow = yaml.find("grow"))
-    lock.grow = static_cast<uint64_t>(grow->quantity(Unit::bytes, 0, 1e18));
-  if (const auto station = yaml.find("station")) {
-    lock.station     = static_cast<int32_t>(find_in(platform_.stations, *station, "station"));
-    const auto& spec = platform_.stations[static_cast<size_t>(lock.station)];
-    if (spec.per == Per::node || spec.spread != Spread::stripe)
-      station->fail(fmt::format(
-          "servers keep the locks of their own stripes only where objects are striped over them; '{}' {}", spec.name,
-          spec.per == Per::node ? "is of the client nodes"
-                                : fmt::format("is spread by {}", spread_names[static_cast<size_t>(spec.spread)])));
-    if (spec.by_stripe)
-      station->fail(fmt::format("ranges are of stripes in turn; stripes of '{}' lie by chance (allocation: by-stripe)",
-                                spec.name));
-  }
-}
-
-void PlatformReader::read_hot(const YamlNode& yaml, LockSpec& lock)
-{
-  const auto hot = yaml.find("hot");
-  if (!hot) {
-    if (const auto message = yaml.find("message"))
-      message->fail("a message goes to a lock that stays where it is while it is hot; say for how long with 'hot'");
-    return;
-  }
-  if (!lock.hand_over)
-    hot->fail(fmt::format("only a lock that nodes keep can be hot; give the lock '{}' a hand_over", lock.name));
-  if (lock.extent > 0)
-    hot->fail("ranges of an object move whenever another node wants them; leave out 'hot' or 'extent'");
-  lock.hot     = hot->quantity(Unit::seconds, 0, longest_seconds);
-  lock.message = read_demand(yaml["message"]);
 }
 
 void PlatformReader::read_collective(const YamlNode& yaml)

@@ -69,34 +69,6 @@ std::vector<PrimitiveEntry> of_the_engine()
          "number of parts, each with its own demand and its share of the bytes, at neighbouring instances at "
          "the same time; the visit ends with the last (fork-join). spanned: one part for each instance with "
          "bytes of the access"}}},
-      {"limit",
-       "concurrency limit; the step acquires a slot, runs `steps`, releases it",
-       {{"slots", "maximum number of concurrent requests"},
-        {"per", "node (default) or system: owner of the slots"},
-        {"of",
-         "a server's station: the owner has slots of its own for each of its instances, such as a mount's for each "
-         "metadata target"},
-        {"barging", "share of the released slots that go to the last comer, default 0: each goes to who waits longest. "
-                    "The mean wait is the same; medians are shorter and tails longer"}}},
-      {"lock",
-       "held for part of a service by one request at a time, or by several that share it",
-       {{"per", "owner of a lock: dataset (default), object, node or system"},
-        {"hand_over",
-         "time to revoke the lock when another node needs it, a law or the name of a demand; nodes keep the "
-         "lock until then, several nodes if all had it shared"},
-        {"hot",
-         "time since its last use in which the lock stays where it is; another node then sends a message instead, "
-         "and the node that has it does the work. Default 0: it moves at each use by another node"},
-        {"message", "with hot: time of such a message, a law or the name of a demand"},
-        {"extent",
-         "per object, with hand_over: unit in bytes of the ranges that nodes keep. An access gets its units in a "
-         "range grown upwards to other nodes' ranges, or to the range that a revoked node had requested, and "
-         "downwards over free units. A revoked node keeps the rest. Readers share; others wait while it is "
-         "in use"},
-        {"grow", "with extent: largest growth in bytes on each side, default without end"},
-        {"station", "with extent: each instance of this station, which is spread by stripe, has the locks of its "
-                    "stripes. An access needs the locks of every instance with bytes of it, each with its own "
-                    "hand-over"}}},
       {"forget",
        "a step that removes the operation's object from a cache; of pages, the first ones that are there without a gap",
        {{"forget", "name of the cache: the node's or the server's own, unless `of` is given"},

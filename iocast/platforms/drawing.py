@@ -134,7 +134,6 @@ def _more(station: StationDocument) -> str:
     entries += [f"speeds {' '.join(f'{speed:g}' for speed in station['speeds'])}"] if station.get("speeds") else []
     if station.get("priority"):
         entries.append(f"first {', then '.join(' '.join(one) for one in station['priority'])}")
-    entries += [f"sockets of {station['sockets']['servers']}"] if station.get("sockets") else []
     if disk := station.get("disk"):
         entries.append(
             f"a disk each, reads {quantity_of_bytes(disk['read'])}/s, writes {quantity_of_bytes(disk['write'])}/s"

@@ -80,10 +80,6 @@ class Rpc(TypedDict):
     in_flight: int
 
 
-class Sockets(TypedDict):
-    servers: int
-
-
 class StationDocument(TypedDict, total=False):
     per: str
     count: int
@@ -102,7 +98,6 @@ class StationDocument(TypedDict, total=False):
     speed: float
     speeds: list[float]
     priority: list[list[str]]
-    sockets: Sockets
     disk: DiskDocument
     redundancy: Redundancy
     rpc: Rpc

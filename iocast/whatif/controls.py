@@ -15,14 +15,12 @@ from iocast.platforms.platform_names import idle_edit, texts_in
 
 COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
 KEYS: dict[str, dict[str, str]] = {
-    "stations": {"servers": COUNT, "count": COUNT, "speed": FACTOR, "disk.read": BANDWIDTH, "disk.write": BANDWIDTH},
-    "limits": {"slots": COUNT},
+    "stations": {"servers": COUNT, "count": COUNT, "speed": FACTOR, "disk.read": BANDWIDTH, "disk.write": BANDWIDTH}
 }
 """Keys of a part that a reader may change, by section, with their unit."""
-DECLARED = {"caches": ("capacity",), "buffers": ("capacity",), "stalls": ("every", "length")}
+DECLARED = {"limits": ("slots",), "caches": ("capacity",), "buffers": ("capacity",), "stalls": ("every", "length")}
 """Likewise, of sections whose units the simulator declares; of other mechanisms all numbers may be changed."""
 NETWORK = {"latency": SECONDS, "node_bandwidth": BANDWIDTH, "server_bandwidth": BANDWIDTH}
-KINDS = {"stations": "station", "limits": "limit"}
 FIRST = ("servers", "count", "slots")
 """Keys that are shown at once, where the part is of the system; all others are folded."""
 SETTINGS = ("object_size", "waiting_factor", "datasets", "objects", "iterations", "working_set", "think_time")
@@ -115,7 +113,7 @@ def _of_workload(workload: str, settings: Mapping[str, str]) -> Iterator[Control
 
 def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator[Control]:
     for section in (*KEYS, *DECLARED, *mechanisms_in(resolved)):
-        declared = listing.described("primitives", KINDS.get(section, section)).get("keys", [])
+        declared = listing.described("primitives", "station" if section == "stations" else section).get("keys", [])
         meanings = {one["name"]: one["meaning"] for one in declared}
         keys = KEYS.get(section) or {
             one["name"]: UNITS[one["unit"]]

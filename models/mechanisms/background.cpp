@@ -39,16 +39,17 @@ const std::vector<Key> keys{
 };
 
 const bool registered = register_mechanism({
-    .section = "background",
-    .word    = "background",
-    .summary = "background load: Poisson arrivals at a station that no rank waits for",
-    .keys    = keys,
-    .one_of  = {{"rate", "share"}},
-    .kept    = kept_in<BackgroundSpec, &Platform::background>,
-    .owners  = {},
-    .check   = check,
-    .order   = 3,
-    .listed  = true,
+    .section   = "background",
+    .word      = "background",
+    .summary   = "background load: Poisson arrivals at a station that no rank waits for",
+    .keys      = keys,
+    .one_of    = {{"rate", "share"}},
+    .kept      = kept_in<BackgroundSpec, &Platform::background>,
+    .owners    = {},
+    .in_routes = false,
+    .check     = check,
+    .order     = 3,
+    .listed    = true,
 });
 } // namespace
 

@@ -84,10 +84,9 @@ const std::vector<Key> keys{
                                "what is there, default 0: all drains",
                                Unit::factor, 0, 0.99, 0})
         .where_set(),
-    choice(
-        &BufferSpec::stage_out, "never", "phase",
-        {"stage_out", "never (default), or phase: all that is in it drains after each phase, before the next begins"})
-        .or_none(),
+    word(&BufferSpec::stage_out, {"never", "phase"},
+         {"stage_out", "never (default), or phase: all that is in it drains after each phase, before the next begins"})
+        .where_set(),
     number(&BufferSpec::stage_in,
            {"staged", "bytes that come into each instance before the first phase, and take room until the end",
             Unit::bytes, 1, 1e18})

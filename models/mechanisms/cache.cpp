@@ -95,10 +95,10 @@ const std::vector<Key> keys{
            .refused = {"buffer", "flush"},
            .bytes   = PieceSteps::Bytes::read})
         .needing({"ahead"}),
-    choice(&CacheSpec::strides, "sequential", "strides",
-           {"follows", "with ahead: sequential (default) readers alone, or strides: also those of one size at equal "
-                       "distances, from the third on"})
-        .or_none()
+    word(&CacheSpec::strides, {"sequential", "strides"},
+         {"follows", "with ahead: sequential (default) readers alone, or strides: also those of one size at equal "
+                     "distances, from the third on"})
+        .where_set()
         .needing({"ahead"}),
 };
 

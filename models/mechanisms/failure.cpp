@@ -158,15 +158,16 @@ const std::vector<Key> keys{
 };
 
 const bool registered = register_mechanism({
-    .section = "failures",
-    .word    = "failure",
-    .summary = "an instance of a station stops serving for a time; its requests in service and in queue are lost and "
-               "sent again",
-    .keys    = keys,
-    .one_of  = {{"station", "link", "disk"}},
-    .kept    = {specify<FailureSpec>, keep},
-    .owners  = {},
-    .check   = check,
+    .section   = "failures",
+    .word      = "failure",
+    .summary   = "an instance of a station stops serving for a time; its requests in service and in queue are lost and "
+                 "sent again",
+    .keys      = keys,
+    .one_of    = {{"station", "link", "disk"}},
+    .kept      = {specify<FailureSpec>, keep},
+    .owners    = {},
+    .in_routes = false,
+    .check     = check,
     .check_routes = check_routes,
     .order        = 2,
     .listed       = true,

@@ -48,15 +48,16 @@ const std::vector<Key> keys{
 };
 
 const bool registered = register_mechanism({
-    .section = "stalls",
-    .word    = "stall",
-    .summary = "a class of operations does not start service at a station, at regular intervals",
-    .keys    = keys,
-    .kept    = kept_in<StallSpec, &Platform::stalls>,
-    .owners  = {},
-    .check   = check,
-    .order   = 1,
-    .listed  = true,
+    .section   = "stalls",
+    .word      = "stall",
+    .summary   = "a class of operations does not start service at a station, at regular intervals",
+    .keys      = keys,
+    .kept      = kept_in<StallSpec, &Platform::stalls>,
+    .owners    = {},
+    .in_routes = false,
+    .check     = check,
+    .order     = 1,
+    .listed    = true,
 });
 } // namespace
 

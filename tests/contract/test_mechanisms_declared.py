@@ -78,7 +78,7 @@ def test_its_keys_are_declared_whole(mechanism: dict[str, Any]) -> None:
     assert numbers <= set(yaml.safe_load(declared["example"])), "the example has every number"
 
 
-@pytest.mark.parametrize("section", ["stalls", "failures", "background", "caches", "buffers"])
+@pytest.mark.parametrize("section", ["limits", "locks", "stalls", "failures", "background", "caches", "buffers"])
 def test_keys_of_what_the_engine_does_itself_are_declared_whole(section: str) -> None:
     described = ask("--describe", section)
     assert described in DESCRIBED and "mechanism" not in described
