@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <limits>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace iocast {
@@ -102,6 +103,7 @@ void Fabric::add_failing_links()
   }
   if (!failing_.empty())
     left_.resize(network_links_ + disks_.size(), 1);
+  lost_.resize(left_.size());
 }
 
 /// What the other instances send one whose disk is rebuilt: from their disks to its, each at an even share of the pace.
@@ -177,6 +179,7 @@ void Fabric::reroute(double now)
 void Fabric::fail_links(double now)
 {
   while (next_failure_ <= now) {
+    add_up_lost(next_failure_);
     bool ways_go = false;
     for (auto& failing : failing_) {
       if (failing.next > next_failure_)
@@ -306,6 +309,14 @@ void Fabric::add_disk(WayState& state)
 double Fabric::capacity_now(FlowNetwork::Link link) const
 {
   return capacity_of(link) * (link < left_.size() ? left_[link] : 1);
+}
+
+/// What failures took of links until now, so that a link is busy by what was left of it.
+void Fabric::add_up_lost(double now)
+{
+  for (size_t link = 0; link < lost_.size(); ++link)
+    lost_[link] += (1 - left_[link]) * std::max(now - lost_until_, 0.0);
+  lost_until_ = std::max(lost_until_, now);
 }
 
 double Fabric::capacity_of(FlowNetwork::Link link) const
@@ -757,7 +768,14 @@ NetworkUse Fabric::use_since(double start, double now)
   all_bytes_      = 0;
   const auto ends = iocast::ends_of(platform_, nodes_);
   std::vector<double> at_ends(std::size_t{2} * ends.count());
-  std::vector<std::pair<double, FlowNetwork::Link>> busiest;
+  add_up_lost(now);
+  struct Busy {
+    double busy; ///< negative, so that the busiest is first
+    FlowNetwork::Link link;
+    double seconds;
+    bool operator<(const Busy& other) const { return std::tie(busy, link) < std::tie(other.busy, other.link); }
+  };
+  std::vector<Busy> busiest;
   constexpr size_t most = 3;
   for (FlowNetwork::Link link = 0; link < by_flows.size(); ++link) {
     double bytes          = by_flows[link];
@@ -768,7 +786,9 @@ NetworkUse Fabric::use_since(double start, double now)
       at_ends[link] = bytes;
     if (bytes == 0 || std::isinf(capacity))
       continue;
-    busiest.emplace_back(-bytes / capacity, link);
+    const double seconds = bytes / capacity;
+    const double whole   = now - start - (link < lost_.size() ? lost_[link] : 0);
+    busiest.push_back({whole > 0 ? -seconds / whole : 0, link, seconds});
     std::push_heap(busiest.begin(), busiest.end());
     if (busiest.size() > most) {
       std::pop_heap(busiest.begin(), busiest.end());
@@ -776,10 +796,11 @@ NetworkUse Fabric::use_since(double start, double now)
     }
   }
   std::sort(busiest.begin(), busiest.end());
-  for (const auto& [seconds, link] : busiest)
-    use.busiest.push_back(
-        {name_of(link), link < network_links_ ? -seconds * topology_->capacity(link) : passed_[link - network_links_],
-         now > start ? -seconds / (now - start) : 0});
+  for (const auto& [busy, link, seconds] : busiest)
+    use.busiest.push_back({name_of(link),
+                           link < network_links_ ? seconds * topology_->capacity(link) : passed_[link - network_links_],
+                           -busy});
+  std::fill(lost_.begin(), lost_.end(), 0);
   std::fill(passed_.begin(), passed_.end(), 0);
   for (const auto& servers : ends.servers) {
     const auto bytes_of = [&](uint32_t instance) {

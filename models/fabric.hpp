@@ -224,6 +224,7 @@ private:
   bool goes_on(uint32_t move, double now);
   double capacity_of(FlowNetwork::Link link) const;
   double capacity_now(FlowNetwork::Link link) const;
+  void add_up_lost(double now);
   void make_flows();
   std::string name_of(FlowNetwork::Link link) const;
   std::string name_of_device(FlowNetwork::Link link) const;
@@ -237,6 +238,8 @@ private:
   std::vector<FailingLink> failing_;
   double next_failure_ = std::numeric_limits<double>::infinity(); ///< or end of one
   std::vector<double> left_; ///< share of its capacity by link of the network; empty: none ever fails
+  std::vector<double> lost_; ///< since use_since: seconds of its whole capacity that failures took, by link
+  double lost_until_ = 0;    ///< when lost_ was added up last
   std::vector<WayState> ways_;
   std::vector<double> disks_;     ///< capacity of each disk's links, which follow those of the network
   std::vector<DiskQueue> queues_; ///< of disks that serve one after the other

@@ -39,7 +39,7 @@ struct NetworkUse {
   struct Link {
     std::string name;
     double bytes;
-    double busy; ///< share of the phase that it would take at the link's whole bandwidth
+    double busy; ///< share of the phase that it would take at what failures left of the link's bandwidth
   };
   /// The instance of a station that most bytes went to or came from.
   struct Share {

@@ -5,6 +5,7 @@ import os
 import re
 
 import pytest
+from named_hosts import hosts_of
 from pages import RUN_ELSEWHERE, Page, all_pages, blocks_of, commands_of, images_of
 from programs import REPOSITORY
 from slurm_cluster import Cluster
@@ -153,7 +154,10 @@ def test_calibration(page: Page) -> None:
 @pytest.mark.long("a page of many seconds; the others run always")
 def test_campaigns(page: Page) -> None:
     with Cluster() as cluster:
-        page.run("campaigns.md", **cluster.changed)
+        shown = "iocast measure /scratch/me --campaign tiny.yaml --nodes 2 --hosts"
+        variables = [f"{name}={value}" for name, value in hosts_of(page.place, "a\nb\n").items()]
+        here = shown.replace("/scratch/me", str(page.place / "scratch"))
+        page.run("campaigns.md", {shown: " ".join(["env", *variables, here])}, **cluster.changed)
         cluster.wait_for_jobs()
     assert "Table 2" in "".join(page.printed)
     assert (page.place / "by-job" / "campaign.json").read_text().count('"complete"') == 4

@@ -319,6 +319,19 @@ def test_an_access_without_bytes_takes_the_overhead(simulator: Path, tmp_path: P
     assert phase["network"]["busiest"][0]["busy"] == pytest.approx(1, rel=1e-9)
 
 
+@pytest.mark.parametrize("length", ["1h", "1s"])
+def test_a_failing_disk_is_busy_by_what_is_left_of_it(simulator: Path, tmp_path: Path, length: str) -> None:
+    """Four clients keep four disks busy, of which a failure leaves one a fifth: for all of the phase, or for a part."""
+    failure = f"\nfailures: {{slow: {{disk: s 2, at: 0s, length: {length}, share: 0.2}}}}"
+    file = platform_file(tmp_path, count="4", extra=failure, disk="read: 1GB/s, write: 1GB/s")
+    run = simulated(simulator, file, "ior-easy", "transfer_size=1MiB", "per_process=4GiB", nodes=8)
+    [phase] = [phase for phase in run["phases"] if phase["name"] == "write"]
+    assert phase["seconds"] > 2
+    busiest = phase["network"]["busiest"][0]
+    assert busiest["name"] == "s 2 disk" and 0.9 < busiest["busy"] < 1 + 1e-9
+    assert sum(disk["busy"] for disk in phase["network"]["busiest"][1:]) < 1.99
+
+
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [

@@ -9,17 +9,13 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from named_hosts import hosts_of
 
 from iocast.campaign import launchers
 from iocast.campaign.hosts import NAMED, Hosts
 from iocast.errors import InputError
 
 Iocast = Callable[..., CompletedProcess[str]]
-REMOTE_SHELL = """#!/bin/sh
-# mpirun's remote shell: HOST COMMAND..., with none of the variables here, as ssh
-host=$1; shift
-exec env -i PATH="$PATH" HOME="$HOME" unshare --uts --fork sh -c "hostname $host; $*"
-"""
 CAMPAIGN = """schema_version: 1
 workload: md-workbench
 settings: {datasets: 2, objects: 5, iterations: 5}
@@ -28,9 +24,6 @@ points:
   - {nodes: 1, ranks_per_node: 2, role: fit}
   - {nodes: 2, ranks_per_node: 2, role: fit}
 """
-OPEN_MPI = {
-    "plm_rsh_no_tree_spawn": "1", "btl": "self,tcp,vader", "btl_tcp_if_include": "lo", "oob_tcp_if_include": "lo",
-}  # fmt: skip
 
 
 @pytest.mark.usefixtures("launch_check")
@@ -38,13 +31,10 @@ OPEN_MPI = {
 def test_a_campaign_runs_on_the_hosts_of_a_file(
     iocast: Iocast, mpi_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    remote_shell, hosts, plan, out = (tmp_path / name for name in ("remote_shell", "hosts", "plan.yaml", "out"))
-    remote_shell.write_text(REMOTE_SHELL)
-    remote_shell.chmod(0o755)
-    hosts.write_text("# of a cloud\na slots=8\nb:8\n")
+    hosts, plan, out = (tmp_path / name for name in ("hosts", "plan.yaml", "out"))
     plan.write_text(CAMPAIGN)
     (tmp_path / "store").mkdir()
-    own = {f"OMPI_MCA_{name}": value for name, value in {**OPEN_MPI, "plm_rsh_agent": str(remote_shell)}.items()}
+    own = hosts_of(tmp_path, "# of a cloud\na slots=8\nb:8\n")
     for name, value in (mpi_environment | own).items():
         monkeypatch.setenv(name, value)
     done = iocast("measure", tmp_path / "store", "--campaign", plan, "--hosts", hosts, "--out", out)
