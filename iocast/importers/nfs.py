@@ -49,7 +49,7 @@ def _signed(count: int) -> int:
 
 
 def recognises(source: Source) -> bool:
-    return bool(re.search(r"^\s*device \S+ mounted on \S+ with fstype nfs4?(?: |$)", source.head, re.MULTILINE))
+    return bool(re.search(r"^[ \t]*device \S+ mounted on \S+ with fstype nfs4?(?: |$)", source.head, re.MULTILINE))
 
 
 def snapshots(source: Source) -> list[Snapshot]:
