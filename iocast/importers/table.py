@@ -29,6 +29,8 @@ from iocast.importers.source import Source
 from iocast.runs.question import SCALES
 from iocast.ground.strict import is_whole
 
+PER_SECOND = re.compile(r"(?:_per_|/)s(?:ec|econd)?$")
+"""End of a rate's name."""
 LATENCIES = (*SUMMARY, "q90")
 MACHINE = ("unit", "cores", "memory", "working_set")
 KNOWN = (
@@ -77,20 +79,31 @@ def nearly(source: Source) -> str:
     separator = max(",;\t|", key=first.count)
     columns = [cell.strip().strip('"') for cell in first.split(separator)]
     needed = ("rate", "nodes", "ppn", "ranks")
-    alike = {
-        name: near[0]
-        for name in columns
-        if name not in KNOWN and (near := get_close_matches(name.lower(), needed, n=1, cutoff=0.75))
-    }
-    if len({alike.get(name, name) for name in columns} & set(needed)) < 2:
+    others = [name for name in columns if name not in KNOWN]
+    alike = {right: found for right in needed if right not in columns and (found := _alike(right, others))}
+    if len((set(columns) | set(alike)) & set(needed)) < 2:
         return ""
-    differs = [f"column '{name}' for '{right}'" for name, right in alike.items()]
+    differs = []
+    for right, names in alike.items():
+        shown = " or ".join(f"'{name}'" for name in names)
+        differs.append(f"column{'s' * (len(names) > 1)} {shown} for '{right}'")
     if separator != ",":
         shown = "tabs" if separator == "\t" else f"'{separator}'"
         differs.append(f"{shown} between cells for commas")
     return (
         f"this is nearly a table of results, with {' and '.join(differs)}. " if differs else "this is nearly a table. "
     ) + "A table has commas, the column rate, and two of nodes, ppn and ranks."
+
+
+def _alike(right: str, names: Sequence[str]) -> list[str]:
+    """Those of other columns that this one is the likeliest to be: with its word in them, a rate by its unit, or nearly
+    spelt so."""
+    with_word = [name for name in names if right in name.lower().split("_")]
+    by_unit = [name for name in names if right == "rate" and PER_SECOND.search(name.lower())]
+    if with_word or by_unit:
+        return with_word or by_unit
+    close = get_close_matches(right, [name.lower() for name in names], n=1, cutoff=0.75)
+    return [name for name in names if name.lower() in close]
 
 
 def read(sources: Sequence[Source]) -> list[Record]:

@@ -456,6 +456,8 @@ def test_a_mean_beyond_its_extremes_is_a_warning(tmp_path: Path, mean: str, warn
         ("nodes,ppn,rates", "with column 'rates' for 'rate'"),
         ("Nodes,ppn,rate", "with column 'Nodes' for 'nodes'"),
         ("node;ppn;rate", "with column 'node' for 'nodes' and ';' between"),
+        ("nodes,ppn,rate_per_s,date", "with column 'rate_per_s' for 'rate'. "),
+        ("nodes,ppn,creates_per_s,stats_per_s,date", "with columns 'creates_per_s' or 'stats_per_s' for 'rate'. "),
         ("time,latency,rate", ""),
         ("hello", ""),
     ],
