@@ -55,7 +55,8 @@ class Answer(ABC):
         return pandas.DataFrame(self.rows())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self.rows())} rows; .text() prints it>"
+        number = len(self.rows())
+        return f"<{type(self).__name__} of {number} row{'s' * (number != 1)}; .text() prints it>"
 
     def _repr_html_(self) -> str:
         """A notebook's table."""

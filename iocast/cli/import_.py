@@ -119,7 +119,7 @@ def _import_results(
         tool = document["tool"]["name"]
         whose = f"a table ({', '.join(p['name'] for p in document['phases'])})" if tool == "table" else tool
         phases = f"{number} phase{'s' * (number != 1)} of {whose}"
-        print(f"{name}: {phases}, {where['ranks']} ranks{nodes}.")
+        print(f"{name}: {phases}, {where['ranks']} rank{'s' * (where['ranks'] != 1)}{nodes}.")
     for curve, scaling in series.get("scaling", {}).items():
         extent = "a rank" if scaling == "weak" else "in all"
         print(f"  {curve}: {scaling} scaling, as much work {extent} at each placement.")
