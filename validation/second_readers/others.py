@@ -463,22 +463,41 @@ def _hacc(path: Path, text: str) -> Reading | None:
     return Reading("hacc", "", [run])
 
 
+NO_REQUESTS = re.compile(r"req_\w+|open(count|closetime)|getxattr_hits|hybrid_\w+")
+
+
 def _lustre(path: Path, text: str) -> Reading | None:
-    """The last snapshot less the first, or all since elapsed_time."""
+    """Of each parameter the last snapshot less the first, or all since elapsed_time."""
     del path
     if "snapshot_time" not in text or "samples" not in text:
         return None
-    words = {"getattr": "stat", "read": "pread", "write": "pwrite"}
+    version = "job_stats" if "job_stats" in text else "md_stats"
+    names = re.split(r"^([A-Za-z][\w.@:-]+\.\w+)=", text, flags=re.M)
+    of_names = [
+        body
+        for name, body in zip(names[1::2], names[2::2], strict=True)
+        if name.rpartition(".")[2] in ("stats", "md_stats", "job_stats")
+    ]
+    runs = [_lustre_run(body) for body in of_names or [text]]
+    if any(run is None for run in runs):
+        return Reading("lustre", refusal="no rate in it")
+    return Reading("lustre", version, [run for run in runs if run is not None and run.phases])
+
+
+def _lustre_run(text: str) -> Printed | None:
+    """Of one parameter; without phases where no request was counted, None without a time."""
+    words = {"getattr": "stat", "read": "pread", "write": "pwrite", "mknod": "create", "sync": "fsync"}
     parts = re.split(r"^\s*snapshot_time:?\s+([\d.]+).*$", text, flags=re.M)
     times, bodies = [float(t) for t in parts[1::2]], parts[2::2]
     sample = r"^\s*(\w+):?\s+(?:\{ samples:\s*)?(\d+)(?:,| samples) (?:unit:\s*|\[)(\w+)"
     counts = [
-        {words.get(m[1], m[1]): int(m[2]) for m in re.finditer(sample, body, re.M) if m[3] != "bytes"}
+        {words.get(m[1], m[1]): int(m[2]) for m in re.finditer(sample, body, re.M)
+         if m[3] in ("reqs", "usec", "usecs") and not NO_REQUESTS.fullmatch(m[1])}
         for body in bodies
-    ]
+    ]  # fmt: skip
     elapsed = re.search(r"^\s*elapsed_time:?\s+([\d.]+)", text, re.M)
     if len(times) < 2 and not elapsed:
-        return Reading("lustre", refusal="no rate in it")
+        return None
     seconds = times[-1] - times[0] if len(times) > 1 else float(elapsed[1])
     first = counts[0] if len(times) > 1 else {}
     run, total = Printed(), 0
@@ -486,10 +505,12 @@ def _lustre(path: Path, text: str) -> Reading | None:
         total += count - first.get(op, 0)
         if count - first.get(op, 0):
             run.put("observed", 0, **{f"latency__{op}__count": float(count - first.get(op, 0))})
-    run.put(
-        "observed", 0, operations=float(total), seconds=Quantity(seconds, 1e-9), rate=Quantity(total / seconds, 1e-9)
-    )
-    return Reading("lustre", "job_stats" if "job_stats" in text else "md_stats", [run])
+    if total:
+        run.put(
+            "observed", 0, operations=float(total), seconds=Quantity(seconds, 1e-9),
+            rate=Quantity(total / seconds, 1e-9),
+        )  # fmt: skip
+    return run
 
 
 def _db_bench(path: Path, text: str) -> Reading | None:
