@@ -157,8 +157,7 @@ def _key(run: Run, besides: Sequence[str] = ()) -> tuple[Any, ...]:
 def _pairs(
     left: list[Run], right: list[Run], a: Path, b: Path, *, any_length: bool
 ) -> tuple[list[tuple[Side, Side, list[Note]]], list[Note]]:
-    """The sides of each measurement that both have, with what is not the same about them; and what only one
-    has. With
+    """The sides of each measurement that both have, with what is not the same about them; and what only one has. With
     `any_length` runs of one measurement may differ in length: a faster system is given more operations."""
     if len(left) == 1 and len(right) == 1:
         return [(Side(left[0].path.name, left), Side(right[0].path.name, right), _differences(left[0], right[0]))], []

@@ -268,7 +268,7 @@ def _read_steps(
             ):
                 raise InputError(
                     f"The route of {route.operation} takes the lock '{lock}', which is an object's or is kept by "
-                    "nodes; the analytic solver can't know who asks for it in turn; use the simulator."
+                    "nodes; the analytic solver can't know who has it in turn; use the simulator."
                 )
             route.steps.append(
                 Visit(step["station"], demand, lock if share > 0 else "", share, shares, limits, stripes)
