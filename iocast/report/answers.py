@@ -376,7 +376,7 @@ def _placements(placements: list[Mapping[str, Any]]) -> str:
     nodes = [p.get("nodes", 1) for p in placements]
     per_node = {count / on for count, on in zip(ranks, nodes, strict=True) if on is not None}
     if None in nodes or len(per_node) > 1:
-        return f"with {_listed([f'{n:,}' for n in sorted(set(ranks))])} ranks"
+        return f"with {_listed([f'{n:,}' for n in sorted(set(ranks))])} rank{'s' * (set(ranks) != {1})}"
     each, different = next(iter(per_node)), sorted({int(n) for n in nodes})
     number = _listed([f"{n:,}" for n in different])
     of_node = f"{each:g} rank{'s' if each != 1 else ''}"
