@@ -14,7 +14,7 @@ from slurm_cluster import Cluster
 def run_by_tests() -> set[str]:
     """Pages that some test names to Page.run, which runs them whole."""
     texts = [file.read_text() for file in (REPOSITORY / "tests").rglob("test_*.py")]
-    names = {name for text in texts for name in re.findall(r'page\.run\("([^"{]+)"', text)}
+    names = {name for text in texts for name in re.findall(r'page\.run\(\s*"([^"{]+)"', text)}
     names |= {
         f"examples/{example.parent.name}/README.md" for example in (REPOSITORY / "examples").glob("*/README.md")
     }  # test_study_examples.py

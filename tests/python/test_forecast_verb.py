@@ -351,7 +351,7 @@ def test_messages_name_options_that_the_verb_has(iocast: Call, tmp_path: Path) -
         ([MD_WORKBENCH / "md-real-io-2016.txt"], "add --nodes-measured"),
         ([MD_WORKBENCH / "md-real-io-2016.txt", MD_WORKBENCH / "sandy9-2016.txt"], "add --nodes-measured"),
         ([tmp_path / "table.csv", "--nodes-measured", 3], "--nodes-measured says 3"),
-        ([tmp_path / "other.csv"], "needs the columns rate and two of nodes, ppn and ranks"),
+        ([tmp_path / "other.csv"], "the column rate, and two of nodes, ppn and ranks"),
     ]
     for arguments, says in questions:
         done = iocast("forecast", *arguments, "--nodes", "8", "--out", tmp_path / "out")
