@@ -41,23 +41,42 @@ def routes(points: list[Point], single: Point, recipe: Recipe, family: Document)
         station = parts.station_of(family, tag, demand)
         if not station or family["stations"][station].get("discipline", "fcfs") != "fcfs":
             continue
-        route = _without(get_path(family, f"operations.{tag}"), station, demand)
-        if route is None or not single.has(f"{tag}.mean"):
+        if not single.has(f"{tag}.mean"):
             continue
-        without[demand] = route
+        route = _without(get_path(family, f"operations.{tag}"), station, demand)
+        if route is not None:
+            without[demand] = route
         alone[station][demand] = single.value(f"{tag}.mean")
         if most.has(f"{tag}.mean"):
             waits[station][demand] = most.value(f"{tag}.mean") - alone[station][demand]
     found = {}
     for station, means in alone.items():
         waiting = [demand for demand, wait in waits[station].items() if wait > (WAITS - 1) * means[demand]]
+        # A wait that may be for a lock or a limit tells nothing of the server; the lack of one, that nobody waits.
+        known = means.keys() - (set(waiting) - without.keys())
+        waiting = [demand for demand in waiting if demand in without]
         # Where next to nothing waits, small parts of clients grow by chance, and what shrank by chance isn't elsewhere.
-        crowded = sum(means[demand] for demand in waiting) > MOSTLY * sum(means.values())
+        crowded = sum(means[demand] for demand in waiting) > MOSTLY * sum(means[demand] for demand in known)
         least = WITHOUT_WAITING * fmean(means[demand] for demand in waiting) if crowded else -math.inf
         for demand, mean in means.items():
-            if mean < NO_REQUEST or waits[station].get(demand, math.inf) < least:
+            if demand in without and (mean < NO_REQUEST or waits[station].get(demand, math.inf) < least):
                 found[f"operations.{recipe.laws[demand]}"] = without[demand]
     return found
+
+
+def by_nodes(found: dict[str, Steps], points: list[Point], family: Document) -> Document:
+    """By path, the declaration of operations that take delays alone, with these routes in `family`. Without it several
+    nodes are refused, since each further one does as much as the first: several were measured, and did."""
+    declared = get_path(family, "serves.node_local") or []
+    if declared == "all" or all(point.first.placement[0] == 1 for point in points):
+        return {}
+    own = []
+    for op in dict.fromkeys(path.split(".")[1] for path in found):
+        route = family["operations"][op]
+        steps = [step for part in (route.values() if isinstance(route, dict) else [route]) for step in part]
+        if all(step.keys() == {"delay"} for step in steps):
+            own.append(op)
+    return {"serves.node_local": [*declared, *own]} if own else {}
 
 
 def _without(route: Any, station: str, demand: str) -> Steps | None:

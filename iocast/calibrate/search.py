@@ -65,8 +65,8 @@ ENOUGH_OPERATIONS = 20_000
 """Of one simulation; a run that had fewer is simulated several times ..."""
 MAX_REPEATS = 8
 """... but not more often."""
-
-
+APART = 10_007
+"""Between seeds of simulations whose logarithms' mean is taken."""
 MEMORY = ("caches", "buffers")
 """Sections of a platform by which what was done before a phase matters in it; mechanisms remember as well."""
 
@@ -233,9 +233,19 @@ class Target:
         return cls(point, names, np.array(logs), np.array(sigmas), settings)
 
     def simulation(self, document: Document) -> tuple[str, dict[str, str], int, int]:
-        """Workload, settings, nodes and ranks per node."""
+        """Workload, settings, nodes and ranks per node. On a platform that remembers a further repeat is another
+        question, so that there are as many as were measured."""
         pattern, phase = self.point.first.record.workload.pattern, self.point.first.phase
-        return pattern, self.settings | only(phase, pattern, [document]), *self.point.first.placement
+        settings = self.settings | only(phase, pattern, [document])
+        if "repeats" in settings and remembers(document, pattern, phase):
+            settings["repeats"] = str(min(MAX_REPEATS, int(whole_settings(self.point.first)["repeats"])))
+        return pattern, settings, *self.point.first.placement
+
+    def simulations(self, document: Document, seed: int) -> list[tuple[str, dict[str, str], int, int, int]]:
+        """The same with seeds: one, or as many as make up for the repeats that such a platform lacks."""
+        question = self.simulation(document)
+        times = int(self.settings.get("repeats", 1)) // int(question[1].get("repeats", 1))
+        return [(*question, seed + number * APART) for number in range(max(1, times))]
 
 
 def summaries(simulated: SimulatedRun, target: Target, otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -363,17 +373,21 @@ class Simulations:
     def at(self, requests: Sequence[tuple[Document, list[Target]]], seed: int) -> Iterator[list[NDArray[np.float64]]]:
         """The same of each candidate at targets of its own."""
         platforms = [self.write(document) for document, _ in requests]
+        questions = [[t.simulations(document, seed) for t in targets] for document, targets in requests]
         found = self._outcomes(
             [
-                (platform, *t.simulation(document), seed)
-                for platform, (document, targets) in zip(platforms, requests, strict=True)
-                for t in targets
+                (platform, *one)
+                for platform, of_targets in zip(platforms, questions, strict=True)
+                for of_target in of_targets
+                for one in of_target
             ]
         )
-        for platform, (_, targets) in zip(platforms, requests, strict=True):
-            entries = [
-                t.logs + FAR if isinstance(one := next(found), RunError) else summaries(one, t, t.logs) for t in targets
-            ]
+        for platform, (_, targets), of_targets in zip(platforms, requests, questions, strict=True):
+            entries = []
+            for t, of_target in zip(targets, of_targets, strict=True):
+                several = [next(found) for _ in of_target]
+                logs = [t.logs + FAR if isinstance(one, RunError) else summaries(one, t, t.logs) for one in several]
+                entries.append(np.asarray(np.mean(logs, axis=0), np.float64))
             platform.unlink()
             yield entries
 

@@ -91,8 +91,10 @@ class Search:
             (p for p in points if p.ranks == 1 and p.waiting_factor == 0), key=lambda p: len(p.first.operations)
         )
         family = merge(family_document(recipe.family), _at_paths(self.fixed))
-        self.fixed |= own_work.routes(points, self.single, recipe, family)
+        own = own_work.routes(points, self.single, recipe, family)
+        self.fixed |= own
         self.family = merge(family, _at_paths(self.fixed))
+        self.fixed |= own_work.by_nodes(own, points, self.family)
         self.seed = seed
         self.report = report
         self.noise = reading.noise(points)
@@ -430,7 +432,19 @@ class Search:
         an operation is elsewhere costs nothing more: that the family's operations go there is known, and only how long
         they stay is not."""
         free = sum(len(option.parameters) for option in fit.options if option.name in parts.ELSEWHERE)
-        return fit.cost + (2 * (len(fit.parameters) - free) + self._surprise(fit)) / self.facts
+        return fit.cost + (2 * (len(fit.parameters) - free) + self._chosen(fit) + self._surprise(fit)) / self.facts
+
+    def _chosen(self, fit: Fit) -> float:
+        """What one of k structures that the measurements show must earn, since these chose it: 2 + 2 ln k. Without
+        parameters one of them wins by chance if a normal deviate is above the root of that: at most 8 % for one, and
+        less for all k together, however many. Of a misfit, as many times more (the quasi-likelihood of Burnham &
+        Anderson 2002, section 2.5): where all are wrong, one is a little less so by chance. Those that a misfit alone
+        leads to have a rule of their own (EXPLAINS)."""
+        name = fit.structure.get(structures.CHOICE, PLAIN)
+        if name == PLAIN or name in self.nearest:
+            return 0.0
+        shown = [o for o in self.choices[structures.CHOICE] if o.name != PLAIN and o.name not in self.nearest]
+        return 2 * (1 + math.log(len(shown))) * max(1.0, fit.cost)
 
     def _surprise(self, fit: Fit) -> float:
         """Squared standard deviations that a structure's numbers are away from what they are thought to be."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from test_known import FAMILY, few_runs
 from test_observe import synthetic
 
@@ -232,6 +233,25 @@ def test_parts_are_elsewhere_only_where_most_of_the_service_waits(tmp_path: Path
     assert list(found) == ["operations.stat"]
 
 
+def test_who_doesn_t_wait_behind_a_limit_says_that_the_server_is_free(tmp_path: Path) -> None:
+    """Operations that wait elsewhere, such as reads for a disk behind a cache, are no crowd at a server where creates,
+    behind a limit that has room, don't wait. Creates that wait may wait for the limit, and tell nothing."""
+    family = yaml.safe_load(FAMILY)
+    family["limits"] = {"requests": {"slots": 8}}
+    family["operations"]["create"]["open"] = [{"limit": "requests", "steps": family["operations"]["create"]["open"]}]
+    family["operations"]["unlink"] = [{"station": "server", "demand": "drop"}]
+    family["demands"]["drop"] = "1ms"
+    family["calibration"]["laws"]["drop"] = "unlink"
+    (tmp_path / "family.yaml").write_text(yaml.safe_dump(family))
+    named = str(tmp_path / "family.yaml")
+    recipe, whole = read_recipe(named), family_document(named)
+    single = Means(1, {"make": 2e-3, "look": 2e-4, "drop": 1e-3})
+    for create, elsewhere in ((2e-3, []), (2e-2, ["operations.stat"])):
+        most = Means(8, {"make": create, "look": 2e-4, "drop": 5e-3})
+        found = own_work.routes([single, most], single, recipe, whole)  # type: ignore[list-item,arg-type]
+        assert list(found) == elsewhere
+
+
 MEANS = {"make": 1.9e-3, "look": 5e-4}
 
 
@@ -242,7 +262,8 @@ class Means:
 
     def __init__(self, ranks: int, means: dict[str, float]) -> None:
         self.ranks = ranks
-        self.means = {"create.open.mean": means["make"], "stat.mean": means["look"]}
+        tags = {"make": "create.open", "look": "stat", "drop": "unlink"}
+        self.means = {f"{tags[demand]}.mean": mean for demand, mean in means.items()}
 
     def has(self, name: str) -> bool:
         return name in self.means

@@ -162,6 +162,23 @@ def test_a_part_that_needs_no_server_doesn_t_wait_there(
     assert found == {f"operations.{op}.close": [{"delay": "later"}] for op in own}
 
 
+def test_what_nodes_answer_themselves_is_simulated_on_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measurements of several nodes declare it; without a declaration several nodes are refused, and all structures
+    would be as far off."""
+    monkeypatch.setattr(search, "ENOUGH_OPERATIONS", 1200)
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    true = {"stations": {"server": {"servers": 2}}, "operations": {"stat": [{"delay": "look"}]}}
+    truth, fitted = tmp_path / "truth.yaml", tmp_path / "fitted.yaml"
+    local = {"serves": {"node_local": ["stat"]}}
+    truth.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml"} | true | local))
+    document = calibrate(_measured(truth, (1, 4, 8), tmp_path), str(tmp_path / "family.yaml"), 0, lambda *_: None)
+    assert document["fitted"]["structure"]["threads"] == "2" and document["serves"] == local["serves"]
+    assert not [note for note in document["fitted"]["notes"] if note.startswith(("Misfit", "Alarm"))]
+    fitted.write_text(dump(document))
+    forecast = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 32, 1)
+    assert forecast["quantities"]["rate"]["value"] == pytest.approx(_rate(truth, 32, 99), rel=0.06)
+
+
 def test_a_draw_of_another_structure_has_no_demand_that_nothing_uses() -> None:
     """A platform file that has one is refused."""
     law = {"law": "empirical", "probabilities": [0.0, 1.0], "values": ["1ms", "2ms"]}

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from iocast.ground import binaries
+from iocast.calibrate import structures
 from iocast.calibrate.draws import together
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
@@ -83,7 +84,7 @@ def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], fl
     """A search in which every structure has this cost, and what is not named a large one; no parameters."""
     search = Search.__new__(Search)
     search.threads, search.counted = None, ""
-    search.choices = choices
+    search.choices, search.nearest = choices, {}
     search.family = {"stations": {"server": {"servers": 16}}}
     search.recipe, search.seen = SimpleNamespace(priors={}, facts={}), None  # type: ignore[assignment]
     search.largest = 8
@@ -132,6 +133,31 @@ def test_the_best_pair_is_found_behind_a_tie() -> None:
     search = _searching(choices, costs)
     assert search.explore(None)[0].structure == {"threads": "3", "order": "turns"}  # type: ignore[arg-type]
     assert {tuple(fit.structure.values()) for fit in search.rivals["order"]} == {("3", "none"), ("3", "turns")}
+
+
+@pytest.mark.parametrize(
+    ("others", "none", "first", "finds"),
+    [
+        (0, 0.07, 0.07, "none"),  # an order where nobody waits
+        (0, 0.07, 0.052, "none"),  # 100 facts: 2 is a cost of 0.02
+        (0, 0.07, 0.048, "stat first"),
+        (3, 0.07, 0.048, "none"),  # the best of four, by chance
+        (3, 0.07, 0.015, "stat first"),
+        (0, 24.0, 23.6, "none"),  # a misfit with each of them
+        (0, 24.0, 12.0, "stat first"),
+    ],
+)
+def test_an_order_of_service_must_show_in_the_measurements(others: int, none: float, first: float, finds: str) -> None:
+    """It is tried first, and has no parameter to pay for: what chance gives the best of all orders is not enough."""
+    orders = ["stat first", *(f"order {number}" for number in range(others))]
+    choices = {
+        "threads": [Option("2", {}), Option("4", {})],
+        structures.CHOICE: [*(Option(name, {}) for name in orders), structures.NONE],
+    }
+    costs = {("2", name): none for name in (*orders, "none")} | {("2", "stat first"): first}
+    search = _searching(choices, costs)
+    fits = [search._fit(None, {"threads": "2", structures.CHOICE: name}) for name in (*orders, "none")]  # type: ignore
+    assert search.front(fits)[0].structure[structures.CHOICE] == finds
 
 
 def _threads(*servers: int) -> list[Option]:
