@@ -28,7 +28,8 @@ from iocast.forecasts.request import ranks_per_node_of
 from iocast.forecasts.sources import chosen, import_warnings, phases_of, runs_of, with_settings, without, without_nodes
 from iocast.runs.question import Placement, meaning
 from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
-from iocast.records.note import LeftOutRun, NearerLeftOut, Note, notes_of
+from iocast.records.codes import notes_of
+from iocast.records.note import LeftOutRun, NearerLeftOut, Note
 from iocast.runs.run_directory import Point, Run, find_runs, group, is_table
 from iocast.ground.scratch import whole_directory
 from iocast.wording.notes import put

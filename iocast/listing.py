@@ -13,7 +13,7 @@ from iocast.campaign.plan import CAMPAIGNS, read_plan
 from iocast.errors import InputError
 from iocast.importers import all_importers
 from iocast.ground.strict_yaml import Section
-from iocast.records.note import KINDS
+from iocast.records.codes import KINDS
 
 
 class Parameter(TypedDict):

@@ -83,6 +83,7 @@ def selftest(out: Path, truth: str, family: str, campaign: str, seed: int, repor
         "forecasts_sha256": digests,
         "structure": platform.fitted["structure"],
         "notes": platform.fitted["notes"],
+        "cautions": platform.fitted.get("cautions", []),
         "services": services,
         "errors": missed,
         "coverage": validation["summary"]["coverage"],

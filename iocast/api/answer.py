@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from iocast.errors import InputError, RunError
 from iocast.platforms.fitted import Fitted
-from iocast.records.note import Note, notes_of
+from iocast.records.codes import notes_of
+from iocast.records.note import Note
 from iocast.records.quantities import unit_of
 from iocast.runs.phases import BYTES
 

@@ -13,6 +13,8 @@ from iocast.calibrate.known import Known
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
 from iocast.ground.files import write_text
 from iocast.platforms.fitted import Fitted
+from iocast.records.codes import each_once, notes_of
+from iocast.records.note import Note
 from iocast.planning.plan import next_runs
 from iocast.platforms.documents import Document, dump
 from iocast.planning.proposed import telling
@@ -50,6 +52,11 @@ class Calibration(Answer, Fitted):
                 next_text(self.fitted.get("open", {}), self._target, telling(self._proposed)),
             ]
         )
+
+    @property
+    def cautions(self) -> list[Note]:
+        """What must be known before it is believed, of all phases, as codes with numbers (docs/cautions.md)."""
+        return each_once(one for name in self.phases for one in notes_of(self.for_phase(name).fitted))
 
     def rows(self) -> list[Row]:
         every = [(name, self.for_phase(name).fitted) for name in self.phases]

@@ -10,7 +10,8 @@ from iocast.api.answer import Found, Place, Row, cells, unit_in_row
 from iocast.changes import Threshold
 from iocast.compare import compare as compared
 from iocast.records.comparison import ComparisonDocument
-from iocast.records.note import Cautious, each_once, Note, notes_of
+from iocast.records.codes import each_once, notes_of
+from iocast.records.note import Cautious, Note
 from iocast.wording.checked import comparison_text
 
 

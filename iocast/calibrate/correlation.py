@@ -9,6 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from iocast.records.note_of_measurements import ParametersTied
+
 TIED = 0.95
 """Minimum correlation that is reported in words."""
 
@@ -25,12 +27,8 @@ def correlations(names: Sequence[str], covariance: NDArray[np.float64]) -> dict[
     return found
 
 
-def tied(found: dict[str, dict[str, float]]) -> list[str]:
-    """Sentences about the pairs of which the measurements tell little more than one number."""
+def tied(found: dict[str, dict[str, float]]) -> list[ParametersTied]:
+    """The pairs of which the measurements tell little more than one number."""
     return [
-        f"The measurements hardly tell {one} and {other} apart (correlation {r:+.2f}): they fix the "
-        f"{'ratio' if r > 0 else 'product'} of the two better than either."
-        for one, others in found.items()
-        for other, r in others.items()
-        if abs(r) >= TIED
+        ParametersTied(one, other, r) for one, others in found.items() for other, r in others.items() if abs(r) >= TIED
     ]

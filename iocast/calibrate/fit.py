@@ -49,7 +49,7 @@ def calibrate(
         document = search.build(best.options, best.values)
         rows = search.rows(simulations, document, fitting)
         (alone,) = search.simulated(simulations, document, [search.single])
-    search.notes += too_rare(fitting, rows) + (lone.notes(search.single, alone) if alone else [])
+    search.notes += [*too_rare(fitting, rows), *(lone.notes(search.single, alone) if alone else [])]
     document["description"] = (
         f"{platform}, fitted to {len(fitting)} measured points of up to {max(p.ranks for p in fitting)} ranks"
     )

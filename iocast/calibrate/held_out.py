@@ -20,6 +20,7 @@ from iocast.forecasts.answer import calibrated_values
 from iocast.rules.applied import has_own_storage
 from iocast.runs.run_directory import Point, switches
 from iocast.records.fitted import FitRow, HoldOut
+from iocast.records.note_of_measurements import NothingHeldOut
 
 
 def hold_out(search: Search, simulations: Simulations) -> HeldOut:
@@ -30,17 +31,14 @@ def hold_out(search: Search, simulations: Simulations) -> HeldOut:
     below = held_out_from([point.ranks for point in search.points])
     smaller = [point for point in search.points if point.ranks < below]
     if len({point.ranks for point in smaller}) < 2:
-        search.notes.append("No scale could be held out; the intervals rest on assumed discrepancies.")
+        search.notes.append(NothingHeldOut())
         return HeldOut({})
     answer = {p.name: own for p, own in zip(search.points, switches(search.points), strict=True)}
     known_before = [answer[point.name] for point in smaller]
     # What was measured with a switch at no smaller scale is no forecast of it.
     entries = [point for point in search.points if point.ranks >= below and answer[point.name] in known_before]
     if not entries:
-        search.notes.append(
-            "No scale could be held out, since nothing of the largest was measured at smaller ones; the intervals "
-            "rest on assumed discrepancies."
-        )
+        search.notes.append(NothingHeldOut(switched=True))
         return HeldOut({})
     scales = sorted({point.ranks for point in entries})
     without = f"without {' and '.join(map(str, scales))} ranks"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 
+from iocast.records.note_of_measurements import LoneRankOff
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
 
@@ -15,8 +16,8 @@ SURE = 2.58
 """Standard errors of the difference of two means that it must exceed as well (1 %)."""
 
 
-def notes(single: Point, simulated: SimulatedRun) -> list[str]:
-    """A sentence for each operation whose simulated mean is off, with the part that is off most.
+def notes(single: Point, simulated: SimulatedRun) -> list[LoneRankOff]:
+    """One for each operation whose simulated mean is off, with the part that is off most.
 
     simulated: run.json of the same question; seconds, arithmetic means over repeats of the phase"""
     found = []
@@ -34,12 +35,8 @@ def notes(single: Point, simulated: SimulatedRun) -> list[str]:
             if tag.startswith(f"{op}.") and (both := _times(single, simulated, tag)) is not None
         }
         part = max(parts, key=lambda tag: abs(parts[tag]), default="")
-        most = f", most of it in {part}" if part and abs(parts[part]) > abs(model - measured) / 2 else ""
-        found.append(
-            f"A lone rank's {op} takes {1e3 * measured:.3g} ms in the measurements and {1e3 * model:.3g} ms on the "
-            f"fitted platform, {100 * abs(model / measured - 1):.0f} % {'more' if model > measured else 'less'}{most}: "
-            f"the family has no right place for this time, and forecasts of {op} inherit the error."
-        )
+        most = bool(part) and abs(parts[part]) > abs(model - measured) / 2
+        found.append(LoneRankOff(op, measured, model, part if most else ""))
     return found
 
 

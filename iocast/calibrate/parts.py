@@ -13,6 +13,7 @@ from typing import Any
 from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option, Parameter
 from iocast.platforms.documents import Document, get_path
+from iocast.records.note_of_measurements import OperationsWhole
 from iocast.runs.run_directory import Point
 
 CHOICE = "parts"
@@ -100,18 +101,14 @@ def options(found: dict[str, Whole]) -> list[Option]:
     return result
 
 
-def note(found: dict[str, Whole], option: str) -> str:
-    """What a reader of the fit must know of it; empty where there was no choice."""
+def notes(found: dict[str, Whole], option: str) -> list[OperationsWhole]:
+    """What a reader of the fit must know of it; none where there was no choice."""
     one = {op: whole for op, whole in found.items() if whole.at}
     if not one:
-        return ""
+        return []
     station = next(iter(one.values())).station
-    names = ", ".join(sorted(one))
-    whole = f"The measurements tell {names} as a whole only; "
-    if option == TOGETHER:
-        return whole + f"that the station '{station}' does all of it explains them, so nothing shows other stations."
-    split = ", ".join(sorted(op for op, measured in one.items() if measured.elsewhere))
-    return whole + f"{split} also takes time at another station. That time is fitted, but the station is a guess."
+    split = [] if option == TOGETHER else sorted(op for op, measured in one.items() if measured.elsewhere)
+    return [OperationsWhole(sorted(one), station, split)]
 
 
 def _edit(one: dict[str, Whole], split: set[str], laws: Document) -> Document:

@@ -17,6 +17,7 @@ from iocast.ground.names import as_file_name
 from iocast.runs.phases import first_phase
 from iocast.platforms.documents import Document
 from iocast.platforms.platform_names import check_file
+from iocast.wording.notes import add
 from iocast.runs.run_directory import Point, find_runs, group, measured_phases
 from iocast.jobs.workers import Workers
 
@@ -84,5 +85,6 @@ def calibrate_phases(
             for phase in phases[1:]
         }
     campaigns = [path for path in sources if (path / "campaign.json").is_file()]
-    document["fitted"]["notes"] += [note for path in campaigns for note in busy.notes(read_campaign(path), path.name)]
+    busier = [one for path in campaigns for one in busy.notes(read_campaign(path), path.name)]
+    add(document["fitted"], busier)
     return document

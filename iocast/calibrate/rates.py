@@ -28,8 +28,11 @@ from iocast.ground.names import shortened
 from iocast.errors import InputError
 from iocast.ground.files import sha256
 from iocast.runs.phases import unit_entry
+from iocast.records import note_of_measurements as note
+from iocast.records.note import Note
 from iocast.platforms.documents import Document, reference, set_path
 from iocast.runs.question import Setting, meaning
+from iocast.wording.notes import add
 from iocast.runs.run_directory import QUANTITIES, Point, is_table
 
 Array = NDArray[np.float64]
@@ -293,9 +296,11 @@ def calibrate_rates(points: list[Point], platform: str, seed: int, report: Repor
         "discrepancy": {"rate": DISCREPANCY},
         "discrepancy_growth": GROWTH,
         "simulations": 0,
-        "notes": [*_notes(points, measured), *tied(together)],
+        "notes": [],
+        "cautions": [],
         "draws": [_numbers(posterior[i]) for i in chosen],
     }
+    add(document["fitted"], [*_notes(points, measured), *tied(together)])
     return document
 
 
@@ -410,18 +415,9 @@ def _hold_out(points: list[Point], measured: list[growth.Measured], unit: str) -
     return {"ranks": max(p.ranks for p in points), "fitted_up_to": max(scales), "rows": rows}
 
 
-def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
-    """What the rates leave open, in finished sentences."""
-    notes = [
-        (
-            "Only rates were fitted: latencies are those of measured scales, stretched to the rate, and intervals rest "
-            "on how other storage systems grow."
-            if any(_latency(point) for point in points)
-            else "Only rates were fitted: forecasts have no latencies, and their intervals rest on how other storage "
-            "systems grow."
-        ),
-        *_unused_latencies(points),
-    ]
+def _notes(points: list[Point], measured: list[growth.Measured]) -> list[Note]:
+    """What the rates leave open."""
+    notes: list[Note] = [note.RatesAlone(any(_latency(point) for point in points)), *_unused_latencies(points)]
     if growth.one_scale(measured):
         notes.append(one_scale_note(points))
     settings = [
@@ -432,14 +428,11 @@ def _notes(points: list[Point], measured: list[growth.Measured]) -> list[str]:
         name for name in {name for one in settings for name in one} if len({str(one.get(name)) for one in settings}) > 1
     )
     if differing:
-        notes.append(
-            f"The measurements differ in {', '.join(differing)}, of which the model knows nothing: it takes them for "
-            "one workload. If they are not, calibrate each by itself."
-        )
+        notes.append(note.SettingsVary(differing))
     return notes + alarm_notes(points, growth.residuals(measured))
 
 
-def one_scale_note(points: list[Point]) -> str:
+def one_scale_note(points: list[Point]) -> note.GrowthNotMeasured:
     """That growth was not measured, and which runs would measure it: half and a quarter of the ranks."""
     nodes, ranks_per_node = points[0].first.placement
     smaller = [
@@ -447,11 +440,10 @@ def one_scale_note(points: list[Point]) -> str:
         for k in (2, 4)
         if nodes * ranks_per_node >= k
     ]
-    advice = f" Measure {' and '.join(smaller)} next." if smaller else " Measure more ranks."
-    return f"All measurements have {points[0].ranks} ranks, so that growth from there is not measured.{advice}"
+    return note.GrowthNotMeasured(points[0].ranks, smaller)
 
 
-def _unused_latencies(points: Sequence[Point]) -> list[str]:
+def _unused_latencies(points: Sequence[Point]) -> list[note.LatenciesNotFitted]:
     """Why quantiles of latency that the results have are in no forecast."""
     if any(len(point.quantities()) == 1 for point in points):
         return []
@@ -460,23 +452,13 @@ def _unused_latencies(points: Sequence[Point]) -> list[str]:
         "A fit to latencies needs runs of iocast measure, or results of a tool whose workload iocast has, with all its "
         "operations."
     )
-    return [f"The results have latencies, which were not fitted. {why}"]
+    return [note.LatenciesNotFitted(why)]
 
 
-def alarm_notes(points: list[Point], residuals: Sequence[tuple[float, bool]]) -> list[str]:
+def alarm_notes(points: list[Point], residuals: Sequence[tuple[float, bool]]) -> list[Note]:
     """The misfit alarm: rates that no curve of growth follows, with their residuals."""
-    if not any(alarm for _, alarm in residuals):
-        return []
-    listed = ", ".join(
-        f"{point.name} {100 * math.expm1(miss):+.0f} %"
-        for point, (miss, alarm) in zip(points, residuals, strict=True)
-        if alarm
-    )
-    return [
-        f"Misfit: no curve of growth follows these rates (measured against fitted: {listed}). The system may have "
-        "changed between the runs, the rates may be of different things, or the system collapses there; intervals are "
-        "widened by the residuals. Measure these placements again."
-    ]
+    off = {p.name: math.expm1(miss) for p, (miss, alarm) in zip(points, residuals, strict=True) if alarm}
+    return [note.RatesOffGrowth(off)] if off else []
 
 
 def check_platform(document: Document, platform: str) -> None:

@@ -17,9 +17,12 @@ from iocast.calibrate.draws import draws
 from iocast.calibrate.findings import Finding
 from iocast.calibrate.recipe import PLAIN
 from iocast.calibrate.search import Fit
-from iocast.calibrate.structure_search import Search, say
+from iocast.calibrate.structure_search import Search
 from iocast.ground.files import sha256
 from iocast.runs.run_directory import QUANTITIES, Point, switches
+from iocast.records import note_of_measurements as note
+from iocast.records.note import Note
+from iocast.wording.notes import add
 from iocast.records.fitted import (
     HoldOut,
     FitRow,
@@ -89,7 +92,8 @@ def fitted_section(
         "blend": held_out.backtest.document(misfit or missed > 0, few) if held_out.backtest else {},
         "simulations": sum(f.evaluations for f in fits) * len(search.targets),
         "findings": [one.document() for one in search.found],
-        "notes": search.notes,
+        "notes": [],
+        "cautions": [],
     }
     if search.nearest:
         fitted["nearest"] = search.nearest
@@ -114,26 +118,14 @@ def fitted_section(
             "length": search.stall.length,
             "operations": list(search.stall.operations),
         }
-    fitted["notes"] += [text for text in (parts.note(search.wholes, best.structure.get(parts.CHOICE, "")),) if text]
-    fitted["notes"] += tied(fitted["correlations"])
-    fitted["notes"] += [
-        f"The data fit nearly as well with {say(fit.structure)}; the intervals include it."
-        for fit, weight in rest
-        if weight > NEARLY_AS_WELL
-    ]
+    notes: list[Note] = [*search.notes, *parts.notes(search.wholes, best.structure.get(parts.CHOICE, ""))]
+    notes += tied(fitted["correlations"])
+    notes += [note.FitsNearlyAsWell(fit.structure) for fit, weight in rest if weight > NEARLY_AS_WELL]
     if missed > 0:
-        fitted["notes"].append(
-            f"Alarm: the largest measured scale, held out, was missed by a factor of {math.exp(missed):.1f} in "
-            "throughput. Either the measurements do not repeat (look at their spread), or the system does something "
-            "at scale that the model has no place for."
-        )
+        notes.append(note.HeldOutMissed(math.exp(missed)))
     if misfit:
-        fitted["notes"].append(
-            "Misfit: the best structure is further from the measurements than their noise explains (mean square of "
-            f"standardised residuals {best.cost:.2f}, at most {usual:.2g} is usual){_worst(rows)}. Something in this "
-            "system has no place in the model: intervals are wider and grow faster for it, and forecasts far beyond "
-            "the measured scales deserve less trust than even those say."
-        )
+        notes.append(note.Misfit(best.cost, usual, *_worst(rows)))
+    add(fitted, notes)
     return fitted
 
 
@@ -195,7 +187,7 @@ def measured_point(point: Point, reported: Mapping[str, str] | None = None) -> F
     return measured
 
 
-def too_rare(points: list[Point], rows: list[FitRow]) -> list[str]:
+def too_rare(points: list[Point], rows: list[FitRow]) -> list[note.TooRareToCheck]:
     """Of measured operations whose errors are not known, since a simulated run lacks them. rows: none where no run
     ended."""
     known = {(row["point"], row["quantity"]) for row in rows}
@@ -204,23 +196,17 @@ def too_rare(points: list[Point], rows: list[FitRow]) -> list[str]:
         for name in point.quantities():
             if (point.name, name) not in known:
                 lacking.setdefault(name.rpartition(".")[0], {})[point.name] = None
-    return [
-        f"{op} is so rare that a simulated run lacks it at {', '.join(places)}: how far the platform is off there is "
-        "not known. Longer runs have more of it."
-        for op, places in lacking.items()
-    ]
+    return [note.TooRareToCheck(op, list(places)) for op, places in lacking.items()]
 
 
-def _worst(rows: list[FitRow]) -> str:
-    """In which quantity a platform is furthest from what was measured, but for maxima, which are random."""
+def _worst(rows: list[FitRow]) -> tuple[str, str, float] | tuple[()]:
+    """In which quantity a platform is furthest from what was measured, but for maxima, which are random; the point,
+    and the error."""
     steady = [row for row in rows if not row["quantity"].endswith(".max")]
     if not steady:
-        return ""
+        return ()
     worst = max(steady, key=lambda row: abs(math.log(max(1 + row["error"], 1e-9))))
-    return (
-        f", most in {worst['quantity']} at {worst['point']}, {abs(100 * worst['error']):.0f} % too "
-        f"{'high' if worst['error'] > 0 else 'low'}"
-    )
+    return worst["quantity"], worst["point"], worst["error"]
 
 
 def _aged(found: list[Finding]) -> float:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from iocast.platforms.fitted import refuse_more_nodes
 from iocast.platforms.documents import Document
+from iocast.records.note_of_measurements import FamilyByDefault
 from iocast.runs.run_directory import Point
+from iocast.wording.notes import add
 
 RATES_ALONE = "queue"
 """The platform for runs that have no latencies."""
@@ -76,9 +78,5 @@ def best_family(storage: Storage, fit: Callable[[str], Document]) -> Document:
     if storage.unknown:
         scores = {family: float(one["fitted"]["score"]) for family, one in documents.items()}
         document["fitted"]["by_default"] = {"because": storage.unknown, "family": won, "scores": scores}
-        others = [f"{family} ({score:.3g})" for family, score in scores.items() if family != won]
-        tried = f", which fits better (score {scores[won]:.3g}) than {' and '.join(others)}" if others else ""
-        document["fitted"]["notes"].append(
-            f"The family '{won}' is a default{tried}: {storage.unknown}. Name a family with --platform if you know it."
-        )
+        add(document["fitted"], [FamilyByDefault(won, storage.unknown, scores)])
     return document

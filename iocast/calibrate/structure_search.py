@@ -32,6 +32,8 @@ from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
 from iocast.runs.operations import TooRare, pooled_quantity
 from iocast.platforms.documents import Document, dump, get_path, laid_over, merge, reference, set_path
+from iocast.records import note_of_measurements as note
+from iocast.records.note import Note
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
 from iocast.records.fitted import FitRow, WARNED_OF
@@ -104,14 +106,9 @@ class Search:
         self.shown = shown_by(points[0].first, recipe)
         self.thinking = any(point.waiting_factor > 0 for point in points)
         self.found = findings(points)
-        self.notes: list[str] = [one.text for one in self.found if one.kind in WARNED_OF]
+        self.notes: list[Note] = [note.FoundInRuns(one.kind, one.text) for one in self.found if one.kind in WARNED_OF]
         self.wholes = parts.wholes(self.single, recipe.laws, self.family)
-        self.notes += [
-            f"The measurements tell {op} as a whole only; its parts are split as in '{recipe.family}', so which "
-            "station serves them is a guess."
-            for op, whole in self.wholes.items()
-            if not whole.at
-        ]
+        self.notes += [note.PartsNotMeasured(op, recipe.family) for op, whole in self.wholes.items() if not whole.at]
         self.laws = self._laws()
         self.threads = reading.counted_threads(points)
         self.counted = self._counted_station()
@@ -140,7 +137,7 @@ class Search:
         if not station or path in self.recipe.facts or path in self.recipe.priors:
             return ""
         assert self.threads is not None
-        self.notes.append(self.threads.sentence(station))
+        self.notes.append(self.threads.note(station))
         return station
 
     def _unseen(self) -> dict[str, set[str]]:

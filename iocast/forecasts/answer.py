@@ -60,7 +60,8 @@ from iocast.published.serves import Serves
 from iocast.runs.question import Question
 from iocast.records import note
 from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
-from iocast.records.note import Note, OutsideBounds, each_once, notes_of
+from iocast.records.codes import each_once, notes_of
+from iocast.records.note import Note, OutsideBounds
 from iocast.records.quantities import Quantity
 from iocast.runs.total import total
 from iocast.wording.notes import put, sentence

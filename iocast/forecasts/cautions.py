@@ -15,7 +15,8 @@ from iocast.runs.measured import differing_settings, is_called, measured
 from iocast.runs.question import Question
 from iocast.records.fitted import FittedSection
 from iocast.records.forecast import BestRule, Ends, ForecastDocument, PhaseDocument, PlaceDocument, shown
-from iocast.records.note import Note, OutsideBounds, each_once, notes_of
+from iocast.records.codes import each_once, notes_of, notes_of_fit
+from iocast.records.note import Note, OutsideBounds
 
 MORE_OBJECTS = 3.0
 """Times as many as at any fitted point, from which on a forecast says that what they fill may not be in it. Chosen by
@@ -167,7 +168,7 @@ def beyond_measured(platform: Fitted, ranks: int, largest: int, factor: float) -
     fitted = platform.fitted
     if not fitted:
         return []
-    found: list[Note] = [note.OfCalibration(text) for text in fitted.get("notes", [])]
+    found: list[Note] = [*notes_of_fit(fitted)]
     if ranks > FAR_BEYOND * largest:
         found.append(note.FarBeyondMeasured(ranks, largest))
     if factor > 0 and factor not in fitted["campaign"]["waiting_factors"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any, cast
@@ -20,8 +20,11 @@ from iocast.knee.judge import FEW, Seen, check_levels, look
 from iocast.knee.probes import FEW_RUNS, GUARD, PILOT, Probes
 from iocast.knee.search import GROWTH, Ask, Done, Limits, Observation, Purpose, decide, fresh_runs, rounded, unfinished
 from iocast.knee.words import load_text
+from iocast.records import note_of_measurements as note
+from iocast.records.note import Note
 from iocast.records.knee import AnsweredLoad, Judged, KneeBounds, KneeDocument, Load, MeanOfRuns, TriedLoad
 from iocast.study.levels import Level
+from iocast.wording.notes import add
 from iocast.wording.text import quantity
 
 UNLOADED = 0.05
@@ -353,8 +356,9 @@ class Search:
             "runs": len(self.probes.runs),
             "seconds": self._spent(),
             "notes": [],
+            "cautions": [],
         }
-        content["notes"] = self._notes(content)
+        add(content, self._notes(content))
         return content
 
     def _of_load(self, load: float) -> Load:
@@ -432,72 +436,33 @@ class Search:
         demand = loads[0]["service"]
         return {"demand": demand, "saturated_rate": most, "largest_demand": 1 / most, "ranks": demand * most}
 
-    def _notes(self, content: KneeDocument) -> list[str]:
-        notes = []
+    def _notes(self, content: KneeDocument) -> Iterator[Note]:
         ranks, answer = self.search.ranks, content["answer"]
         known = [entry for entry in content["loads"] if entry["service"]]
         if content["limited_by"] == "ranks":
-            notes.append(
-                f"Not the server but the number of ranks ({ranks}) ends the search: "
-                + (
-                    (
-                        "the levels hold as fast as they can ask."
-                        if self.levels
-                        else "power still rises as fast as they can ask."
-                    )
-                    if content["reason"] == "always met"
-                    else "beyond this load they are never idle, and operations take no longer than without load."
-                )
-                + " Ask with more ranks to learn what the server can do."
-            )
+            held = "levels" if self.levels else "power"
+            yield note.RanksEndSearch(ranks, held if content["reason"] == "always met" else "busy")
         elif content["limited_by"] == "max_rate":
-            notes.append(
-                f"The limit --max-rate {self.probes.use.max_rate} ends the search: "
-                "the levels hold at the highest rate that it allows."
-            )
+            yield note.MaxRateEndsSearch(str(self.probes.use.max_rate))
         elif content["limited_by"] == "server":
-            notes.append(
-                "No level was missed up to the load that the system can't keep up with; the answer is where its "
-                "throughput ends."
-            )
+            yield note.PaceEndsSearch()
         if self.search.over == "rate" and answer and known and content["limited_by"] is None:
             here = min(known, key=lambda e: abs(e["load"] - answer["load"]))
             response, service = here["response"] or 0.0, here["service"] or 0.0
             waits, above = response - service, response - (known[0]["response"] or 0.0)
             if above > 0.1 * response and waits > 0.5 * above and service < RISEN * (known[0]["service"] or 0.0):
-                notes.append(
-                    f"At the answer an operation waits {100 * waits / response:.0f} % of its response time for "
-                    "its own rank, which does one at a time, and takes no longer than without load: this is the limit "
-                    "of the ranks rather than of the server. With more ranks, the same load may keep the levels."
-                )
-        few = sorted({text for entry in content["loads"] for text in entry["few"]})
-        if few:
-            notes.append(
-                f"In some runs fewer than {FEW} operations lie beyond the quantile of {', '.join(few)}; longer runs "
-                "(--length) know it better."
-            )
+                yield note.WaitsForItsRank(waits / response)
+        if few := sorted({text for entry in content["loads"] for text in entry["few"]}):
+            yield note.FewBeyondQuantile(FEW, few)
         short = [s for entry in known if (s := entry["seconds"]) is not None and s < 0.5 * self.search.length]
         if short and self.probes.size:
-            notes.append(
-                f"The data set is too small for runs of {self.search.length:g} s at the highest loads: the shortest "
-                f"was busy for {min(short):.2g} s. More objects make longer runs."
-            )
+            yield note.DataSetTooSmall(self.search.length, min(short))
         if not self.probes.reuses:
-            notes.append(
-                f"This workload's phase '{self.search.phase}' can't be run on a data set by itself: every run was the "
-                "whole workload, as long as its own parameters say."
-            )
+            yield note.WholeWorkloadEachRun(self.search.phase)
         elif not self.probes.size:
-            notes.append(
-                "The amount of work of a run was the workload's own, as its parameters say, and so their length "
-                "changed with the load."
-            )
+            yield note.WorkOfItsOwn()
         if cut := sum(entry["cut_off"] for entry in content["loads"]):
-            notes.append(
-                f"{cut} run{'s were' if cut > 1 else ' was'} ended because of taking far longer than planned; this "
-                "counts as missed."
-            )
-        return notes
+            yield note.RunsCutOff(cut)
 
 
 def _purpose(run: PlannedRun) -> tuple[Purpose, int]:

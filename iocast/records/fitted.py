@@ -209,6 +209,7 @@ class FittedSection(TypedDict, total=False):
     simulations: int
     findings: list[FindingDocument]
     notes: list[str]
+    cautions: list[dict[str, object]]
     known: list[dict[str, Any]]
     nearest: dict[str, float]
     draws: list[dict[str, Any]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from iocast.records.note import Noted
+
 if TYPE_CHECKING:  # of Python 3.11
     from typing import NotRequired
 
@@ -93,7 +95,7 @@ class KneeBounds(TypedDict):
     ranks: float
 
 
-class KneeDocument(TypedDict):
+class KneeDocument(Noted):
     schema_version: int
     kind: str
     workload: str
@@ -116,5 +118,4 @@ class KneeDocument(TypedDict):
     loads: list[TriedLoad]
     runs: int
     seconds: float
-    notes: list[str]
     name: NotRequired[str]

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reader must know beside an answer's numbers, as codes with numbers and names: `cautions` of a document. A
-class here is a code; `iocast/wording/notes.py` has the sentence of each."""
+class here is a code; `iocast/wording/notes_of_answers.py` has the sentence of each."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TypedDict, TypeVar
+from typing import TYPE_CHECKING, TypedDict
 
-import msgspec
-from msgspec import Struct, ValidationError
+from msgspec import Struct
 
-from iocast.errors import InputError
-from iocast.ground.strict import shown
 from iocast.records.quantities import Interval
 
-T = TypeVar("T")
+if TYPE_CHECKING:  # of Python 3.11
+    from typing import NotRequired
+
 Number = int | float
 """Whole where the document has it whole, so that both are printed alike."""
 
@@ -43,6 +41,13 @@ class Cautious(Coded):
     warnings: list[str]
 
 
+class Noted(TypedDict):
+    """The keys of a document whose sentences are `notes`, each once, and the same as `cautions`."""
+
+    notes: list[str]
+    cautions: NotRequired[list[dict[str, object]]]
+
+
 class Written(Note, frozen=True):
     """A sentence of a document without codes, or of a newer one whose code is not known here."""
 
@@ -50,9 +55,10 @@ class Written(Note, frozen=True):
 
 
 class OfCalibration(Note, frozen=True):
-    """A sentence of the fitted platform, which holds for every forecast of it (its `notes`)."""
+    """A sentence of the fitted platform, which holds for every forecast of it (its `notes`). `of`: its code there."""
 
     sentence: str
+    of: str = ""
 
 
 class ModelLimit(Note, frozen=True):
@@ -520,37 +526,3 @@ class OneSided(Note, frozen=True):
     """Measurements that only one side has, and that are left out."""
 
     measurements: int
-
-
-KINDS: dict[str, type[Note]] = {str(kind.__struct_config__.tag): kind for kind in Note.__subclasses__()}
-"""The closed list of codes."""
-
-
-def notes_of(document: Mapping[str, object]) -> Iterator[Note]:
-    """The notes of a document; of one without codes its sentences."""
-    cautions, warnings = document.get("cautions"), document.get("warnings")
-    if isinstance(cautions, list):
-        yield from map(_read, cautions)
-    elif isinstance(warnings, list):
-        yield from (Written(str(text)) for text in warnings)
-
-
-def _read(entry: object) -> Note:
-    known = entry if isinstance(entry, dict) else {}
-    try:
-        return msgspec.convert(known, KINDS.get(str(known.get("code")), Written))
-    except ValidationError as error:  # of a newer iocast
-        if not isinstance(text := known.get("text"), str):
-            raise InputError(
-                f"The caution {shown(entry)} has neither a known code with its keys nor a text."
-            ) from error
-        return Written(text)
-
-
-def each_once(notes: Iterable[T]) -> list[T]:
-    """Equal ones once, in their order."""
-    found: list[T] = []
-    for note in notes:
-        if note not in found:
-            found.append(note)
-    return found

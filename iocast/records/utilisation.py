@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from iocast.records.note import Noted
+
 if TYPE_CHECKING:  # of Python 3.11
     from typing import NotRequired
 
@@ -58,12 +60,11 @@ class Series(TypedDict):
     utilisation: list[float]
 
 
-class UtilisationDocument(TypedDict):
+class UtilisationDocument(Noted):
     schema_version: int
     kind: str
     observations: list[ObservationFile]
     clock: Clock
-    notes: list[str]
     phases: list[PhaseUse]
     timeline: dict[str, Series]
 

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from iocast.records.forecast import PlaceDocument
+from iocast.records.note import Noted
 
 if TYPE_CHECKING:  # of Python 3.11
     from typing import NotRequired
@@ -141,7 +142,7 @@ class AllowedError(TypedDict):
     allowed: float
 
 
-class SelftestDocument(TypedDict):
+class SelftestDocument(Noted):
     """What `iocast selftest` found (docs/answers.md, `kind: selftest`)."""
 
     schema_version: int
@@ -150,7 +151,6 @@ class SelftestDocument(TypedDict):
     family: str
     forecasts_sha256: dict[str, str]
     structure: dict[str, str]
-    notes: list[str]
     services: dict[str, ServedDocument]
     errors: dict[str, AllowedError]
     coverage: float | None

@@ -68,7 +68,7 @@ def warnings(sources: Sources) -> list[str]:
             found.append(
                 f"Of the campaign {campaign['name']} {len(failed)} planned runs failed: {', '.join(failed[:5])}."
             )
-        found += busy.notes(campaign, str(campaign["name"]))
+        found += sentences(busy.notes(campaign, str(campaign["name"])))
     return list(dict.fromkeys(str(w) for w in found))
 
 

@@ -7,6 +7,7 @@ from typing import Any, TYPE_CHECKING
 
 from iocast.forecasts.cautions import far_beyond_published, other_settings
 from iocast.records import note
+from iocast.records.codes import notes_of_fit
 from iocast.records.note import Note
 from iocast.records.study import StudyDocument
 from iocast.study.documents import number
@@ -51,7 +52,7 @@ def cautions(search: Search, answer: StudyDocument) -> list[Note]:
                 found.append(note.StudyFarBeyondMeasured(study.largest.ranks, largest))
             questions = [search.desk.question(name, study.largest, platform.fitted) for name in study.workloads]
             found += [one for question in questions for one in other_settings(platform.fitted, question)]
-            found += [note.OfCalibration(text) for text in platform.fitted.get("notes", [])]
+            found += notes_of_fit(platform.fitted)
             found += beside_the_platform(search, platform)
     found += search.desk.not_simulated
     found += _measured_systems(answer)

@@ -7,7 +7,7 @@ from typing import Literal
 import math
 
 from iocast.runs.limits_of import LEAD
-from iocast.wording.notes import first_paths
+from iocast.wording.notes_of_answers import first_paths
 from iocast.study.amounts import (
     amount,
     chance,

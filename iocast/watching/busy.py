@@ -20,6 +20,7 @@ from typing import Any
 from iocast.ground.progress import stderr
 from iocast.ground.strict import is_whole
 from iocast.records.campaign import CampaignDocument
+from iocast.records.note_of_measurements import MachineBusy
 
 PROC = Path("/proc")
 WINDOW_SECONDS = 0.25
@@ -169,12 +170,12 @@ def report_activity(place: Path | None, clients: int, nodes: int) -> dict[str, A
     return {"wall": time.time(), "host": socket.gethostname(), **found.to_json(clients)}
 
 
-def notes(campaign: CampaignDocument, name: str) -> list[str]:
-    """Sentences for answers that rest on a campaign (its campaign.json) which was measured on a busy machine."""
+def notes(campaign: CampaignDocument, name: str) -> list[MachineBusy]:
+    """For answers that rest on a campaign (its campaign.json) which was measured on a busy machine."""
     looks = campaign.get("machine")
     busy = [look for look in looks if isinstance(look, dict) and look.get("busy")] if isinstance(looks, list) else []
     effects = [str(effect) for look in busy[:1] for effect in look.get("effects") or []]
-    return [f"The machine was busy before '{name}' was measured. {' '.join(effects)}"] if busy else []
+    return [MachineBusy(name, effects)] if busy else []
 
 
 def counters(proc: Path = PROC, allowed: set[int] | None = None) -> Counters | None:

@@ -27,6 +27,7 @@ from scipy.special import gammaln
 from iocast.errors import InputError
 from iocast.importers import Importer, all_importers, matching
 from iocast.importers.source import Source
+from iocast.records.note_of_measurements import ThreadsCounted
 from iocast.importers.statistics import (
     HANDLING,
     REQUESTS,
@@ -195,13 +196,9 @@ class Threads:
         weight = self.weights[min(self.weights, key=lambda number: abs(math.log(number / max(threads, 1.0))))]
         return -2 * math.log(max(weight / max(self.weights.values()), LEAST))
 
-    def sentence(self, station: str) -> str:
-        who = "Trips to the server" if self.network else "The server's own counters"
-        many = f"{self.at_least} to {self.at_most}" if self.at_most else f"at least {self.at_least}"
-        known = f"{self.likely} thread{'s' * (self.likely != 1)}" if self.likely else f"{many} threads"
-        return (
-            f"{who} show {known} of '{station}': an operation holds one for {'at most ' * self.network}"
-            f"{1e3 * self.service:.3g} ms, and {self.busy:.2g} are in use at most."
+    def note(self, station: str) -> ThreadsCounted:
+        return ThreadsCounted(
+            station, self.service, self.busy, self.at_least, self.at_most, self.likely, network=self.network
         )
 
     @property

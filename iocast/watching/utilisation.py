@@ -24,6 +24,9 @@ from iocast.errors import InputError
 from iocast.ground.files import SCHEMA_VERSION, read_json, require_version, sha256, write_json
 from iocast.importers.statistics import HANDLING, REQUESTS, TRIPS
 from iocast.watching.counted import COUNTED, KINDS, PLACE, TIMED, WAITING, AtServer, Counters, at_targets, statistics_in
+from iocast.records import note_of_measurements as note
+from iocast.records.note import Note
+from iocast.wording.notes import add
 from iocast.records.run import Phase, Run, read_run
 from iocast.records.utilisation import (
     Bound,
@@ -197,7 +200,7 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
     spans = [_span(phase) for phase in record.phases]
     begin, end = clock["start"] + min(start for start, _ in spans), clock["start"] + max(end for _, end in spans)
     slack = clock["uncertainty_seconds"] if clock["how"] == Start.STATED.value else 0.0
-    notes = []
+    notes: list[Note] = []
     for observation in read:
         times = observation.times
         if times[-1] < begin - slack or times[0] > end + slack:
@@ -207,17 +210,12 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
                 "time, or the clocks of their machines differ."
             )
         if observation.clock_was_set:
-            notes.append(
-                f"The wall clock of {observation.host} was set while it was observed; the times after that rest on the "
-                "clock before."
-            )
+            notes.append(note.ClockSet(observation.host))
         if times[0] > begin + 1 or times[-1] < end - 1:
-            notes.append(f"The observation of {observation.host} does not cover the whole run.")
-    notes += dict.fromkeys(note for one in read if isinstance(one, Statistics) for note in one.notes)
+            notes.append(note.RunNotCovered(observation.host))
+    notes += [note.OfCounters(text) for one in read if isinstance(one, Statistics) for text in one.notes]
     if slack > SURE:
-        notes.append(
-            f"The start of the run is known to {clock['uncertainty_seconds']:.1f} s only, so short phases may be off."
-        )
+        notes.append(note.StartUncertain(clock["uncertainty_seconds"]))
     content: UtilisationDocument = {
         "schema_version": SCHEMA_VERSION,
         "kind": "utilisation",
@@ -232,10 +230,12 @@ def join(run: Path, observations: Sequence[Path]) -> UtilisationDocument:
             for o in read
         ],
         "clock": clock,
-        "notes": notes,
+        "notes": [],
+        "cautions": [],
         "phases": [_phase(phase, clock["start"], read) for phase in record.phases],
         "timeline": _timeline(read, clock["start"], begin, end),
     }
+    add(content, notes)
     write_json(run / FILE, content)
     return content
 

@@ -11,6 +11,7 @@ from iocast.watching import busy
 from iocast.watching.busy import TICKS, Activity, activity, counters
 from iocast.report import story
 from iocast.report.sources import Sources
+from iocast.wording.notes import sentence
 
 SECONDS = 2.0
 
@@ -140,7 +141,8 @@ def test_answers_of_a_busy_campaign_say_so(tmp_path: Path) -> None:
     looks = [between(tmp_path / "proc", used=used).to_json(8) for used in (0.0, 2.0)]
     campaign = {"name": "scratch", "points": [], "machine": looks}
     (note,) = busy.notes(campaign, "scratch")
-    assert note.startswith("The machine was busy before 'scratch' was measured. Other processes use 1.0 of 2 CPUs")
-    assert story.warnings(Sources(campaigns=[campaign])) == [note]
+    shown = sentence(note)
+    assert shown.startswith("The machine was busy before 'scratch' was measured. Other processes use 1.0 of 2 CPUs")
+    assert story.warnings(Sources(campaigns=[campaign])) == [shown]
     for quiet in ({}, {"machine": looks[:1]}, {"machine": "no list"}, {"machine": [3]}):
         assert busy.notes(quiet, "scratch") == []

@@ -53,7 +53,7 @@ def _fitted(directory: Path, truth: dict[str, Any], iterations: int, seed: int) 
 
 
 def _alarm(fitted: dict[str, Any]) -> bool:
-    return any(note.startswith("Misfit") for note in fitted["notes"])
+    return any(one["code"] == "misfit" for one in fitted["cautions"])
 
 
 @pytest.mark.long("the alarm is raised where it must be; validation/blind/probes.py counts false ones")

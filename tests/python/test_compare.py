@@ -20,7 +20,8 @@ from scipy.stats import binom
 import iocast as library
 from iocast.changes import Side, Threshold
 from iocast.compare import compare
-from iocast.records.note import Differs, notes_of
+from iocast.records.codes import notes_of
+from iocast.records.note import Differs
 from iocast.rules.significance import choose
 from iocast.records.run import Phase, Summary
 from iocast.errors import InputError

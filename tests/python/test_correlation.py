@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from iocast.calibrate.correlation import TIED, correlations, tied
+from iocast.records.note_of_measurements import ParametersTied
 
 
 def test_correlations_of_a_known_covariance() -> None:
@@ -22,9 +23,8 @@ def test_correlations_of_a_known_covariance() -> None:
         "service": {"threads": pytest.approx(0.975), "lock": pytest.approx(-0.5)},
         "threads": {"lock": pytest.approx(0.25)},
     }
-    (sentence,) = tied(found)
-    assert "service and threads" in sentence and "ratio" in sentence
-    assert "product" in tied({"a": {"b": -0.99}})[0]
+    assert tied(found) == [ParametersTied("service", "threads", pytest.approx(0.975))]
+    assert tied({"a": {"b": -0.99}}) == [ParametersTied("a", "b", -0.99)]
     assert correlations([], np.zeros((0, 0))) == {} == correlations(["alone"], np.ones((1, 1)))
 
 
@@ -36,5 +36,5 @@ def test_a_calibration_keeps_them(fitted: Path) -> None:
     assert {name for pair in pairs for name in pair} <= names
     assert all(math.isfinite(r) for r in pairs.values()) and any(abs(r) > 0.01 for r in pairs.values())
     assert not {(other, one) for one, other in pairs} & pairs.keys(), "each once"
-    entries = [note for note in known["notes"] if "correlation" in note]
+    entries = [one for one in known["cautions"] if one["code"] == "parameters-tied"]
     assert len(entries) == sum(abs(r) >= TIED for r in pairs.values())

@@ -26,6 +26,7 @@ from iocast.runs.run_directory import group
 from iocast.watching.counted import Served, closed_wait, numbers_up_to, threads_of
 from iocast.watching.utilisation import bounds, join, served
 from iocast.wording.checked import utilisation_text
+from iocast.wording.notes import sentence
 
 
 @pytest.mark.parametrize(("customers", "servers"), [(4, 1), (4, 2), (6, 3), (3, 5)])
@@ -70,7 +71,7 @@ def test_many_ranks_that_never_wait_leave_open_how_many_threads_there_are(most: 
     delay = most * 0.001 / 4 - 0.001  # a quarter of the ranks is at the server, in the mean of at most 4 threads
     found = threads_of([Served(n, n / (delay + 0.001), 0.001) for n in (1, 2, most)])
     assert found is not None and found.likely is None and 4 <= found.at_least < most
-    assert "at least" in found.sentence("server")
+    assert "at least" in sentence(found.note("server"))
     assert found.surprise(1) > found.surprise(most - 1) and found.surprise(1000 * most) == found.surprise(most)
 
 
@@ -205,7 +206,7 @@ def test_a_calibration_takes_threads_from_counters_unless_the_owner_knows(work: 
     assert seen is not None and seen.likely == 2 and seen.service == pytest.approx(0.0015)
     search = Search(read_recipe(str(family)), points, 0, lambda *_: None, Trace(None))
     assert search.counted == "server" and any(
-        "own counters show 2 threads of 'server'" in note for note in search.notes
+        "own counters show 2 threads of 'server'" in sentence(note) for note in search.notes
     )
     fits = {
         name: Fit({"threads": name}, [option], [], {}, 0.0, np.zeros((0, 0)), 0)

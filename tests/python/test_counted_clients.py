@@ -16,6 +16,7 @@ from iocast.errors import InputError
 from iocast.watching.counted import Served, Threads, threads_of
 from iocast.watching.utilisation import join, served
 from iocast.wording.checked import utilisation_text
+from iocast.wording.notes import sentence
 
 BEGAN = 1_700_000_000.0
 SERVICE, DELAY, SECONDS, EVERY = 0.004, 0.0005, 20.0, 0.5
@@ -131,7 +132,7 @@ def test_trips_of_a_mount_bound_the_threads(threads: int, network: float, tmp_pa
     assert found.at_most is not None and threads <= found.at_most <= threads * (1 + network / SERVICE) + 1
     assert found.surprise(8) > found.surprise(threads)
     assert all(one.seconds < one.ranks / one.rate - 0.002 for one in seen), "without the wait for a slot"
-    assert "Trips to the server show" in found.sentence("server") and "at most" in found.sentence("server")
+    assert "Trips to the server show" in (text := sentence(found.note("server"))) and "at most" in text
 
 
 def test_the_work_of_threads_alone_says_nothing_of_their_number(tmp_path: Path) -> None:

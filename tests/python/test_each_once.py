@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 from iocast.forecasts.cautions import of_all, outside_bounds
-from iocast.records.note import Note, OfCalibration, notes_of
+from iocast.records.codes import notes_of
+from iocast.records.note import Note, OfCalibration
 from iocast.wording.notes import put, sentences
 
 BOUNDS = "Forecast rates outside the asymptotic bounds of the measurements: "

@@ -14,6 +14,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import dump
 from iocast.forecasts.answer import predict
 from iocast.runs.run_directory import Point, Run, group
+from iocast.records.note_of_measurements import ALARMS
 
 FAMILY = """
 schema_version: 1
@@ -75,7 +76,7 @@ def test_the_held_out_forecast_is_that_of_a_calibration_without_that_scale(
     assert (whole["holdout"]["structure"], whole["structure"]["threads"]) == (smaller["fitted"]["structure"], "6")
     # Four ranks don't show that there are six servers. They leave it open, and eight settle it.
     assert 0.05 < rows["rate"]["error"] < 2 * rows["rate"]["spread"]
-    assert not [note for note in whole["notes"] if note.startswith(("Alarm", "Misfit"))]
+    assert not {one["code"] for one in whole["cautions"]} & ALARMS
     assert [whole["blend"][group]["because"] for group in ("rate", "latency")] == [None, None]
 
 

@@ -10,6 +10,7 @@ from iocast.ground import binaries
 from iocast.calibrate import lone
 from iocast.ground.files import read_json
 from iocast.runs.run_directory import Run, group
+from iocast.wording.notes import sentence
 
 OPERATIONS = {
     "create": {"open": [{"delay": "2ms"}], "write": [], "close": [{"delay": "3ms"}]},
@@ -44,4 +45,4 @@ def test_an_operation_whose_time_is_off_at_one_rank_is_named_with_its_part(
     (measured,) = group([Run(_run(tmp_path / "measured", "3ms"))])
     notes = lone.notes(measured, read_json(_run(tmp_path / "model", close) / "run.json", "run"))
     assert len(notes) == bool(named)
-    assert all("A lone rank's create takes 5 ms" in note and named in note for note in notes)
+    assert all("A lone rank's create takes 5 ms" in (text := sentence(note)) and named in text for note in notes)

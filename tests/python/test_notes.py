@@ -18,10 +18,11 @@ from programs import REPOSITORY
 
 import iocast
 from iocast.errors import InputError
-from iocast.records import note
-from iocast.records.note import KINDS, BlendedGroup, LeftOutRun, Note, PublishedOff, RateOutside, Written, notes_of
+from iocast.records import note, note_of_measurements as measured
+from iocast.records.codes import KINDS, notes_of, notes_of_fit
+from iocast.records.note import BlendedGroup, LeftOutRun, Note, Noted, PublishedOff, RateOutside, Written
 from iocast.records.quantities import Interval
-from iocast.wording.notes import put, sentence
+from iocast.wording.notes import add, put, sentence
 
 RATE = Interval(1234.5, 800.0, 2000.0)
 WIDE = Interval(1234.5, 10.0, 2000.0)
@@ -134,6 +135,56 @@ NUMBERS = [
     (note.HeldBack(1, 4, "a/b", 1500.0, "--max-rate"), "1 of 4 runs were held back by --max-rate ('a/b': 1500/s):"),
     (note.OneSided(1), "1 measurement of only one side is left out."),
     (note.OneSided(2), "2 measurements of only one side are left out."),
+    (measured.RanksEndSearch(8, "levels"), "number of ranks (8) ends the search: the levels hold as fast as"),
+    (measured.RanksEndSearch(8, "power"), "ends the search: power still rises as fast as they can ask."),
+    (measured.RanksEndSearch(8, "busy"), "ends the search: beyond this load they are never idle,"),
+    (measured.MaxRateEndsSearch("100/s"), "The limit --max-rate 100/s ends the search:"),
+    (measured.PaceEndsSearch(), "the answer is where its throughput ends."),
+    (measured.WaitsForItsRank(0.456), "waits 46 % of its response time for its own rank"),
+    (measured.FewBeyondQuantile(10, ["q99", "q999"]), "fewer than 10 operations lie beyond the quantile of q99, q999;"),
+    (measured.DataSetTooSmall(5.0, 1.25), "too small for runs of 5 s at the highest loads: the shortest was busy for"),
+    (measured.WholeWorkloadEachRun("mix"), "phase 'mix' can't be run on a data set by itself"),
+    (measured.WorkOfItsOwn(), "was the workload's own, as its parameters say"),
+    (measured.RunsCutOff(1), "1 run was ended because of taking far longer"),
+    (measured.RunsCutOff(2), "2 runs were ended because of taking far longer"),
+    (measured.ClockSet("a"), "The wall clock of a was set while it was observed;"),
+    (measured.RunNotCovered("a"), "The observation of a does not cover the whole run."),
+    (measured.StartUncertain(0.5), "is known to 0.5 s only"),
+    (measured.OfCounters("Without times."), "Without times."),
+    (measured.MachineBusy("scratch", ["Slow.", "Slower."]), "busy before 'scratch' was measured. Slow. Slower."),
+    (measured.FoundInRuns("drift", "It drifts."), "It drifts."),
+    (measured.PartsNotMeasured("create", "lustre"), "tell create as a whole only; its parts are split as in 'lustre',"),
+    (measured.OperationsWhole(["a", "b"], "mds"), "tell a, b as a whole only; that the station 'mds' does all of it"),
+    (measured.OperationsWhole(["a", "b"], "mds", ["b"]), "as a whole only; b also takes time at another station."),
+    (measured.ThreadsCounted("mds", 1e-3, 1.25, 1, 2, 1), "The server's own counters show 1 thread of 'mds': an "),
+    (measured.ThreadsCounted("mds", 1e-3, 1.25, 4, network=True), "Trips to the server show at least 4 threads of"),
+    (measured.ThreadsCounted("mds", 1e-3, 1.25, 4, 8), "show 4 to 8 threads of 'mds': an operation holds one for 1"),
+    (measured.NothingHeldOut(), "No scale could be held out; the intervals"),
+    (measured.NothingHeldOut(switched=True), "since nothing of the largest was measured at smaller ones; the"),
+    (measured.TooRareToCheck("stat", ["4x2"]), "stat is so rare that a simulated run lacks it at 4x2:"),
+    (measured.LoneRankOff("stat", 1e-3, 1.5e-3, "stat.x"), "fitted platform, 50 % more, most of it in stat.x: the"),
+    (measured.LoneRankOff("stat", 1e-3, 5e-4), "1 ms in the measurements and 0.5 ms on the fitted platform, 50 %"),
+    (measured.ParametersTied("a", "b", 0.98), "tell a and b apart (correlation +0.98): they fix the ratio of the two"),
+    (measured.ParametersTied("a", "b", -0.98), "(correlation -0.98): they fix the product of the two"),
+    (measured.FitsNearlyAsWell({"lock": "node", "cache": "none"}), "nearly as well with lock node, cache none; the"),
+    (measured.HeldOutMissed(1.5), "Alarm: the largest measured scale, held out, was missed by a factor of 1.5 in"),
+    (
+        measured.Misfit(3.0, 1.5, "stat.q50", "4x2", -0.5),
+        "residuals 3.00, at most 1.5 is usual), most in stat.q50 at 4x2, 50 % too low. Something",
+    ),
+    (measured.Misfit(3.0, 1.5), "at most 1.5 is usual). Something in this system"),
+    (measured.FamilyByDefault("nfs", "it is so", {"nfs": 1.0}), "The family 'nfs' is a default: it is so. Name a"),
+    (
+        measured.FamilyByDefault("nfs", "it is so", {"nfs": 1.0, "lustre": 2.5}),
+        "'nfs' is a default, which fits better (score 1) than lustre (2.5): it is so.",
+    ),
+    (measured.RatesAlone(), "Only rates were fitted: forecasts have no latencies,"),
+    (measured.RatesAlone(latencies=True), "Only rates were fitted: latencies are those of measured scales,"),
+    (measured.LatenciesNotFitted("It is so."), "The results have latencies, which were not fitted. It is so."),
+    (measured.GrowthNotMeasured(8, ["2 x 2", "1 x 2"]), "All measurements have 8 ranks, so that growth from there is"),
+    (measured.GrowthNotMeasured(8, []), "is not measured. Measure more ranks."),
+    (measured.SettingsVary(["sync", "size"]), "The measurements differ in sync, size, of which the model knows"),
+    (measured.RatesOffGrowth({"4x2": -0.5, "8x2": 0.25}), "(measured against fitted: 4x2 -50 %, 8x2 +25 %)."),
 ]  # fmt: skip
 """Of each code its numbers, and what of the sentence they make."""
 
@@ -174,7 +225,7 @@ def test_each_code_has_its_row_above_and_is_made_somewhere() -> None:
     trees = [
         ast.parse(file.read_text())
         for file in (REPOSITORY / "iocast").rglob("*.py")
-        if file.parent.name != "wording" and file.name != "note.py"
+        if file.parent.name != "wording" and not file.name.startswith(("note", "codes"))
     ]
     calls = [node.func for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
     made = {
@@ -182,7 +233,18 @@ def test_each_code_has_its_row_above_and_is_made_somewhere() -> None:
         for one in calls
         if isinstance(one, ast.Attribute | ast.Name)
     }
-    assert {kind.__name__ for kind in KINDS.values()} - made == {"Written"}  # which only the reader makes
+    assert {kind.__name__ for kind in KINDS.values()} - made == {"Written", "OfCalibration"}  # which codes.py makes
+
+
+def test_notes_are_added_once() -> None:
+    """As calibrations do, whose parts each add theirs."""
+    document: Noted = {"notes": ["Before."], "cautions": [{"code": "written", "text": "Before."}]}
+    add(document, [measured.RatesAlone(), measured.RatesAlone()])
+    add(document, [measured.RatesAlone(), measured.ClockSet("a")])
+    assert document["notes"] == ["Before.", *map(sentence, (measured.RatesAlone(), measured.ClockSet("a")))]
+    assert [one["text"] for one in document["cautions"]] == document["notes"]
+    forecast = notes_of_fit({"notes": [*document["notes"], "Of old."], "cautions": document["cautions"]})
+    assert [one.of for one in forecast] == ["written", "rates-alone", "clock-set", ""]
 
 
 def test_codes_of_a_newer_file_are_read_as_its_sentences() -> None:

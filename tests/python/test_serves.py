@@ -17,7 +17,8 @@ from iocast.api.study import study
 from iocast.platforms.content import whole
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
-from iocast.records.note import ModelLimit, notes_of
+from iocast.records.codes import notes_of
+from iocast.records.note import ModelLimit
 from iocast.forecasts.answer import predict
 from iocast.platforms.documents import PLATFORMS, dump
 from iocast.published.facts import FACTS, read_facts

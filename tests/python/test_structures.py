@@ -21,6 +21,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.platforms.documents import dump
 from iocast.runs.run_directory import Point, Run, group
+from iocast.records.note_of_measurements import ALARMS
 
 FAMILY = """
 schema_version: 1
@@ -77,7 +78,7 @@ def test_two_threads_that_take_turns_are_distinguished_from_many_that_contend(tm
     )
     fitted = calibrate(_measured(truth, (1, 2, 4, 8)), str(tmp_path / "family.yaml"), 0, lambda *_: None)["fitted"]
     assert (fitted["structure"]["threads"], fitted["structure"]["order"]) == ("2", "turns")
-    assert not [note for note in fitted["notes"] if note.startswith(("Misfit", "Alarm"))]
+    assert not {one["code"] for one in fitted["cautions"]} & ALARMS
 
 
 def _searching(choices: dict[str, list[Option]], costs: dict[tuple[str, ...], float]) -> Search:

@@ -44,6 +44,7 @@ from iocast.platforms.documents import dump  # noqa: E402
 from iocast.forecasts.answer import predict  # noqa: E402
 from iocast.runs.run_directory import Point, Run, group  # noqa: E402
 from iocast.validate import validate  # noqa: E402
+from iocast.records.note_of_measurements import ALARMS  # noqa: E402
 
 Request = tuple[int, float, int]
 """Clients, waiting factor, iterations."""
@@ -147,7 +148,7 @@ def outcome(truth: Truth, number: int) -> dict[str, Any]:
             "forecasts_sha256": digest,
             "validation": validation,
         }
-        found |= {"alarm": any(note.startswith(("Alarm", "Misfit")) for note in notes), "notes": notes}
+        found |= {"alarm": any(one["code"] in ALARMS for one in platform.fitted["cautions"]), "notes": notes}
         return found | {
             key: platform.fitted[key]
             for key in (

@@ -40,6 +40,7 @@ from iocast.platforms.fitted import Fitted  # noqa: E402
 from iocast.platforms.documents import dump  # noqa: E402
 from iocast.runs.run_directory import Run, group  # noqa: E402
 from iocast.validate import errors, validate  # noqa: E402
+from iocast.records.note_of_measurements import ALARMS  # noqa: E402
 
 FIT = [(clients, 0.0) for clients in (1, 2, 4, 8, 16)] + [(4, 1.0), (16, 1.0)]
 TARGETS = [(64, 0.0), (256, 0.0), (64, 1.0)]
@@ -169,7 +170,7 @@ def outcome(probe: Probe, place: Path, number: int, requested: bool, alone: bool
         "parameters": {p["name"]: p["value"] for p in fitted["parameters"].values()},
     }
     found |= {
-        "alarm": any(note.startswith(("Alarm", "Misfit")) for note in fitted["notes"]),
+        "alarm": any(one["code"] in ALARMS for one in fitted["cautions"]),
         "weights": fitted.get("blend", {}).get("weights"),
         "notes": fitted["notes"],
     }
