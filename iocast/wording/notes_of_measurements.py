@@ -181,9 +181,9 @@ def _fits_nearly_as_well(one: note.FitsNearlyAsWell) -> str:
 @of_code.register
 def _held_out_missed(one: note.HeldOutMissed) -> str:
     return (
-        f"Alarm: the largest measured scale, held out, was missed by a factor of {one.factor:.1f} in throughput. Either "
-        "the measurements do not repeat (look at their spread), or the system does something at scale that the model "
-        "has no place for."
+        f"Alarm: the largest measured scale, held out, was missed by a factor of {one.factor:.1f} in throughput. "
+        "Either the measurements do not repeat (look at their spread), or the system does something at scale that the "
+        "model has no place for."
     )
 
 
