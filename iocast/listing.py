@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import TypedDict
+
+from typing_extensions import NotRequired
 
 from iocast.ground import binaries
 from iocast.campaign.plan import CAMPAIGNS, read_plan

@@ -465,7 +465,7 @@ def fit_structure(
             found = residuals_at([x])
             latest.clear()
             latest[x.tobytes()] = found[0]
-        return latest[x.tobytes()].copy()  # some versions of SciPy scale what they get
+        return np.array(latest[x.tobytes()])  # some versions of SciPy scale what they get
 
     if not parameters:
         residuals(centre)
@@ -489,7 +489,7 @@ def fit_structure(
             unclear = [i for i, step in steps.items() if np.sqrt(np.mean((columns[i] * step) ** 2)) < CLEAR]
             if not unclear:
                 break
-        return columns.T
+        return np.transpose(columns)
 
     from scipy.stats import qmc  # half a second to import, and only this needs it
 

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
+
+from typing_extensions import NotRequired
 
 from iocast.records.forecast import WorkloadDocument
-
-if TYPE_CHECKING:  # of Python 3.11
-    from typing import NotRequired
 
 
 class Footprint(TypedDict):

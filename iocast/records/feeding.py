@@ -4,12 +4,11 @@ or simulated (`kind: fed`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TypedDict, cast
+
+from typing_extensions import NotRequired
 
 from iocast.records.forecast import Range
-
-if TYPE_CHECKING:  # of Python 3.11
-    from typing import NotRequired
 
 
 class ValueRange(Range):

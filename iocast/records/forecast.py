@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from msgspec import Struct
+from typing_extensions import NotRequired
 
 from iocast.records.note import Cautious
 from iocast.records.quantities import Interval
-
-if TYPE_CHECKING:  # of Python 3.11
-    from typing import NotRequired
 
 
 class Numbers(Enum):

@@ -5,14 +5,12 @@ class here is a code; `iocast/wording/notes_of_answers.py` has the sentence of e
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from msgspec import Struct
+from typing_extensions import NotRequired
 
 from iocast.records.quantities import Interval
-
-if TYPE_CHECKING:  # of Python 3.11
-    from typing import NotRequired
 
 Number = int | float
 """Whole where the document has it whole, so that both are printed alike."""

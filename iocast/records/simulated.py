@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
+
+from typing_extensions import NotRequired
 
 from iocast.records.forecast import WorkloadDocument
-
-if TYPE_CHECKING:  # of Python 3.11
-    from typing import NotRequired
 
 Latency = dict[str, float]
 """`count`, `mean`, `min`, quantiles and `max` of response times, in seconds."""

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
+
+from typing_extensions import NotRequired
 
 from iocast.records.forecast import PlaceDocument
 from iocast.records.note import Noted
-
-if TYPE_CHECKING:  # of Python 3.11
-    from typing import NotRequired
 
 
 class Verdict(Enum):

@@ -205,7 +205,7 @@ class FeedingQuestion:
         order = np.argsort(np.argsort(cycles[kept]))
         shares = (order + 0.5) / len(order) * min(1.0, math.log2(count / last.count))
         used = (last.cycle + room * shares) * np.exp(_blur(count, last.count) * _standard()[3][kept])
-        found = cycles.copy()
+        found = np.array(cycles)
         found[kept] = np.minimum(used, 1 / self.usual_limit)
         return found
 

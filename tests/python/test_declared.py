@@ -10,17 +10,21 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from programs import REPOSITORY
+from referencing import Registry, Resource
 from typing_extensions import NotRequired
 
 import iocast
 from iocast.records.comparison import ComparisonDocument
 from iocast.records.forecast import ForecastDocument
 from iocast.records.knee import KneeDocument
+from iocast.records.schemas import schemas
 from iocast.records.validation import ValidationDocument
 
 SMALL = {"datasets": 1, "iterations": 10, "objects": 10}
 CIRRUS = str(REPOSITORY / "examples" / "first-forecast" / "cirrus.csv")
+SCHEMAS = REPOSITORY / "docs" / "schemas"
 KNEES = sorted((REPOSITORY / "tests" / "earlier").rglob("knee.json"))
 
 
@@ -78,3 +82,30 @@ def test_validations_and_comparisons_are_what_is_declared() -> None:
 @pytest.mark.parametrize("file", KNEES, ids=lambda file: file.parent.name)
 def test_knee_searches_are_what_is_declared(file: Any) -> None:
     assert not fault(json.loads(file.read_text()), KneeDocument)
+
+
+def test_the_manual_has_the_schemas() -> None:
+    there = {file.name: json.loads(file.read_text()) for file in SCHEMAS.iterdir()}
+    assert there == json.loads(json.dumps(schemas())), (
+        "the declarations changed; run: .venv/bin/python -m iocast.records.schemas docs/schemas"
+    )
+
+
+def test_answers_keep_their_schemas() -> None:
+    known = schemas()
+
+    def faults(name: str, document: Mapping[str, Any]) -> list[str]:
+        registry = Registry().with_resources((file, Resource.from_contents(one)) for file, one in known.items())
+        check = Draft202012Validator(known[f"{name}.schema.json"], registry=registry)
+        return [f"{one.json_path}: {one.message}" for one in check.iter_errors(json.loads(json.dumps(document)))]
+
+    runs = iocast.import_results(CIRRUS)
+    fitted = iocast.calibrate(runs)
+    forecast = iocast.predict(fitted, 4096).document()
+    assert forecast["cautions"] and not faults("forecast", forecast)
+    assert not faults("fitted", fitted.document()["fitted"])
+    assert not faults("validation", iocast.validate(fitted, runs).document())
+    assert not faults("comparison", iocast.compare(runs.directories[0], runs.directories[0]).document())
+    assert not [fault for file in KNEES for fault in faults("knee", json.loads(file.read_text()))]
+    forecast["cautions"][0]["code"] = "of-tomorrow"
+    assert faults("forecast", forecast)[0].startswith("$.cautions[0]: ")
