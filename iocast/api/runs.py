@@ -58,7 +58,7 @@ class Runs(Answer, Sequence[Run]):
 
     def text(self) -> str:
         rows = [
-            [str(one["run"]), str(one["phase"]), str(one["nodes"] or "-"), str(one["ranks"])]
+            [str(one["run"]), str(one["phase"]), str(one["nodes"] or "-"), str(one["ranks"] or "-")]
             + [quantity("rate", one["rate"]), quantity("bandwidth", one["bytes_per_second"])]  # type: ignore[arg-type]
             for one in self.rows()
         ]

@@ -119,7 +119,11 @@ def _import_results(
         tool = document["tool"]["name"]
         whose = f"a table ({', '.join(p['name'] for p in document['phases'])})" if tool == "table" else tool
         phases = f"{number} phase{'s' * (number != 1)} of {whose}"
-        print(f"{name}: {phases}, {where['ranks']} rank{'s' * (where['ranks'] != 1)}{nodes}.")
+        observed = document["imported"].get("observed")
+        made = (
+            f"as a {observed['who']} counted it" if observed else f"{where['ranks']} rank{'s' * (where['ranks'] != 1)}"
+        )
+        print(f"{name}: {phases}, {made}{nodes}.")
     for curve, scaling in series.get("scaling", {}).items():
         extent = "a rank" if scaling == "weak" else "in all"
         print(f"  {curve}: {scaling} scaling, as much work {extent} at each placement.")

@@ -14,6 +14,7 @@ from iocast.cli.app import LINE, verb
 from iocast.cli.options import OUTPUT, Json, refuse_without_effect
 from iocast.errors import InputError
 from iocast.ground.progress import PATIENCE, Steps
+from iocast.ground.strict_yaml import allowed_sentence
 
 
 @verb(epilog="Example: iocast report campaigns/scratch fitted.yaml forecast.json validation.json --out report.html")
@@ -34,7 +35,8 @@ def report(
     text: Annotated[
         Optional[str],
         typer.Option(
-            help="Text on standard output in place of the page: paper-tables, the two tables of the MDWorkbench paper.",
+            help="Text on standard output in place of the page: servers, what servers' counters say; or paper-tables, "
+            "the two tables of the MDWorkbench paper.",
             rich_help_panel=OUTPUT,
         ),
     ] = None,
@@ -51,13 +53,7 @@ def report(
     from iocast.api.report import report as page_of
 
     if text is not None:
-        from iocast.report.paper_tables import paper_tables, paper_tables_text
-        from iocast.report.sources import read_sources
-
-        if text != "paper-tables":
-            raise InputError(f"There is no text '{text}'. Allowed: paper-tables.")
-        tables = paper_tables(read_sources(sources))
-        print(json.dumps(tables) if json_ else paper_tables_text(tables))
+        print(_text(sources, text, json_))
         if out is None:
             refuse_without_effect("on that text without --out", "title", "figures", "data")
             return
@@ -67,3 +63,20 @@ def report(
         answer = page_of(sources, out, title=title, figures=figures, data=data, command=shlex.join(LINE))
     if text is None:
         print(json.dumps(answer.document()) if json_ else answer.text())
+
+
+def _text(sources: list[Path], which: str, json_: bool) -> str:
+    """@raises InputError for a text that there is not, or sources that have nothing for it"""
+    from iocast.report import servers
+    from iocast.report.paper_tables import paper_tables, paper_tables_text
+    from iocast.report.sources import read_sources
+
+    if which not in (allowed := ("paper-tables", "servers")):
+        raise InputError(f"There is no text '{which}'. {allowed_sentence(which, allowed)}")
+    read = read_sources(sources)
+    if which == "servers":
+        if not read.servers:
+            raise InputError("None of the sources has counters of a server; 'iocast import' reads them.")
+        return json.dumps(servers.document(read)) if json_ else servers.text(read)
+    tables = paper_tables(read)
+    return json.dumps(tables) if json_ else paper_tables_text(tables)

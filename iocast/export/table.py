@@ -27,7 +27,7 @@ class Row:
     run: str
     source: str
     workload: str
-    ranks: int
+    ranks: int | None
     nodes: int | None
     phase: str
     repeat: int

@@ -34,6 +34,8 @@ SERVER = Server(
     "Ceph",
     "A time is that within the daemon, from a request's arrival to its answer: it holds waits for others, and no "
     "network.",
+    waits_for="its turn in the daemon",
+    relief="fewer requests at once, or more daemons",
 )
 
 

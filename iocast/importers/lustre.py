@@ -58,6 +58,8 @@ SERVER = Server(
     "client's device is from sending to the answer, and that of llite all that a program waits for.",
     {"phases[].latency.*": "Lustre prints sums and extremes of service times, and those with usecs only."},
     apart=True,
+    waits_for="a thread of the service",
+    relief="more service threads, where neither processors nor disks are what they share",
 )
 
 
@@ -93,7 +95,7 @@ def snapshots(source: Source) -> list[Snapshot]:
         elif moment := MOMENT.match(line):
             time = source.number(moment[1], number, "snapshot_time")
             name = " ".join(filter(None, (parameter, job)))
-            holds = TRIPS if parameter.startswith("llite.") else HANDLING
+            holds = TRIPS if parameter.startswith(("llite.", "md_stats.")) else HANDLING
             here = Snapshot(source, name, number, time, moved=(0, number), holds=holds, one_clock=True)
             here.of_last = bool(job)
             found.append(here)
@@ -111,7 +113,12 @@ def snapshots(source: Source) -> list[Snapshot]:
                 "squares; it may have been cut off",
             )
     for one in found:
-        one.note = _note_on_threads(one.name, threads.get(one.name, {}))
+        of_service = threads.get(one.name, {})
+        one.note = _note_on_threads(one.name, of_service)
+        if "threads_max" in of_service:
+            one.threads["most"] = int(of_service["threads_max"])
+        if "threads_started" in of_service:
+            one.threads["started"] = int(of_service["threads_started"])
     return [one for one in found if one.time and not _is_bare(one)]
 
 

@@ -39,6 +39,8 @@ SERVER = Server(
         "phases[].latency.*": "The kernel adds up the times of requests, in milliseconds; a distribution is not known.",
     },
     who="mount",
+    waits_for="a slot in this client",
+    relief="more connections or slots of this client (mount option nconnect)",
 )
 
 

@@ -64,6 +64,7 @@ def snapshots(source: Source) -> list[Snapshot]:
             raise source.refuse(number, f"there is no row 'rc' above {row[1]}; the beginning of the file is missing")
         elif row[1] == "th":
             threads = row[2].split()[0]
+            found[-1].threads["most"] = int(source.number(threads, number, "th"))
             found[-1].note = (
                 f"The server has {threads} threads. Where neither its processors nor its disks are shorter, calibrate "
                 f"with --known server.servers={threads}."

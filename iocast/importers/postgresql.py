@@ -40,6 +40,8 @@ SERVER = Server(
     "PostgreSQL",
     "A statement's time is that of its execution, without the wait for a connection and without the network; that of a "
     "pool begins when the statement arrives there ('wait': its wait for a connection).",
+    waits_for="a connection to the server",
+    relief="more connections in the pool, as far as the server has processors and disks for them",
 )
 Row = dict[str, str]
 

@@ -24,7 +24,7 @@ from iocast.importers.order import order_of
 from iocast.importers.source import Source
 from iocast.records.declared import Impossible
 from iocast.records.run import read_run
-from iocast.records.simulated import ImportedDocument, RunDocument, SlowDocument, TimelineDocument
+from iocast.records.simulated import ImportedDocument, ObservedDocument, RunDocument, SlowDocument, TimelineDocument
 
 HIGHEST_NS = 86_400_000_000_000  # of the histograms that iocast-bench writes
 QUANTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75, "q90": 0.9, "q95": 0.95, "q99": 0.99, "q999": 0.999}
@@ -231,6 +231,8 @@ class Record:
         default_factory=dict
     )  # as Phase.origin, of ranks, nodes, started, command and parameters
     facts: dict[str, Any] = field(default_factory=dict)  # printed beside the measurement: a score, settings of others
+    observed: ObservedDocument | None = None
+    """What is known of who counted these requests, where nobody measured them."""
     limit: tuple[float, str] | None = None
     """Operations a second, of all ranks, that an option of the tool allowed, and the option."""
     elapsed: tuple[float, str] | None = None
@@ -256,21 +258,22 @@ class Record:
                     "leave the option out."
                 )
             setattr(self, which, given)
-        if self.ranks is None:
+            self.missing.pop(f"placement.{which}", None)
+        if self.ranks is None and self.observed is None:
             why = f", as {self.missing['ranks']}" if "ranks" in self.missing else ""
             raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add {ranks}.")
         self.missing.pop("ranks", None)
-        if self.ranks < 1 or (self.nodes is not None and not 1 <= self.nodes <= self.ranks):
+        if self.ranks is not None and (self.ranks < 1 or self.nodes is not None and not 1 <= self.nodes <= self.ranks):
             raise InputError(
                 f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct {ranks} or {nodes}."
             )
-        if self.nodes is not None and answer.get("nodes") is not None and self.ranks % self.nodes:
+        if self.nodes is not None and self.ranks and answer.get("nodes") is not None and self.ranks % self.nodes:
             self.warnings.append(
                 f"{self.ranks} ranks on {self.nodes} nodes, as {nodes} states, are unequal numbers on each node."
             )
-        if self.nodes is not None and 1 < self.nodes < self.ranks and order_of(sources) == "cyclic":
+        if self.nodes is not None and self.ranks and 1 < self.nodes < self.ranks and order_of(sources) == "cyclic":
             self.parameters["placement"] = "cyclic"
-        if self.nodes is None:
+        if self.nodes is None and self.observed is None:
             self.missing["placement.nodes"] = f"{self.tool} does not say on how many nodes it ran; {nodes} tells."
         if self.limit and self._is_held_back:
             self.warnings.append(
@@ -291,6 +294,8 @@ class Record:
             "missing": self.missing,
             "origin": self._origins(sources[0], answer),
         }
+        if self.observed is not None:
+            self.imported["observed"] = self.observed
         if self.facts:
             self.imported["facts"] = self.facts
         self._require_possible(where)

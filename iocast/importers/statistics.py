@@ -16,6 +16,8 @@ from itertools import pairwise
 from iocast.errors import InputError
 from iocast.importers.record import Latency, Phase, Record
 from iocast.importers.source import Source
+from iocast.records.run import OBSERVED
+from iocast.records.simulated import ThreadsOfServer
 
 TAKEN = re.compile(r"^\s*(?:#\s*)?snapshot_time:?\s+(\S+)\s*$")
 """A line that says when the snapshot below it was taken."""
@@ -49,9 +51,9 @@ class Counted:
 class Snapshot:
     """Counters at a moment. name: a brick or a daemon, say; time: in seconds since 1970; elapsed:
     seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
-    line; note: a finished sentence on these counters; by_itself: counting began with it, so that it is a load; holds:
-    what its seconds are; one_clock: time and elapsed are by the same one; of_last: the time is that of the last
-    request."""
+    line; note: a finished sentence on these counters; threads: of the server, `most` and how many are `started`;
+    by_itself: counting began with it, so that it is a load; holds: what its seconds are; one_clock: time and elapsed
+    are by the same one; of_last: the time is that of the last request."""
 
     source: Source
     name: str
@@ -61,6 +63,7 @@ class Snapshot:
     counts: dict[str, Counted] = field(default_factory=dict)
     moved: tuple[int, int] | None = None
     note: str = ""
+    threads: ThreadsOfServer = field(default_factory=lambda: ThreadsOfServer())
     by_itself: bool = False
     holds: str = REQUESTS
     one_clock: bool = False
@@ -84,7 +87,8 @@ class Snapshot:
 class Server:
     """Statements on all statistics of a format. times: what a request's time holds, a finished sentence; who counts;
     apart: files that hold several snapshots, or count since another moment, are loads by themselves, since several
-    servers give the same names."""
+    servers give the same names. waits_for: what a request waits for in the parts WAIT, "queue" or beside "process",
+    and relief: what shortens that wait."""
 
     format: str
     tool: str
@@ -92,6 +96,8 @@ class Server:
     missing: Mapping[str, str] = field(default_factory=dict)
     who: str = "server"
     apart: bool = False
+    waits_for: str = ""
+    relief: str = ""
 
 
 Snapshots = Callable[[Source], list[Snapshot]]
@@ -298,21 +304,31 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
     if not phase.operations and not phase.bytes:
         return None
     record = Record(
-        last.name or server.format, server.tool, [phase], pattern=f"{server.format}-observed", label=last.name
+        last.name or server.format, server.tool, [phase], pattern=f"{server.format}{OBSERVED}", label=last.name
     )
+    who = "client" if server.who == "server" and last.holds == TRIPS else server.who
+    record.observed = {
+        "who": who,
+        "holds": last.holds,
+        "waits_for": server.waits_for,
+        "relief": server.relief,
+        "threads": last.threads,
+        "since_counting_began": before is None,
+    }
     record.warnings.append(
-        f"This is the load that a {server.who} saw, of any program; it is no benchmark of the server's capacity. "
+        f"This is the load that a {who} saw, of any program; it is no benchmark of the server's capacity. "
         + server.times
     )
     record.warnings += [last.note] * bool(last.note)
     record.missing |= {
-        "command": f"A {server.who}'s statistics know no command.",
-        "ranks": f"a {server.who} does not know how many made its load (nothing is computed with their number)",
-        "started": f"A {server.who}'s statistics are the difference of counters.",
-        "workload.parameters": f"A {server.who}'s statistics know no options.",
+        "command": f"A {who}'s statistics know no command.",
+        "placement.ranks": f"A {who} does not know how many ranks made its load.",
+        "placement.nodes": f"A {who} does not know on how many nodes its load was made.",
+        "started": f"A {who}'s statistics are the difference of counters.",
+        "workload.parameters": f"A {who}'s statistics know no options.",
         "phases[].errors": "Requests that failed are counted with the others.",
         "phases[].latency.*": "Sums of times are counted; a distribution is not known.",
-        "phases[].rank_seconds": f"A {server.who} does not know ranks.",
+        "phases[].rank_seconds": f"A {who} does not know ranks.",
         "seed": "Nothing is drawn at random.",
     } | dict(server.missing)
     if phase.operations is None:

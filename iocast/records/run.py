@@ -33,7 +33,8 @@ class Workload(Struct, frozen=True):
 class Allocation(Struct, frozen=True):
     """Where it ran; `ranks_per_node` is a mean where nodes have unlike numbers of ranks."""
 
-    ranks: Whole
+    ranks: Whole | None
+    """None of a load that a server observed, where nobody stated them."""
     nodes: Whole | None
     ranks_per_node: Mean | None
     threads_per_rank: Whole | None = None
@@ -205,12 +206,26 @@ class Phase(Struct, frozen=True):
         return [tag for tag in self.latency if "." not in tag]
 
 
+class Observed(Struct, frozen=True):
+    """Who counted the requests of an observed load, and what their seconds hold: a word of statistics.py. `waits_for`:
+    what requests wait for, where that is counted; `relief`: what shortens it; `threads`: of a server, the `most` that
+    it may have, and how many are `started`."""
+
+    who: str
+    holds: str
+    waits_for: str
+    relief: str
+    threads: dict[str, Count]
+    since_counting_began: bool
+
+
 class Imported(Struct, frozen=True):
     """Where an imported run comes from, and why values are null, by key."""
 
     format: str | None = None
     missing: dict[str, str] = {}
     origin: dict[str, str] = {}
+    observed: Observed | None = None
 
 
 class Repeats(Struct, frozen=True):
@@ -247,7 +262,14 @@ class Run(Struct, frozen=True):
     repeats: dict[str, Repeats] = {}
     peak_objects: Count | Amount | None = None
 
+    @property
+    def is_observed(self) -> bool:
+        """Whether a server or a mount counted it, whoever did it."""
+        return self.source == "imported" and self.workload.pattern.endswith(OBSERVED)
 
+
+OBSERVED = "-observed"
+"""End of the pattern of operations that were counted at a server or a mount, whoever did them."""
 NUMBERS = ("waiting_factor", "think_time")
 """Parameters that every verb counts with."""
 
@@ -255,6 +277,8 @@ NUMBERS = ("waiting_factor", "think_time")
 def read_run(document: Mapping[str, Any]) -> Run:
     """Of the content of a run.json. @raises Impossible with the first part that is missing or can't be"""
     run = record_of(document, Run)
+    if run.placement.ranks is None and not run.is_observed:
+        raise Impossible("placement.ranks", ": null is not a number from 1 on")
     for name in NUMBERS:
         value = run.workload.parameters.get(name, 0)
         if not _is_amount(value) and not (value is None and name == "think_time"):

@@ -168,6 +168,25 @@ class FileOfTool(TypedDict):
     sha256: str
 
 
+class ThreadsOfServer(TypedDict, total=False):
+    """Threads that a server may have at `most`, and how many of them it has `started`."""
+
+    most: int
+    started: int
+
+
+class ObservedDocument(TypedDict):
+    """Who counted the requests of a load, and what their seconds hold (iocast.importers.statistics). `waits_for`:
+    what requests wait for, where that is counted; `relief`: what shortens that wait."""
+
+    who: str
+    holds: str
+    waits_for: str
+    relief: str
+    threads: ThreadsOfServer
+    since_counting_began: bool
+
+
 class ImportedDocument(TypedDict, total=False):
     format: str
     files: list[FileOfTool]
@@ -175,6 +194,7 @@ class ImportedDocument(TypedDict, total=False):
     origin: dict[str, str]
     notes: list[str]
     facts: dict[str, Any]
+    observed: ObservedDocument
 
 
 class RunDocument(TypedDict, total=False):
@@ -201,6 +221,8 @@ class RunDocument(TypedDict, total=False):
 
 
 class PlaceOfRun(TypedDict):
-    ranks: int
+    """`ranks`: None of a load that a server observed, where nobody stated them."""
+
+    ranks: int | None
     nodes: int | None
     ranks_per_node: float | None

@@ -11,7 +11,7 @@ from typing import Any
 from iocast.knee import words as knee_words
 from iocast.runs.phases import BYTES, main_phases, rate_of
 from iocast.records.forecast import ForecastDocument, PhaseDocument
-from iocast.report import evidence, feeding, units
+from iocast.report import evidence, feeding, servers, units
 from iocast.report.sources import Run, Sources
 from iocast.wording.text import NARROWED, roughly
 from iocast.wording.forecast import rule_beside
@@ -100,7 +100,8 @@ def question(sources: Sources) -> str:
         return " ".join(dict.fromkeys(knee_words.question(knee) for knee in sources.knees))
     runs = evidence.focus_runs(sources)
     if not runs:
-        return ""
+        known = servers.loads(sources)
+        return servers.question(known) if known else ""
     workloads = list(dict.fromkeys(run.subject for run in runs))
     where = _placements([run.document["placement"] for run in runs])
     verb = "is" if len(workloads) == 1 else "are"

@@ -52,7 +52,7 @@ def warnings(sources: Sources) -> list[str]:
             found.append(f"The validation fell short of its criterion: {criterion}.")
     for platform in sources.fitted:
         found += platform["fitted"].get("notes") or []
-    for run in sources.runs:
+    for run in [*sources.runs, *sources.servers]:
         if run.document.get("status") != "complete":
             found.append(f"The run {run.name} is {run.document.get('status', 'of unknown status')} and not complete.")
         errors = sum(p.get("errors") or 0 for p in run.phases)
@@ -61,7 +61,7 @@ def warnings(sources: Sources) -> list[str]:
                 f"In the run {run.name} {units.count(errors)} operations failed; their times are in no figure here."
             )
     found += sources.notes
-    found += _of_runs(sources.runs)
+    found += _of_runs([*sources.runs, *sources.servers])
     for campaign in sources.campaigns:
         failed = [str(p.get("name")) for p in campaign.get("points") or [] if p.get("status") == "failed"]
         if failed:

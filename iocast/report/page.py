@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from iocast.errors import InputError
 from iocast.ground.files import write_bytes, write_text
-from iocast.report import feeding, provenance, story, study_controls, tables
+from iocast.report import feeding, provenance, servers, story, study_controls, tables
 from iocast.report.figures import Drawing, Figure, Panel, Row, all_figures, routes
 from iocast.report.figures.style import ROWS, Mark
 from iocast.report.sources import Sources, read_sources
@@ -199,6 +199,8 @@ def _title(read: Sources) -> str:
         what = "Storage forecast"
     else:
         what = "Storage simulation" if read.runs and all(run.simulated for run in read.runs) else "Storage measurement"
+    if read.are_of_servers:
+        what, names = "What servers counted", list(dict.fromkeys(load.tool for load in servers.loads(read)))
     return f"{what}: {', '.join(names)}" if names else what
 
 
@@ -209,7 +211,9 @@ def _numbers(read: Sources, title: str) -> tuple[Numbers, list[tuple[Figure, Dra
     for figure in all_figures():
         rows = figure.data(read)
         if not rows:
-            # A study alone says nothing of runs, and runs say nothing of designs.
+            # A study alone says nothing of runs, and runs say nothing of designs, or of servers that weren't given.
+            if read.are_of_servers or (figure.of_servers and not read.servers):
+                continue
             if figure.of_study == (read.study is not None) and (figure.of_study or read.study is None):
                 drawings.append((figure, None))
             continue

@@ -23,8 +23,8 @@ from iocast.importers.series import series_alarms, series_notes
 from iocast.records.fitted import FittedPlatform
 from iocast.records.forecast import ForecastDocument, WorkloadDocument
 from iocast.records.knee import KneeDocument
-from iocast.records.run import read_run, with_every_part
-from iocast.records.simulated import PhaseOfRun, RunDocument
+from iocast.records.run import OBSERVED, read_run, with_every_part
+from iocast.records.simulated import ObservedDocument, PhaseOfRun, RunDocument
 from iocast.records.study import StudyDocument
 from iocast.records.validation import ValidationDocument
 from iocast.runs.agreement import check_agreement, check_fitted, check_forecast
@@ -68,8 +68,8 @@ class Distribution:
 
 @dataclass
 class Run:
-    """One run directory. `role` and `point` are known when it belongs to a campaign; `about` are those of its phases
-    that the report is about."""
+    """One run directory, or a load that a server observed. `role` and `point` are known when it belongs to a campaign;
+    `about` are those of its phases that the report is about."""
 
     path: Path
     document: RunDocument
@@ -87,7 +87,8 @@ class Run:
 
     @property
     def ranks(self) -> int:
-        return int(self.document["placement"]["ranks"])
+        """0 of an observed load."""
+        return self.document["placement"]["ranks"] or 0
 
     @property
     def nodes(self) -> int | None:
@@ -99,6 +100,15 @@ class Run:
     def placement(self) -> tuple[int, int | None]:
         """Ranks and nodes: what two runs must share to be repeats of each other."""
         return self.ranks, self.nodes
+
+    @property
+    def observed(self) -> ObservedDocument | None:
+        """Who counted it, of an observed load; of those imported before that was recorded its kind alone."""
+        if self.simulated or not self.workload.endswith(OBSERVED):
+            return None
+        known = (self.document.get("imported") or {}).get("observed")
+        return known or {"who": "server", "holds": "", "waits_for": "", "relief": "", "threads": {},
+                         "since_counting_began": False}  # fmt: skip
 
     @property
     def workload(self) -> str:
@@ -178,6 +188,8 @@ class Sources:
     """Everything that a report was given, sorted by kind."""
 
     runs: list[Run] = field(default_factory=list)
+    servers: list[Run] = field(default_factory=list)
+    """Loads that servers and mounts observed: they are none of `runs`, since nobody measured what was possible."""
     given_runs: list[Run] = field(default_factory=list)  # those of `runs` that were named themselves
     campaigns: list[CampaignDocument] = field(default_factory=list)
     knees: list[KneeDocument] = field(
@@ -194,6 +206,12 @@ class Sources:
     missing: list[str] = field(default_factory=list)  # sentences: phases that were not forecast, and why
     alarms: list[str] = field(default_factory=list)  # contradictions of imported results
     notes: list[str] = field(default_factory=list)  # of imported results: these, and what was left out
+
+    @property
+    def are_of_servers(self) -> bool:
+        """Whether there is nothing else."""
+        others = (self.runs, self.forecasts, self.validations, self.fitted, self.feedings, self.study)
+        return bool(self.servers) and not any(others)
 
     @property
     def named_phases(self) -> list[str]:
@@ -289,8 +307,11 @@ def _read(path: Path, sources: Sources) -> None:
                     _read(beside, sources)
         elif (path / "run.json").is_file():
             run = _run(path)
-            sources.runs.append(run)
-            sources.given_runs.append(run)
+            if run.observed is None:
+                sources.runs.append(run)
+                sources.given_runs.append(run)
+            elif run.path.resolve() not in {one.path.resolve() for one in sources.servers}:
+                sources.servers.append(run)
             _note(sources, "run", path / "run.json", path.name)
         elif inside := runs_in(path):
             for directory in inside:

@@ -13,7 +13,7 @@ from iocast.knee import words as knee_words
 from iocast.records.forecast import Ends, ForecastDocument, Numbers, forecast_rate, value_of
 from iocast.records.validation import ScoredRow
 from iocast.runs.phases import main_phases, rate_of
-from iocast.report import accelerators, answers, evidence, feeding, record, units
+from iocast.report import accelerators, answers, evidence, feeding, record, servers, units
 from iocast.report.cards import Card, Story
 from iocast.report.cautions import basis, file_systems, warnings
 from iocast.report.evidence import Comparison, Score
@@ -62,7 +62,10 @@ def _tell_measured(sources: Sources) -> Story:
         len(sources.alarms),
         [*sources.missing, *([nearer] if nearer else [])],
         _summary(sources, best, scored, bool(checked)),
-        [(about, text) for about, text in (texts[0], ("What limits it", _limit(sources))) if text],
+        [
+            *[(about, text) for about, text in (texts[0], ("What limits it", _limit(sources))) if text],
+            *servers.facts(servers.loads(sources)),
+        ],
         _reach(sources, best, checked=bool(checked)),
     )
 
@@ -127,6 +130,8 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
     for run in evidence.focus_runs(sources):
         if text := _ran(run):
             return f"{text} {accelerators.sentence(run)}".rstrip()
+    if known := servers.loads(sources):
+        return servers.headline(known)
     if sources.fitted:
         return f"The platform '{sources.fitted[0]['name']}' was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."
@@ -142,7 +147,8 @@ def _reach(sources: Sources, best: Comparison | None, *, checked: bool) -> str:
         ]))  # fmt: skip
     forecasts = [f for f in answers.answered(sources) if "rate" in f["quantities"]]
     if not forecasts:
-        return " ".join(filter(None, map(feeding.reach, sources.feedings)))
+        known = servers.loads(sources) if sources.are_of_servers else []
+        return servers.reach(known) if known else " ".join(filter(None, map(feeding.reach, sources.feedings)))
     levels = dict.fromkeys(
         units.share(f["level"]) for f in forecasts if f.get("level") and _has_ends(f["quantities"]["rate"])
     )
@@ -497,6 +503,7 @@ def _summary(sources: Sources, best: Comparison | None, scored: Score | None, ch
     phases = [p for r in sources.runs for p in r.phases]
     return {
         "runs": len(sources.runs),
+        "servers": servers.numbers(sources),
         "ranks": sorted({r.ranks for r in sources.runs}),
         "operations": sum(p.get("operations") or 0 for p in phases),
         "rates": [

@@ -10,7 +10,7 @@ from iocast.knee.words import confirmation, counted, load_text, own_operations, 
 from iocast.runs.limits_of import LEAD
 from iocast.runs.phases import main_phases, rate_of
 from iocast.records.forecast import RANGE, forecast_rate, value_of
-from iocast.report import accelerators, evidence, feeding, study_tables, units
+from iocast.report import accelerators, evidence, feeding, servers, study_tables, units
 from iocast.report.evidence import Comparison
 from iocast.report.sources import Run, Sources
 from iocast.report.table import Column, Table
@@ -31,6 +31,7 @@ def all_tables(sources: Sources) -> list[Table]:
         _family(sources),
         _limits(sources),
         _runs(sources),
+        servers.table(sources),
         _means(sources),
         _demands(sources),
         _waits(sources),

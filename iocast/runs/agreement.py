@@ -37,7 +37,7 @@ def check_agreement(run: Run, path: Path) -> None:
     """Of a run that iocast's own programs wrote with `by_operation`; of others nothing is known twice.
 
     @raises InputError that names the phase and the two numbers that contradict each other"""
-    if run.source not in ("bench", "simulated"):
+    if run.source not in ("bench", "simulated") or run.placement.ranks is None:
         return
     logged = _maxima(path / "latency.hlog")
     for phase in run.phases:

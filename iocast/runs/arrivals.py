@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from iocast.errors import InputError
+from iocast.records.run import OBSERVED
 
 
 def number(parameters: Mapping[str, object], name: str) -> float:
@@ -28,10 +29,6 @@ def refuse_in_analytic(parameters: Mapping[str, object]) -> None:
             f"The analytic solver knows closed loops only, and rate = {parameters['rate']} is an open loop; ask with "
             "--solver simulate, or leave rate out."
         )
-
-
-OBSERVED = "-observed"
-"""End of the pattern of operations that were counted at a server or a mount, whoever did them."""
 
 
 def refuse_in_calibration(name: str, pattern: str, parameters: Mapping[str, object]) -> None:

@@ -69,7 +69,8 @@ class Run:
     def question(self) -> Question:
         """What was measured, as forecasts are matched by it."""
         workload: WorkloadDocument = {**self.json["workload"], "parameters": self.parameters}
-        return Question.of(workload, self.json["placement"], self.phase, mounts=self.mounts)
+        placement = {**self.json["placement"], "ranks": self.ranks}
+        return Question.of(workload, placement, self.phase, mounts=self.mounts)
 
     @property
     def mounts(self) -> int:
@@ -83,7 +84,14 @@ class Run:
 
     @property
     def ranks(self) -> int:
-        return self.record.placement.ranks
+        """@raises InputError for a load that a server observed, where nobody stated how many made it"""
+        found = self.record.placement.ranks
+        if found is None:
+            raise InputError(
+                f"The run '{self.path}' is a load that was observed, of any program: how many ranks made it is not "
+                "known. 'iocast report' shows it; compare and forecast with runs of a benchmark."
+            )
+        return found
 
     @property
     def max_rate(self) -> float:

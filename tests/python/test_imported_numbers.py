@@ -185,8 +185,8 @@ def test_nothing_is_forecast_from_an_observed_load(tool: str, file: str, tmp_pat
     runs = import_files([SAMPLES / tool / file], tmp_path / "run", None, {"ranks": 4, "nodes": 4})
     with pytest.raises(InputError, match="is a load that was observed.*nothing follows"):
         calibrate_rates(group([Run(run, "observed") for run in runs]), "queue", 0, lambda *_: None)
-    with pytest.raises(InputError, match="ranks of .*, as a .* does not know.*add --ranks"):
-        import_files([SAMPLES / tool / file], tmp_path / "without")
+    with pytest.raises(InputError, match="is a load that was observed.*how many ranks made it is not known"):
+        group([Run(run, "observed") for run in import_files([SAMPLES / tool / file], tmp_path / "without")])
 
 
 @pytest.mark.parametrize(("limit", "held"), [("", False), (" -target 100", True), (" -target 1000", False)])

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 import report_inputs
+from programs import REPOSITORY
 from shared import shared
 
 from iocast.errors import InputError
+from iocast.importers import import_files
 from iocast.whatif.page_file import GENERATOR
 from iocast.report import answers
 from iocast.report import (
@@ -116,7 +118,7 @@ def test_page_holds_the_same_json_as_write_numbers(page):
 
 def test_every_figure_that_has_data_is_drawn(page):
     text, numbers = page
-    drawn = [f for f in FIGURES if not f.of_study and f.name != "routes"]  # routes are a model's
+    drawn = [f for f in FIGURES if not f.of_study and not f.of_servers and f.name != "routes"]  # routes are a model's
     assert set(numbers["figures"]) == {f.name for f in drawn}, "the inputs have data for every figure"
     found = Page(text)
     charts = json.loads(found.texts["charts"])
@@ -344,10 +346,14 @@ def test_answers_that_no_logarithmic_axis_can_show_stay_in_the_table_only(page):
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
-def test_figure_contract(figure, inputs):
+def test_figure_contract(figure, inputs, tmp_path):
     """Names, captions and needs are checked where a figure is made."""
     assert figure.data(Sources()) is None
-    rows = figure.data(read_sources([inputs.study] if figure.of_study or figure.name == "routes" else inputs.all))
+    sources = [inputs.study] if figure.of_study or figure.name == "routes" else inputs.all
+    if figure.of_servers:
+        mount = REPOSITORY / "tests" / "samples" / "nfs" / "mountstats.txt"
+        sources = import_files([mount], tmp_path / "mount", None, {})
+    rows = figure.data(read_sources(sources))
     assert rows
     rows = json.loads(json.dumps(rows, allow_nan=False))
     drawing = figure.draw(rows)

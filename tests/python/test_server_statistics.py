@@ -13,8 +13,6 @@ from programs import REPOSITORY
 
 from iocast.errors import InputError
 from iocast.importers import all_importers, import_files
-from iocast.report.sources import read_sources
-from iocast.report.tables import all_tables
 
 SAMPLES = REPOSITORY / "tests" / "samples"
 STATISTICS = sorted(name for name, one in all_importers().items() if one.snapshots is not None)
@@ -202,18 +200,6 @@ def test_two_files_are_begin_and_end_whichever_is_named_first(name: str, tmp_pat
     files = [written(tmp_path / "b", text[at:]), written(tmp_path / "a", text[:at])]
     whole, parts = imported([path], tmp_path / "whole"), imported(files, tmp_path / "parts")
     assert parts == whole
-
-
-@pytest.mark.parametrize("name", sorted(SAMPLE.keys() - {"nfsd"}))  # which counts no times
-def test_a_report_says_what_a_server_was_busy_with(name: str, tmp_path: Path) -> None:
-    """By operation rate, mean time, share of the time, and by Little's law how many were in service."""
-    runs = import_files([SAMPLES / name / SAMPLE[name]], tmp_path / "run", None, {"ranks": 4})
-    [table] = [table for table in all_tables(read_sources(runs)) if table.name == "means"]
-    by_run: dict[str, float] = {}
-    for row in table.rows:
-        assert row["in_service"] == pytest.approx(row["rate"] * row["mean"])
-        by_run[row["run"]] = by_run.get(row["run"], 0.0) + row["share"]
-    assert by_run and all(share == pytest.approx(1) for share in by_run.values())
 
 
 def test_a_service_of_lustre_counts_waits_beside_its_requests(tmp_path: Path) -> None:

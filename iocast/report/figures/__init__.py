@@ -54,6 +54,7 @@ class Figure:
     data: Callable[[Sources], list[Row] | None]
     draw: Callable[[list[Row]], Drawing]
     of_study: bool = False  # about a study: missed only where there is one
+    of_servers: bool = False  # about what servers counted: missed only where that was given
     leads: bool = False  # its first panel is on the first screen
 
     def __post_init__(self) -> None:
