@@ -28,6 +28,15 @@ class BusyLink(TypedDict):
     busy: float
 
 
+class BufferUse(TypedDict):
+    """Bytes in and out of a buffer; writes that `stopped` to `wait` for room in it, and their seconds together."""
+
+    entered: float
+    drained: float
+    stopped: int
+    wait: float
+
+
 class NetworkDocument(TypedDict, total=False):
     busiest: list[BusyLink]
 
@@ -52,6 +61,7 @@ class SimulatedPhase(TypedDict, total=False):
     latency: dict[str, Latency]
     stations: dict[str, StationDocument]
     network: NetworkDocument
+    buffers: dict[str, BufferUse]
     timeline: TimelineDocument
     accelerators: dict[str, Any]
 

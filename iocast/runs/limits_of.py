@@ -67,6 +67,9 @@ def unknown(why: str) -> Limit:
 
 FULL = 0.7
 """Share of links' capacity or of a station's time in use from which on they are the limit."""
+LEAST_WAIT = 0.1
+"""Share of the operations' time that writes waited for room in a buffer at least, from which on it is the limit. Chosen
+by hand."""
 PAUSING = 0.3
 """Share of their time in operations below which the ranks themselves are the limit."""
 UNEVEN = 0.7
@@ -119,7 +122,8 @@ def text(
             "for each other.",
         )
     mean = whole / phase["operations"]
-    found = _waiting(mean, phase, stations, system) or _where_time_goes(mean, stations, system)
+    found = _full_buffer(whole, phase, stations, system)
+    found = found or _waiting(mean, phase, stations, system) or _where_time_goes(mean, stations, system)
     return found._replace(text=found.text + _uneven_end(phase))
 
 
@@ -145,6 +149,34 @@ def _waiting(
     if not seconds or seconds <= max([mean - sum(parts) - sum(waits.values()), *parts]):
         return None
     return limit(Kind.WAITS, f"waiting for {what}, {100 * seconds / mean:.0f} % of an operation's time.")
+
+
+def _full_buffer(
+    whole: float, phase: SimulatedPhase, stations: Mapping[str, Mapping[str, float]], system: ResolvedPlatform
+) -> Limit | None:
+    """The buffer that ran full, where writes waited for room in it for longer than for all else.
+
+    Pieces of a write wait side by side: the time that it waits is between the longest share that one piece can have
+    and all their seconds. `whole`: seconds of all operations"""
+    parts = sum(one.get(part, 0.0) for one in stations.values() for part in _PARTS)
+    for name, one in (phase.get("buffers") or {}).items():
+        unit = system.get("buffers", {}).get(name, {}).get("unit", 0)
+        writes = sum(
+            row["count"] for op, row in phase.get("by_operation", {}).items() if op in MOVES_DATA and row.get("bytes")
+        )
+        pieces = max(1.0, one["entered"] / (unit * writes)) if unit and writes else 1.0
+        waited = one["wait"] / whole
+        entered, drained = (one[way] / phase["seconds"] for way in ("entered", "drained"))
+        if waited / pieces < LEAST_WAIT or waited < parts / (whole / phase["operations"]):
+            continue
+        return limit(
+            Kind.WAITS,
+            f"the buffer '{name}' ran full, and writes waited for room {one['stopped']:,.0f} times, "
+            f"{quantity('seconds', one['wait'] / one['stopped'])} each on average. It took in "
+            f"{quantity('bandwidth', entered)} while it drained {quantity('bandwidth', drained)}: more capacity, or a "
+            "faster drain, does more.",
+        )
+    return None
 
 
 def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], system: ResolvedPlatform) -> Limit:

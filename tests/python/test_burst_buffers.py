@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import study_inputs
+
+from iocast import study as study_run
+from iocast.forecasts.answer import predict
+from iocast.platforms.fitted import Fitted
 
 MIB = 1 << 20
 PLATFORM = """schema_version: 1
@@ -225,3 +230,33 @@ def test_what_makes_no_sense_is_refused_with_its_line(
     command = [str(simulator), "--platform", platform, "--workload", "ior-easy"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and f"{platform}:" in done.stderr and sentence in done.stderr, done.stderr
+
+
+def test_a_study_says_which_buffer_ran_full(simulator: Path, tmp_path: Path) -> None:
+    """Of the buffers above the one of 8 MiB misses the level since it is full, and the one of 64 MiB is what to buy;
+    there nothing waits for room."""
+    platform = write_platform(tmp_path, "capacity: 1GiB", oss="10MiB/s")
+    settings = {"block_size": "1MiB", "per_process": "32MiB", "sharing": "process", "run": "write", "fsync": "never"}
+    study = study_inputs.changed(
+        platform=platform,
+        workloads={"dump": {"workload": "application", "phase": "write", "settings": settings}},
+        scales={"one": {"nodes": 1, "ranks_per_node": 1}},
+        axes={
+            "capacity": {
+                size: {"edit": {"buffers.b.capacity": size}, "parts": {"core": cores}}
+                for size, cores in (("8MiB", 1), ("64MiB", 8))
+            }
+        },
+        levels=["time(dump) < 1 s"],
+        uncertainty=None,
+    )
+    answer = study_run(study_inputs.write(tmp_path, study), out=tmp_path / "out").document()
+    texts = {one["about"]: one["text"] for one in answer["conclusions"]}
+    assert "the buffer 'b' ran full, and writes waited for room" in texts["Why not cheaper"]
+    assert "It took in 11.6 MB/s while it drained 8.71 MB/s" in texts["Why not cheaper"]
+    enough = run(simulator, write_platform(tmp_path, "capacity: 64MiB", oss="10MiB/s"))[-1]
+    assert enough["buffers"]["b"]["stopped"] == 0
+    for size, limit in (("8MiB", "ran full"), ("64MiB", "the disk of")):
+        place = write_platform(tmp_path, f"capacity: {size}", oss="10MiB/s")
+        found = predict(Fitted.open(place), "application", settings, 1, 1, phase="write", solver="simulate")
+        assert limit in found["bottleneck"] and ("ran full" in found["bottleneck"]) == (size == "8MiB")
