@@ -97,8 +97,9 @@ def plan(
     @raises InputError, RunError with what is wrong and what is allowed"""
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     fitted = platform_of(platform)
+    requested = read_place(target) if target else None
     most, per_node = limits_of(fitted, nodes, ranks_per_node)
-    wanted = read_place(target) if target else Target(10 * most, per_node)
+    wanted = requested or Target(10 * most, per_node)
     progress("what could be true, and what measurements would tell of it", 0, 1)
     if fitted.rates_alone:
         return _from_rates(fitted, wanted, most, per_node)

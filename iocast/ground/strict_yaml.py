@@ -104,7 +104,11 @@ class Section:
         return strict.construct(self._keys[key][0], self.file)
 
     def text(self, key: str, default: object = ...) -> str:
-        return str(self.value(key, default))
+        value: object = self.value(key, default)
+        if key in self._keys and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+            given = "nothing" if value is None else f"'{value}'"
+            self.fail(key, f"'{key}' must be a text, not {given}; write it in quotes")
+        return str(value)
 
     def texts(self, key: str, default: object = ...) -> list[str]:
         """A text or a list of texts, as a list."""

@@ -39,6 +39,7 @@ from iocast.study.documents import Down, edited
 from iocast.study.edits import checked_edits, short
 from iocast.study.evaluate import Request, Result, What, evaluate, evaluate_all, key_of, pooled, without_place
 from iocast.study.levels import ALL, ANY, Level
+from iocast.study.places import refused, refused_level, refused_workload
 from iocast.study.spec import MODEL, NORMAL, Scale, Study, Workload
 from iocast.study.store import Store
 from iocast.jobs.workers import Workers
@@ -92,10 +93,12 @@ class Desk:
             if not self.beyond:
                 refuse_beyond(fitted, max(one.nodes for one in scales), max(one.ranks for one in scales))
             if fitted.rates_alone:
-                raise InputError(
-                    f"{self.study.file}: the platform '{short(name)}' was fitted to rates alone, so that a study has "
-                    "nothing to simulate; iocast predict forecasts such rates, with --edit for what-ifs. Or calibrate "
-                    "a family with latencies (iocast list platforms)."
+                raise refused(
+                    self.study.file,
+                    f"the platform '{short(name)}' was fitted to rates alone, so that a study has nothing to simulate; "
+                    "iocast predict forecasts such rates, with --edit for what-ifs. Or calibrate a family with "
+                    "latencies (iocast list platforms).",
+                    "platform" if name == self.study.platform else "axes",
                 )
             check_file(fitted)
             platform = Platform(name, fitted, [])
@@ -127,14 +130,12 @@ class Desk:
                 settings = chosen
                 profile = self._one(request | {"settings": settings})
         except InputError as error:
-            raise InputError(f"{self.study.file}: in workloads.{workload.name}, {without_place(str(error))}") from error
+            raise refused_workload(self.study.file, workload.name, "settings", without_place(str(error))) from error
         phases = profile["phases"]
         named = workload.phase or first_phase({name: sum(of["operations"].values()) for name, of in phases.items()})
         if named not in phases:
-            raise InputError(
-                f"{self.study.file}: in workloads.{workload.name}, there is no phase '{named}'. "
-                f"{phase_sentences(named, {name: of['operations'] for name, of in phases.items()})}"
-            )
+            known = phase_sentences(named, {name: of["operations"] for name, of in phases.items()})
+            raise refused_workload(self.study.file, workload.name, "phase", f"there is no phase '{named}'. {known}")
         return profile | {"phase": named, "settings": settings, **phases[named]}
 
     @cached_property
@@ -204,10 +205,12 @@ class Desk:
                 continue
             own = self.own_phases(platform)
             if len(set(own.values())) > 1:
-                raise InputError(
-                    f"{self.study.file}: the platform '{short(name)}' has a fit of its own for each phase, and the "
-                    f"workloads {' and '.join(own)} ask for {' and '.join(dict.fromkeys(own.values()))}; ask for one "
-                    "phase in each study."
+                raise refused(
+                    self.study.file,
+                    f"the platform '{short(name)}' has a fit of its own for each phase, and the workloads "
+                    f"{' and '.join(own)} ask for {' and '.join(dict.fromkeys(own.values()))}; ask for one phase in "
+                    "each study.",
+                    "workloads",
                 )
             if own:
                 self.platforms[name] = platform.for_phase(next(iter(own.values())))
@@ -225,10 +228,8 @@ class Desk:
         elif what == "utilisation":
             stations = set().union(*(get_path(p.best[0], "stations") or {} for p in self.platforms.values()))
             if subject not in stations:
-                raise InputError(
-                    f"{self.study.file}: the level '{level.text}' is about a station that no platform here has. "
-                    f"{allowed_sentence(subject, sorted(stations))}"
-                )
+                what = f"is about a station that no platform here has. {allowed_sentence(subject, sorted(stations))}"
+                raise refused_level(self.study.file, level.text, what)
         else:
             needed = set(tasks.get(subject, {subject: 1}))
             places = tuple(place for place in places if needed <= set(self._profile_of(place)["operations"]))
@@ -238,18 +239,17 @@ class Desk:
                 {op for place in level.places for op in self._profile_of(place)["operations"]} | set(tasks) | {ANY, ALL}
             )
             about = f"the workload{'s' if len(level.workloads) > 1 else ''} {', '.join(level.workloads)}"
-            raise InputError(
-                f"{self.study.file}: the level '{level.text}' is about '{subject}', which {about} never "
-                f"do{'es' if len(level.workloads) == 1 else ''}. {allowed_sentence(subject, has)}"
-            )
+            does = "does" if len(level.workloads) == 1 else "do"
+            what = f"is about '{subject}', which {about} never {does}. {allowed_sentence(subject, has)}"
+            raise refused_level(self.study.file, level.text, what)
         found = replace(level, places=places)
         if without := found.named_without_place():
             having = "; ".join(f"{w} does at {', '.join(s for o, s in places if o == w)}" for w in found.workloads)
-            raise InputError(
-                f"{self.study.file}: the level '{level.text}' names the {without[0]} '{without[1]}', where nothing "
-                f"does "
-                f"'{subject}' ({having}); leave that name out."
+            what = (
+                f"names the {without[0]} '{without[1]}', where nothing does '{subject}' ({having}); leave that name "
+                "out."
             )
+            raise refused_level(self.study.file, level.text, what)
         return found
 
     def _profile_of(self, place: tuple[str, str]) -> Result:
@@ -265,11 +265,11 @@ class Desk:
                 name for name in main_phases(profile["phases"]) if needed <= set(profile["phases"][name]["operations"])
             ]
             if having and having != [profile["phase"]]:
-                raise InputError(
-                    f"{self.study.file}: the level '{level.text}' is about '{level.subject}', which the workload "
-                    f"'{workload.name}' does in {' and '.join(having)}; name the phase with "
-                    f"workloads.{workload.name}.phase, or list the workload once for each."
+                what = (
+                    f"is about '{level.subject}', which the workload '{workload.name}' does in {' and '.join(having)}; "
+                    f"name the phase with workloads.{workload.name}.phase, or list the workload once for each."
                 )
+                raise refused_level(self.study.file, level.text, what)
 
     def _moves(self, place: tuple[str, str], direction: str) -> bool:
         kinds = WRITES if direction == "write" else READS
@@ -284,10 +284,11 @@ class Desk:
         for measurement in self.study.measurements:
             for reported in measurement.tells:
                 if reported not in known:
-                    raise InputError(
-                        f"{self.study.file}: in measurements.{measurement.name}, nothing uncertain is called "
-                        f"'{reported}'. {allowed_sentence(reported, known)}"
+                    text = (
+                        f"in measurements.{measurement.name}, nothing uncertain is called '{reported}'. "
+                        f"{allowed_sentence(reported, known)}"
                     )
+                    raise refused(self.study.file, text, "measurements", measurement.name)
 
     # Points ------------------------------------------------------------------------------------------------------
 
@@ -486,10 +487,8 @@ class Desk:
                 done += len(results)
                 self.report(label, done, total)
         except InputError as error:
-            raise InputError(
-                f"{self.study.file}: a design of this study makes no platform that can be simulated: "
-                f"{without_place(str(error))}"
-            ) from error
+            text = f"a design of this study makes no platform that can be simulated: {without_place(str(error))}"
+            raise refused(self.study.file, text, "axes") from error
 
     def _request(self, ask: Ask) -> Request:
         design, scale = self.designs.at(ask.design), self.scale(ask)

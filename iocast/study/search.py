@@ -12,7 +12,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from iocast.errors import InputError
 from iocast.ground.arrays import Array, log, numbers, rows, sums
 from iocast.platforms.fitted import discrepancy_at
 from iocast.forecasts.simulated import SEEDS
@@ -25,6 +24,7 @@ from iocast.study.questions import Ask, Point
 from iocast.study.desk import Desk
 from iocast.study.evaluate import Result, pooled
 from iocast.study.levels import Level, kind_of
+from iocast.study.places import refused
 from iocast.study.risk import DOWN, PLAUSIBLE, ModelError
 from iocast.study.spec import NORMAL, Study
 from iocast.study.amounts import chance, money, quoted
@@ -90,9 +90,8 @@ class Search:
         else:
             explore(self)
         if not self.allowed:
-            raise InputError(
-                f"{self.study.file}: the limits contradict the prices, no design stays within them. {self._no_room()}"
-            )
+            text = f"the limits contradict the prices, no design stays within them. {self._no_room()}"
+            raise refused(self.study.file, text, "limits")
         self.desk.before_computing = self._glance
         self.simulate()
         self.settle()

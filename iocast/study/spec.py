@@ -5,6 +5,7 @@ is checked here."""
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -192,7 +193,7 @@ def read_study(file: Path) -> Study:
         exclude=_exclude(yaml, axes),
         base=_counts(yaml, "base", parts),
         parts=parts,
-        currency=yaml.text("currency", ""),
+        currency=_currency(yaml),
         years=0.0 if running is None else running.number("years", low=0, high=100),
         price_per_kwh=0.0 if running is None else running.number("price_per_kwh", low=0),
         limits=Limits()
@@ -229,6 +230,14 @@ def read_study(file: Path) -> Study:
             "axes out",
         )
     return study
+
+
+def _currency(yaml: Section) -> str:
+    """@raises InputError for a number, which would stand behind each price"""
+    found = yaml.text("currency", "")
+    if found and not any(sign.isalpha() or unicodedata.category(sign) == "Sc" for sign in found):
+        yaml.fail("currency", f"'currency' is '{found}'; it must be a word or a sign, such as EUR")
+    return found
 
 
 def _platform(section: Section, key: str, name: str) -> str:

@@ -18,6 +18,10 @@ from iocast.forecast import Answer, PhaseForecast
 from iocast.records.fitted import HoldOut
 
 
+LIKELY = 0.05
+"""Share of curves that fall, from which on it is printed. Chosen by hand."""
+
+
 def forecasts_text(answer: Answer) -> str:
     """A row for each phase and target: the largest measurement, the forecast, its interval, a simple rule, and
     the held-out error."""
@@ -64,6 +68,7 @@ def forecasts_text(answer: Answer) -> str:
     lines += [f"Note: {sentence}" for sentence in shown[:3]]
     left = len(shown) - 3
     lines += [f"{left} further note{' is' if left == 1 else 's are'} in the report."] if left > 0 else []
+    lines += _falls(answer.phases)
     lines += [sentence] if (sentence := _narrowing(answer.phases)) else []
     lines += [f"Held-out errors: {sentence}"] if (sentence := one_sided(checked)) else []
     lines += [sentence] if (sentence := nearer_text(nearer, lambda size: percent(size).removeprefix("+"))) else []
@@ -73,6 +78,19 @@ def forecasts_text(answer: Answer) -> str:
         f"Written to {answer.out}: {runs}fitted platforms, forecasts; the page for a board is {answer.report}."
     )
     return "\n".join(lines)
+
+
+def _falls(phases: Sequence[PhaseForecast]) -> list[str]:
+    """How likely the rate of each phase falls until its farthest target, where that was fitted to rates alone."""
+    found = [(one.phase, last["growth"]) for one in phases if one.forecasts and "growth" in (last := one.forecasts[-1])]
+    several = len(phases) > 1
+    return list(
+        dict.fromkeys(
+            f"{phase}: {growth['text']}" if several and growth["falls"] is not None else growth["text"]
+            for phase, growth in found
+            if growth["falls"] is None or growth["falls"] >= LIKELY
+        )
+    )
 
 
 def _narrowing(phases: Sequence[PhaseForecast]) -> str:

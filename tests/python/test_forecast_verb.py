@@ -434,3 +434,25 @@ def test_a_table_fits_into_the_terminal(room: int | None, keys: int, monkeypatch
     for part in shown.split("\n\n"):
         widest = max(map(len, part.splitlines()))
         assert widest <= room or len(part.splitlines()[0].split()) == keys + 1
+
+
+def test_how_likely_rates_fall_is_printed_as_by_predict(iocast: Call, tmp_path: Path) -> None:
+    """Of a rate that has stopped growing, and not of one that grows with the nodes."""
+    rates = {"create": (1000, 1900, 2500, 2600), "stat": (1000, 2000, 4000, 8000)}
+    lines = [
+        f"{nodes},10,{rate},{phase},{phase}"
+        for phase, known in rates.items()
+        for nodes, rate in zip((1, 2, 4, 8), known, strict=True)
+    ]
+    (tmp_path / "table.csv").write_text("\n".join(["nodes,ppn,rate,phase,operation", *lines, ""]))
+    out = tmp_path / "out"
+    done = iocast("forecast", tmp_path / "table.csv", "--nodes", "16,64", "--ppn", "10", "--out", out)
+    assert done.returncode == 0, done.stderr
+    texts = {}
+    for phase in rates:
+        (fitted,) = (out / "fitted").glob(f"*{phase}*")
+        answer = json.loads(iocast("predict", fitted, "--nodes", "64", "--ppn", "10", "--json").stdout)
+        texts[phase] = answer["growth"]
+        assert answer["growth"]["text"] in iocast("predict", fitted, "--nodes", "64", "--ppn", "10").stdout
+    assert texts["create"]["falls"] > 0.1 > 0.05 > texts["stat"]["falls"]
+    assert f"create: {texts['create']['text']}\n" in done.stdout and "stat: " not in done.stdout

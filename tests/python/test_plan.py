@@ -320,3 +320,12 @@ def test_a_campaign_after_results_without_settings_says_so(iocast: Iocast, tmp_p
         done = iocast(*ask, "--out", place / "plan.yaml")
         assert done.returncode == 0, done.stderr
         assert ("The results don't say with which settings md-workbench ran." in done.stdout) != known
+
+
+@pytest.mark.parametrize(("target", "says"), [("1x", "'1x' is no placement"), ("16x36", "--nodes")])
+def test_a_target_that_is_none_is_refused_before_nodes_are_wanted(
+    target: str, says: str, iocast: Iocast, tmp_path: Path
+) -> None:
+    platform = fitted_to(RATES, tmp_path / "table")
+    done = iocast("plan", "--platform", platform, "--target", target, "--out", tmp_path / "plan.yaml")
+    assert done.returncode == 2 and says in done.stderr.replace("\n", " "), done.stderr

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Studies that ask for what is not there: one finished sentence with file and line, exit 2, nothing lost."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -209,6 +210,8 @@ def test_bad_studies(
         run_study(write(tmp_path, study), tmp_path / "answer", workers, lambda *_: None, [])
     message = str(refusal.value)
     assert message.endswith(".") and "\n" not in message, message
+    line = re.search(r"study\.yaml:(\d+): ", message)
+    assert line and 1 <= int(line[1]) <= len((tmp_path / "study.yaml").read_text().splitlines()), message
     for word in words:
         assert word in message, (word, message)
     assert not (tmp_path / "answer" / "study.json").exists()
@@ -270,6 +273,46 @@ def test_lines_are_those_of_the_file(iocast: Iocast, tmp_path: Path) -> None:
     refused(
         iocast("study", file, "--out", tmp_path / "answer"), f"study.yaml:{len(twice.splitlines())}:", "given twice"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("a level on an operation that is never done", "p99(readdir)"),
+        ("a level of a workload that does not do it", "p99(unlink)"),
+        ("an operation of two phases", "p99(stat)"),
+        ("an unknown setting", "settings:"),
+        ("an unknown phase", "benchmrk"),
+        ("an unknown workload", "mix:"),
+        ("a measurement of nothing", "m:"),
+    ],
+)
+def test_what_the_simulator_refuses_has_the_line_of_the_study(
+    simulator: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, word: str
+) -> None:
+    monkeypatch.setenv("IOCAST_BUILD", str(simulator.parents[1]))
+    file = write(tmp_path, next(study for known, study, _ in CASES if known == name))
+    with pytest.raises(InputError) as refusal, Workers(1) as workers:
+        run_study(file, tmp_path / "answer", workers, lambda *_: None, [])
+    number = re.search(r"study\.yaml:(\d+): ", str(refusal.value))
+    assert number and word in file.read_text().splitlines()[int(number[1]) - 1], refusal.value
+
+
+@pytest.mark.parametrize("key", ["title", "question", "currency", "platform"])
+@pytest.mark.parametrize("given", [["a"], {"a": 1}, True, None])
+def test_what_is_no_text_is_refused(tmp_path: Path, key: str, given: object) -> None:
+    study = changed()
+    study[key] = given
+    with pytest.raises(InputError, match=rf"study\.yaml:\d+: '{key}' must be a text, not "):
+        read_study(write(tmp_path, study))
+
+
+@pytest.mark.parametrize("given", [5, 2.5, "17", "."])
+def test_a_currency_is_no_number(tmp_path: Path, given: object) -> None:
+    with pytest.raises(InputError, match=r"study\.yaml:\d+: 'currency' is '.*'; it must be a word or a sign"):
+        read_study(write(tmp_path, changed(currency=given)))
+    for known in ("EUR", "$", "\N{EURO SIGN}", "k\N{POUND SIGN}"):
+        assert read_study(write(tmp_path, changed(currency=known))).currency == known
 
 
 def test_limits_that_leave_nothing(iocast: Iocast, tmp_path: Path) -> None:
