@@ -260,7 +260,8 @@ def answer(load: Load) -> str:
     if one.mean is None or one.at_a_time is None:
         often = f"{units.rate(one.rate)}, {units.share(share)} of its requests"
         inside = load.telling
-        parts = f" In them {inside.name} is the most frequent: {units.rate(inside.rate)}." if inside.part else ""
+        part = inside.name.rpartition(".")[2]
+        parts = f" In them {part} is the most frequent: {units.rate(inside.rate)}." if inside.part else ""
         return (
             f"{load.title} gets {one.name} requests most often: {often}.{parts} No times of them are counted, so that "
             "these counters don't say how busy it is."
@@ -272,13 +273,6 @@ def answer(load: Load) -> str:
         f"{load.title} is busiest with {name}: {units.rate(one.rate)} of {units.seconds(one.mean)} each on average, "
         f"{number(one.at_a_time)} {words}, {units.share(share)} of {of}."
     )
-
-
-def headline(known: Sequence[Load]) -> str:
-    """The busiest server's busiest request; of further servers the names."""
-    others = [one for one in known[1:] if one.busy is not None]
-    more = f" Less busy: {_names(others)}." if others else ""
-    return answer(known[0]) + more
 
 
 def reach(known: Sequence[Load]) -> str:
@@ -293,17 +287,15 @@ def reach(known: Sequence[Load]) -> str:
 
 
 def facts(known: Sequence[Load]) -> list[tuple[str, str]]:
-    """What would help each of the first servers, and what their counters can't tell."""
-    found = []
-    shown = [load for load in known[:MAX_NAMED] if load is known[0] or not load.is_idle]
-    for load in shown:
-        of = f" {load.title}" if len(shown) > 1 else ""
-        busiest = "" if load is known[0] else f"{answer(load)} "
-        found.append((f"What would help{of}", busiest + " ".join(advice(load))))
-        if cautions(load):
-            found.append((f"What these counters of{of} can't tell" if of else "What these counters can't tell",
-                          " ".join(cautions(load))))  # fmt: skip
-    return found
+    """What would help the busiest server, what counters can't tell, and the same of the next ones."""
+    first, others = known[:1], [load for load in known[1:MAX_NAMED] if not load.is_idle]
+    limits = dict.fromkeys(sentence for load in [*first, *others] for sentence in cautions(load))
+    found = [
+        *(("What would help", " ".join(advice(load))) for load in first),
+        ("What counters can't tell", " ".join(limits)),
+        *(("Beside it", " ".join([answer(load), *advice(load)])) for load in others),
+    ]
+    return [(about, text) for about, text in found if text]
 
 
 def advice(load: Load) -> list[str]:
@@ -467,7 +459,7 @@ def text(sources: Sources) -> str:
     cells = [[column.text(row) for column in shown.columns] for row in shown.rows]
     return "\n\n".join(
         [
-            f"{question(known)}\n{headline(known)}\n{reach(known)}",
+            f"{question(known)}\n{answer(known[0])}\n{reach(known)}",
             text_table([column.title for column in shown.columns], cells, keys=2),
             "\n".join(f"{about}: {what}" for about, what in facts(known)),
         ]

@@ -131,7 +131,7 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
         if text := _ran(run):
             return f"{text} {accelerators.sentence(run)}".rstrip()
     if known := servers.loads(sources):
-        return servers.headline(known)
+        return servers.answer(known[0])
     if sources.fitted:
         return f"The platform '{sources.fitted[0]['name']}' was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."
