@@ -6,9 +6,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import typer
+from typing_extensions import get_type_hints
 from typer.core import TyperCommand, TyperGroup
 
 from iocast.errors import InputError

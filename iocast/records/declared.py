@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, inspect
@@ -113,8 +113,3 @@ def _wanted(value: object, of: inspect.Type) -> str:
     if isinstance(of, inspect.LiteralType):
         return " or ".join(map(str, of.values))
     return "true or false" if isinstance(of, inspect.BoolType) else "a text"
-
-
-def schema_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a record's documents."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(kind)}

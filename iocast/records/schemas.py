@@ -16,6 +16,7 @@ from iocast.records.comparison import ComparisonDocument
 from iocast.records.fitted import FittedSection
 from iocast.records.forecast import ForecastDocument
 from iocast.records.knee import KneeDocument
+from iocast.records.run import Run
 from iocast.records.study import StudyDocument
 from iocast.records.utilisation import UtilisationDocument
 from iocast.records.validation import SelftestDocument, ValidationDocument
@@ -26,6 +27,7 @@ DOCUMENTS: dict[str, Any] = {
     "fitted": FittedSection,
     "forecast": ForecastDocument,
     "knee": KneeDocument,
+    "run": Run,
     "selftest": SelftestDocument,
     "study": StudyDocument,
     "utilisation": UtilisationDocument,
