@@ -5,6 +5,7 @@ Apptainer.
 Neither Spack nor Apptainer is to be had as a package, so of their recipes it is tested that they agree with the build:
 options, libraries, commands."""
 
+import ast
 import json
 import os
 import re
@@ -429,3 +430,57 @@ def test_set_up_says_what_it_does_before_it_does_it(call: str, tool: str, step: 
     lines = (tmp_path / "printed").read_text().split("\n")
     assert done.returncode == 0 and lines.index("began") > 0
     assert step in "\n".join(lines[: lines.index("began")]), lines
+
+
+NEWER = {
+    "typing": {
+        *(
+            "NotRequired",
+            "Required",
+            "Self",
+            "LiteralString",
+            "Never",
+            "Unpack",
+            "TypeVarTuple",
+            "override",
+            "ReadOnly",
+        ),
+        *("assert_never", "assert_type", "reveal_type", "dataclass_transform", "get_overloads", "TypeAliasType"),
+        "get_type_hints",  # there, but wraps what has None by default: options of verbs were not seen
+    },
+    "enum": {"StrEnum", "ReprEnum", "EnumType", "member", "nonmember", "verify"},
+    "datetime": {"UTC"},
+    "contextlib": {"chdir"},
+    "hashlib": {"file_digest"},
+    "itertools": {"batched"},
+    "math": {"cbrt", "exp2", "sumprod", "fma"},
+    "operator": {"call"},
+    "asyncio": {"TaskGroup", "Runner", "timeout"},
+    "tomllib": {"load", "loads"},
+    "builtins": {"ExceptionGroup", "BaseExceptionGroup"},
+}
+"""By module, names that the earliest Python of requires-python lacks or has otherwise."""
+ELSEWHERE = {"iocast/api/arguments.py": "get_type_hints"}  # of calls, where None is allowed beside a None by default
+
+
+def test_the_toolkit_takes_nothing_that_the_earliest_python_lacks() -> None:
+    project = (REPOSITORY / "pyproject.toml").read_text()
+    assert 'requires-python = ">=3.10"' in project, "write NEWER anew for another Python"
+    found = []
+    for file in sorted((REPOSITORY / "iocast").rglob("*.py")):
+        name = str(file.relative_to(REPOSITORY))
+        for node in ast.walk(ast.parse(file.read_text(), feature_version=(3, 10))):
+            if isinstance(node, ast.ImportFrom):
+                taken = [(node.module or "", one.name) for one in node.names]
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                taken = [(node.value.id, node.attr)]
+            elif isinstance(node, ast.Name):
+                taken = [("builtins", node.id)]
+            else:
+                continue
+            found += [
+                f"{name}:{node.lineno}: {module}.{one}"
+                for module, one in taken
+                if one in NEWER.get(module, ()) and ELSEWHERE.get(name) != one
+            ]
+    assert not found, f"typing_extensions has what typing lacks: {found}"
