@@ -8,14 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from iocast.api.chart import Axes, chart_of
 from iocast.errors import InputError, RunError
 from iocast.platforms.fitted import Fitted
 from iocast.records.codes import notes_of
 from iocast.records.note import Note
 from iocast.records.quantities import unit_of
 from iocast.runs.phases import BYTES
+
+if TYPE_CHECKING:
+    import altair
+    import pyarrow
 
 Cell = str | float | int | bool | None
 Row = dict[str, Cell]
@@ -34,6 +39,9 @@ def quietly(*_: object) -> None:
 class Answer(ABC):
     """An answer: as the text that the command of the same name prints, as its document (docs/answers.md), as the table
     of a notebook, and as rows of numbers in SI units."""
+
+    axes: Axes | None = None
+    """Of its chart."""
 
     @abstractmethod
     def text(self) -> str:
@@ -54,6 +62,20 @@ class Answer(ABC):
         except ImportError as error:
             raise RunError("The package pandas is not installed; install it, or use .rows().") from error
         return pandas.DataFrame(self.rows())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """The rows as a table of Apache Arrow; what a row lacks is null."""
+        import pyarrow
+
+        rows = self.rows()
+        columns = dict.fromkeys(name for row in rows for name in row)
+        return pyarrow.table({name: [row.get(name) for row in rows] for name in columns})
+
+    def plot(self) -> altair.FacetChart | altair.LayerChart:
+        """The rows as a chart of Altair, which a notebook shows. @raises RunError for an answer without a chart"""
+        if self.axes is None:
+            raise RunError(f"{type(self).__name__} has no chart; .rows() and .to_pandas() have its numbers.")
+        return chart_of(self.rows(), self.axes)
 
     def __repr__(self) -> str:
         number = len(self.rows())

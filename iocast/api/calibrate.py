@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.api.answer import Answer, Place, Progress, Row, quietly, unit_in_row
+from iocast.api.chart import Axes
 from iocast.api.runs import Runs, sources_of
 from iocast.calibrate.known import Known
 from iocast.calibrate.phases import calibrate_phases, chosen_phases
@@ -24,6 +25,8 @@ from iocast.jobs.workers import Workers
 
 class Calibration(Answer, Fitted):
     """A platform that was fitted to measurements, with what the fit shows of itself."""
+
+    axes = Axes("measured", "fitted", colour="quantity", facet="unit")
 
     def __init__(self, document: Document, file: Path, seed: int, workers: Workers | None) -> None:
         fitted = document["fitted"]

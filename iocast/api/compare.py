@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iocast.api.answer import Found, Place, Row, cells, unit_in_row
+from iocast.api.chart import Axes
 from iocast.changes import Threshold
 from iocast.compare import compare as compared
 from iocast.records.comparison import ComparisonDocument
@@ -17,6 +18,8 @@ from iocast.wording.checked import comparison_text
 
 class Comparison(Found[ComparisonDocument]):
     """What changed between two measurements, beyond noise."""
+
+    axes = Axes("quantity", "ratio", "low", "high", "point")
 
     @property
     def failed(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from iocast.api.answer import Answer, Found, Place, Progress, Row, as_paths, quantity_rows, quietly, unit_in_row
+from iocast.api.chart import Axes
 from iocast.api.predict import Forecast
 from iocast.api.runs import Runs, sources_of
 from iocast.calibrate.known import Known
@@ -21,6 +22,8 @@ from iocast.records.feeding import AcceleratorsDocument
 
 class Forecasts(Answer):
     """Forecasts of each phase of some results at each target; `out` holds runs, fitted platforms and the report."""
+
+    axes = Axes("nodes", "value", "low", "high", "phase", "quantity")
 
     def __init__(self, found: Results) -> None:
         self._found = found
@@ -79,6 +82,8 @@ def forecast(
 
 class Accelerators(Found[AcceleratorsDocument]):
     """Utilisation and throughput of more accelerators, and how many keep a utilisation."""
+
+    axes = Axes("accelerators", "value", "low", "high", facet="quantity")
 
     def text(self) -> str:
         return training_text(self._document)

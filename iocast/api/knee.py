@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from iocast.api.answer import Found, Place, Progress, Row, as_texts, cells, quietly
+from iocast.api.chart import Axes
 from iocast.campaign.launchers import Ending
 from iocast.ground.files import duration
 from iocast.knee import Search, check_levels
@@ -19,6 +20,8 @@ from iocast.study.levels import parse_level
 
 class Knee(Found[KneeDocument]):
     """The highest load that keeps service levels, and every load that was tried."""
+
+    axes = Axes("load", "response")
 
     def text(self) -> str:
         return knee_text(self._document)

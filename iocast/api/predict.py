@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from iocast.api.answer import Found, Place, Row, as_texts, platform_of, quantity_rows
+from iocast.api.chart import Axes
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict as forecast_of
 from iocast.records.declared import record_of
@@ -16,6 +17,8 @@ from iocast.jobs.workers import Workers
 
 class Forecast(Found[ForecastDocument]):
     """A forecast of one placement. `phases`: by name, the one that stands for the workload first."""
+
+    axes = Axes("quantity", "value", "low", "high", "phase", "unit")
 
     def __init__(self, document: ForecastDocument) -> None:
         super().__init__(document)

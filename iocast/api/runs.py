@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from iocast.api.answer import Answer, Place, Row, as_paths
+from iocast.api.chart import Axes
 from iocast.ground.files import read_json
 from iocast.importers import import_files
 from iocast.importers.record import Stated
@@ -20,6 +21,8 @@ from iocast.wording.text import quantity, table
 
 class Runs(Answer, Sequence[Run]):
     """Run directories, each with its record (docs/run-directory.md): what other calls take as their sources."""
+
+    axes = Axes("ranks", "rate", colour="phase")
 
     def __init__(self, directories: Sequence[Path], kept: TemporaryDirectory[str] | None = None) -> None:
         """@param kept the directory of imported runs that nobody named; it goes with this object"""

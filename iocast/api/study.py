@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from iocast.api.answer import Found, Place, Progress, Row, quietly
+from iocast.api.chart import Axes
 from iocast.study import run_study
 from iocast.wording.study import as_text
 from iocast.jobs.workers import Workers
@@ -15,6 +16,8 @@ from iocast.records.study import StudyDocument
 
 class Study(Found[StudyDocument]):
     """The cheapest design that keeps service levels, and how sure that is."""
+
+    axes = Axes("price", "rate", colour="name")
 
     @property
     def decision(self) -> str | None:

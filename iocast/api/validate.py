@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from iocast.api.answer import Found, Place, Progress, Row, cells, platform_of, quietly, unit_in_row
+from iocast.api.chart import Axes
 from iocast.api.runs import Runs, sources_of
 from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
@@ -22,6 +23,8 @@ from iocast.jobs.workers import Workers
 
 class Validation(Found[ValidationDocument]):
     """Forecasts beside measurements and simple rules."""
+
+    axes = Axes("measured", "forecast", "low", "high", "quantity", "unit")
 
     @property
     def passed(self) -> bool:

@@ -22,6 +22,8 @@ from programs import REPOSITORY
 import iocast
 from iocast import api
 from iocast.api.answer import Answer
+from iocast.api.knee import Knee
+from iocast.api.study import Study
 from iocast.errors import RunError
 
 Command = Callable[..., CompletedProcess[str]]
@@ -138,6 +140,37 @@ def test_rows_are_a_table_of_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(RunError, match="pandas is not installed"):
         answer.to_pandas()
+
+
+def test_rows_are_a_table_of_arrow_and_a_chart() -> None:
+    """Of each answer that has numbers to draw; what a chart has are the rows, and those alone."""
+    runs = iocast.import_results(CIRRUS)
+    fitted = iocast.calibrate(runs)
+    answers = [runs, fitted, iocast.predict(fitted, 16), iocast.validate(fitted, runs)]
+    answers += [iocast.compare(runs.directories[0], runs.directories[1])]
+    load = {"load": 2.0, "runs": ["a"], "rate": 16.0, "response": 0.01}
+    answers += [Knee({"loads": [load, load | {"load": 4.0, "response": None}]})]
+    answers += [Study(json.loads(file.read_text())) for file in (REPOSITORY / "tests" / "earlier").rglob("study.json")]
+    for answer in answers:
+        columns = dict.fromkeys(name for row in answer.rows() for name in row)
+        assert answer.to_arrow().to_pylist() == [dict.fromkeys(columns) | row for row in answer.rows()]
+        chart = answer.plot().to_dict()
+        (values,) = chart["datasets"].values()
+        drawn = [row for row in answer.rows() if None not in (row[answer.axes.x], row[answer.axes.y])]
+        assert values == drawn and drawn
+        fields = {one["field"] for encoding in _found(chart, "encoding") for one in encoding.values() if "field" in one}
+        assert {answer.axes.x, answer.axes.y} <= fields <= set(drawn[0])
+    with pytest.raises(RunError, match="No row has load and response"):
+        Knee({"loads": []}).plot()
+    with pytest.raises(RunError, match="Plan has no chart"):
+        iocast.plan(fitted, nodes=16).plot()
+
+
+def _found(chart: Any, key: str) -> list[Any]:
+    """What a chart has under this key, at every depth."""
+    inner = chart.values() if isinstance(chart, dict) else chart if isinstance(chart, list) else []
+    own = [chart[key]] if isinstance(chart, dict) and key in chart else []
+    return own + [one for part in inner for one in _found(part, key)]
 
 
 def test_opened_runs_are_fitted_to_the_phase_that_some_of_them_have(tmp_path: Path) -> None:
