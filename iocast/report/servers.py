@@ -70,7 +70,7 @@ HELP = (
         "lock.",
     ),
 )
-"""By kind of request what makes it rarer or faster, as such servers' manuals advise."""
+"""What makes a kind of request rarer or faster, by what it does; no counter tells whether it would here."""
 
 
 @dataclass(frozen=True)
