@@ -10,9 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from iocast.calibrate.reading import find_stall
+from iocast.runs.operations import READS, WRITES
 from iocast.runs.run_directory import Point, Run
 
-WRITES, READS = ("create", "append", "pwrite"), ("read", "pread")
 CLEARLY = math.log(2)
 """By how much, as a logarithm, some operations must slow down beyond all others."""
 

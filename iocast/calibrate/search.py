@@ -238,7 +238,8 @@ class Target:
         pattern, phase = self.point.first.record.workload.pattern, self.point.first.phase
         settings = self.settings | only(phase, pattern, [document])
         if "repeats" in settings and remembers(document, pattern, phase):
-            settings["repeats"] = str(min(MAX_REPEATS, int(whole_settings(self.point.first)["repeats"])))
+            measured = whole_settings(self.point.first).get("repeats", len(self.point.first.phases))
+            settings["repeats"] = str(min(MAX_REPEATS, int(measured)))
         return pattern, settings, *self.point.first.placement
 
     def simulations(self, document: Document, seed: int) -> list[tuple[str, dict[str, str], int, int, int]]:

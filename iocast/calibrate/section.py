@@ -90,7 +90,7 @@ def fitted_section(
         "discrepancy_degrees": {kind: degrees for kind, (_, degrees) in discrepancy.items()},
         "discrepancy_growth": {"step": step, "power": power},
         "blend": held_out.backtest.document(misfit or missed > 0, few) if held_out.backtest else {},
-        "simulations": sum(f.evaluations for f in fits) * len(search.targets),
+        "simulations": sum(f.evaluations * search.simulations_of(f) for f in fits),
         "findings": [one.document() for one in search.found],
         "notes": [],
         "cautions": [],

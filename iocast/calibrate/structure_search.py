@@ -130,6 +130,11 @@ class Search:
         self.unseen = self._unseen()
         self.levels_off = levels_off(points)
 
+    def simulations_of(self, fit: Fit) -> int:
+        """How many one evaluation of its structure takes."""
+        document = self.build(fit.options, fit.values)
+        return sum(len(target.simulations(document, self.seed)) for target in self.targets)
+
     def _counted_station(self) -> str:
         """The station whose threads the server's own counters tell; "" without counters, and where its owner knows."""
         station = parts.main_station(self.single, self.recipe.laws, self.family) if self.threads else ""

@@ -75,8 +75,8 @@ def _text(sources: list[Path], which: str, json_: bool) -> str:
         raise InputError(f"There is no text '{which}'. {allowed_sentence(which, allowed)}")
     read = read_sources(sources)
     if which == "servers":
-        if not read.servers:
-            raise InputError("None of the sources has counters of a server; 'iocast import' reads them.")
+        if not servers.loads(read):
+            raise InputError("None of the sources has requests that a server counted; 'iocast import' reads them.")
         return json.dumps(servers.document(read)) if json_ else servers.text(read)
     tables = paper_tables(read)
     return json.dumps(tables) if json_ else paper_tables_text(tables)

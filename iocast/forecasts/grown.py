@@ -122,6 +122,6 @@ def _growth_text(found: growth.Forecast, measured: list[growth.Measured], ranks:
         return "Growth was not measured: the forecast follows other systems whose operations take as long."
     most = measured[growth.largest(measured)]
     return (
-        f"{100 * found.falls:.0f} % of the curves that explain the measurements fall below {100 * growth.FALL:.0f} % "
-        f"of the rate at {most.nodes} nodes until {ranks} ranks."
+        f"With {ranks:,} ranks {100 * found.falls:.0f} % of the curves that explain the measurements are below "
+        f"{100 * growth.FALL:.0f} % of the rate at {most.nodes} node{'s' * (most.nodes != 1)}."
     )

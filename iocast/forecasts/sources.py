@@ -14,6 +14,7 @@ from iocast.ground.files import read_json
 from iocast.importers import import_files
 from iocast.importers.record import Stated
 from iocast.importers.series import import_series, is_series
+from iocast.runs.arrivals import refuse_in_calibration
 from iocast.runs.phases import operations_in
 from iocast.runs.question import meaning
 from iocast.ground.strict_yaml import allowed_sentence
@@ -49,6 +50,8 @@ def runs_of(sources: Sequence[Path], out: Path, stated: Stated) -> list[Path]:
         else import_files(list(sources), target, None, stated)
     )
     documents = [read_json(path / "run.json", "run") for path in written]
+    for one in documents:
+        refuse_in_calibration(one["imported"]["files"][0]["name"], one["workload"]["pattern"], {})
     if all(one["placement"]["nodes"] is None for one in documents):
         files = list(dict.fromkeys(one["imported"]["files"][0]["name"] for one in documents))
         if len(documents) == 1:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn, overload
 
@@ -105,7 +106,7 @@ class Section:
 
     def text(self, key: str, default: object = ...) -> str:
         value: object = self.value(key, default)
-        if key in self._keys and (isinstance(value, bool) or not isinstance(value, str | int | float)):
+        if key in self._keys and (isinstance(value, bool) or not isinstance(value, str | int | float | date)):
             given = "nothing" if value is None else f"'{value}'"
             self.fail(key, f"'{key}' must be a text, not {given}; write it in quotes")
         return str(value)

@@ -21,7 +21,7 @@ from iocast.errors import InputError
 from iocast.importers import misbuilt
 from iocast.importers.record import Record, Stated, write_runs
 from iocast.importers.source import Source
-from iocast.importers.statistics import Snapshot
+from iocast.importers.statistics import Server, Snapshot
 from iocast.ground.names import ALLOWED, as_file_name, is_file_name
 from iocast.ground.strict import shown
 from iocast.ground.strict_yaml import allowed_sentence
@@ -40,7 +40,8 @@ class Importer:
     begins: re.Pattern[str] | None = None  # lines that only the beginning of a run has, where `read` takes one run
     ends: re.Pattern[str] | None = None  # and a line that its results have once; a log may hold several runs
     nearly: Callable[[Source], str] = lambda _: ""  # what keeps a source from being of this format, as a sentence
-    snapshots: Callable[[Source], list[Snapshot]] | None = None  # of a server's counters (statistics.py)
+    snapshots: Callable[[Source], list[Snapshot]] | None = None  # of a server's counters (statistics.py) ...
+    server: Server | None = None  # ... and what holds of all of them
 
 
 def all_importers() -> dict[str, Importer]:

@@ -167,4 +167,5 @@ IMPORTER = Importer(
     partial(read, snapshots=snapshots, server=SERVER),
     partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
+    server=SERVER,
 )

@@ -98,6 +98,7 @@ def snapshots(source: Source) -> list[Snapshot]:
             holds = TRIPS if parameter.startswith(("llite.", "md_stats.")) else HANDLING
             here = Snapshot(source, name, number, time, moved=(0, number), holds=holds, one_clock=True)
             here.of_last = bool(job)
+            here.part = bool(job) or ".exports." in parameter
             found.append(here)
         elif here is None:
             continue
@@ -172,4 +173,5 @@ IMPORTER = Importer(
     partial(read, snapshots=snapshots, server=SERVER),
     partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
+    server=SERVER,
 )

@@ -99,4 +99,5 @@ IMPORTER = Importer(
     recognises,
     partial(read, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
+    server=SERVER,
 )

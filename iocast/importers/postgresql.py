@@ -42,6 +42,8 @@ SERVER = Server(
     "pool begins when the statement arrives there ('wait': its wait for a connection).",
     waits_for="a connection to the server",
     relief="more connections in the pool, as far as the server has processors and disks for them",
+    helps="EXPLAIN ANALYZE of the statements with the largest total time shows whether they lack an index, memory or a "
+    "lock.",
 )
 Row = dict[str, str]
 
@@ -67,7 +69,8 @@ def snapshots(source: Source) -> list[Snapshot]:
             name = "pg_stat_statements" if table is STATEMENTS else row["datname" if table is DATABASE else "database"]
             if table is POOL and name == "pgbouncer":
                 continue  # a query of these statistics
-            one = here.setdefault(name, Snapshot(source, name or "shared", line if here else number, time))
+            at = line if here else number
+            one = here.setdefault(name, Snapshot(source, name or "shared", at, time, part=table is not STATEMENTS))
             _count(source, line, row, table, one)
         found += [one for one in here.values() if one.counts]
     return found
@@ -201,4 +204,5 @@ IMPORTER = Importer(
     read_all,
     partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
+    server=SERVER,
 )

@@ -181,4 +181,5 @@ IMPORTER = Importer(
     partial(read, snapshots=snapshots, server=SERVER),
     partial(grouped, snapshots=snapshots, server=SERVER),
     snapshots=snapshots,
+    server=SERVER,
 )

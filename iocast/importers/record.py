@@ -263,10 +263,9 @@ class Record:
             why = f", as {self.missing['ranks']}" if "ranks" in self.missing else ""
             raise InputError(f"{where}:1: the file has no number of ranks of {self.tool}{why}; add {ranks}.")
         self.missing.pop("ranks", None)
-        if self.ranks is not None and (self.ranks < 1 or self.nodes is not None and not 1 <= self.nodes <= self.ranks):
-            raise InputError(
-                f"{where}:1: {self.ranks} ranks can't be on {self.nodes} nodes; correct {ranks} or {nodes}."
-            )
+        if self.ranks is not None and not 1 <= (1 if self.nodes is None else self.nodes) <= self.ranks:
+            placed = "" if self.nodes is None else f" on {self.nodes} nodes"
+            raise InputError(f"{where}:1: {self.ranks} ranks can't be{placed}; correct {ranks} or {nodes}.")
         if self.nodes is not None and self.ranks and answer.get("nodes") is not None and self.ranks % self.nodes:
             self.warnings.append(
                 f"{self.ranks} ranks on {self.nodes} nodes, as {nodes} states, are unequal numbers on each node."

@@ -52,8 +52,9 @@ class Snapshot:
     """Counters at a moment. name: a brick or a daemon, say; time: in seconds since 1970; elapsed:
     seconds since counting began; counts: by operation, or by a part of one as "query.wait"; moved: bytes, and their
     line; note: a finished sentence on these counters; threads: of the server, `most` and how many are `started`;
-    by_itself: counting began with it, so that it is a load; holds: what its seconds are; one_clock: time and elapsed
-    are by the same one; of_last: the time is that of the last request."""
+    part: these are some of the server's requests, such as those of one job; by_itself: counting began with it, so that
+    it is a load; holds: what its seconds are; one_clock: time and elapsed are by the same one; of_last: the time is
+    that of the last request."""
 
     source: Source
     name: str
@@ -64,6 +65,7 @@ class Snapshot:
     moved: tuple[int, int] | None = None
     note: str = ""
     threads: ThreadsOfServer = field(default_factory=lambda: ThreadsOfServer())
+    part: bool = False
     by_itself: bool = False
     holds: str = REQUESTS
     one_clock: bool = False
@@ -88,7 +90,8 @@ class Server:
     """Statements on all statistics of a format. times: what a request's time holds, a finished sentence; who counts;
     apart: files that hold several snapshots, or count since another moment, are loads by themselves, since several
     servers give the same names. waits_for: what a request waits for in the parts WAIT, "queue" or beside "process",
-    and relief: what shortens that wait."""
+    and relief: what shortens that wait. helps: what makes any of its requests rarer or faster, where their names don't
+    say it."""
 
     format: str
     tool: str
@@ -98,6 +101,7 @@ class Server:
     apart: bool = False
     waits_for: str = ""
     relief: str = ""
+    helps: str = ""
 
 
 Snapshots = Callable[[Source], list[Snapshot]]
@@ -310,8 +314,7 @@ def _record(own: list[Snapshot], server: Server) -> Record | None:
     record.observed = {
         "who": who,
         "holds": last.holds,
-        "waits_for": server.waits_for,
-        "relief": server.relief,
+        "part": last.part,
         "threads": last.threads,
         "since_counting_began": before is None,
     }

@@ -207,14 +207,13 @@ class Phase(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True):
-    """Who counted the requests of an observed load, and what their seconds hold: a word of statistics.py. `waits_for`:
-    what requests wait for, where that is counted; `relief`: what shortens it; `threads`: of a server, the `most` that
-    it may have, and how many are `started`."""
+    """Who counted the requests of an observed load, and what their seconds hold: a word of statistics.py. `part`:
+    they are some of the server's requests, such as those of one job; `threads`: of a server, the `most` that it may
+    have, and how many are `started`."""
 
     who: str
     holds: str
-    waits_for: str
-    relief: str
+    part: bool
     threads: dict[str, Count]
     since_counting_began: bool
 
@@ -265,11 +264,17 @@ class Run(Struct, frozen=True):
     @property
     def is_observed(self) -> bool:
         """Whether a server or a mount counted it, whoever did it."""
-        return self.source == "imported" and self.workload.pattern.endswith(OBSERVED)
+        return is_observed(self.source, self.workload.pattern)
 
 
 OBSERVED = "-observed"
 """End of the pattern of operations that were counted at a server or a mount, whoever did them."""
+
+
+def is_observed(source: str, pattern: str) -> bool:
+    return source == "imported" and pattern.endswith(OBSERVED)
+
+
 NUMBERS = ("waiting_factor", "think_time")
 """Parameters that every verb counts with."""
 

@@ -186,15 +186,14 @@ class ThreadsOfServer(TypedDict, total=False):
 
 
 class ObservedDocument(TypedDict):
-    """Who counted the requests of a load, and what their seconds hold (iocast.importers.statistics). `waits_for`:
-    what requests wait for, where that is counted; `relief`: what shortens that wait."""
+    """Who counted the requests of a load, what their seconds hold (iocast.importers.statistics), and whether they are a
+    part of the server's, such as one job's."""
 
     who: str
     holds: str
-    waits_for: str
-    relief: str
+    part: bool
     threads: ThreadsOfServer
-    since_counting_began: bool
+    since_counting_began: bool | None
 
 
 class ImportedDocument(TypedDict, total=False):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from iocast.importers.statistics import HANDLING, REQUESTS, TRIP, TRIPS, WAIT
+from iocast.importers.statistics import HANDLING, REQUESTS, TRIP, TRIPS, WAIT, Server
 from iocast.records.simulated import ObservedDocument
 from iocast.report import units
 from iocast.report.sources import Run, Sources
@@ -64,11 +64,6 @@ HELP = (
         r"ldlm_\w+|\w*lk|lock\w*",
         "Clients that take locks from each other make these: files and directories of their own avoid them.",
     ),
-    (
-        r"select|insert|update|delete|copy|transaction|query|statement",
-        "EXPLAIN ANALYZE of the statements with the largest total time shows whether they lack an index, memory or a "
-        "lock.",
-    ),
 )
 """What makes a kind of request rarer or faster, by what it does; no counter tells whether it would here."""
 
@@ -99,6 +94,7 @@ class Load:
     name: str
     tool: str
     about: ObservedDocument
+    server: Server | None
     seconds: float
     requests: list[Request]
     wait: float | None
@@ -123,12 +119,12 @@ class Load:
         return sum(known) if known else None
 
     def share(self, one: Request) -> float | None:
-        """Of the time of all requests; where none has times, of their number."""
+        """Of the time of all requests; where none has times, or all are 0, of their number."""
         if one.part:
             return None
-        if self.busy is None:
+        if not self.busy:
             return one.rate / self.rate
-        return one.at_a_time / self.busy if one.at_a_time is not None and self.busy else None
+        return one.at_a_time / self.busy if one.at_a_time is not None else None
 
     @property
     def busiest(self) -> Request:
@@ -157,8 +153,13 @@ class Load:
         return sum(wait for wait, _ in known) / sum(inside for _, inside in known) if known else None
 
     @property
+    def densest(self) -> float | None:
+        """Requests at a time if all of a longer time had come within an hour, which its mean would hide."""
+        return None if self.busy is None else self.busy * max(1.0, self.seconds / LONG)
+
+    @property
     def is_idle(self) -> bool:
-        return self.busy is not None and self.busy < IDLE and self.timed >= TIMED
+        return self.densest is not None and self.densest < IDLE and self.timed >= TIMED
 
     @property
     def timed(self) -> float:
@@ -210,7 +211,7 @@ def _load(run: Run) -> Load | None:
     made.sort(key=lambda one: (-(one.at_a_time if one.at_a_time is not None else -1.0), one.part, -one.rate))
     wait = (latency.get(ALL_REQUESTS + WAIT) or {}).get("mean")
     tool = (run.document.get("tool") or {}).get("name") or run.workload
-    return Load(run.name, tool, about, seconds, made, wait, phase.get("bytes"))
+    return Load(run.name, tool, about, run.server, seconds, made, wait, phase.get("bytes"))
 
 
 def _wait(latency: dict[str, dict[str, float]], name: str, mean: float | None) -> float | None:
@@ -257,13 +258,13 @@ def answer(load: Load) -> str:
         moved = units.bandwidth((load.moved or 0.0) / load.seconds)
         return f"{load.title} moves {moved}. Its counters have bytes alone, and no requests."
     one, share = load.busiest, load.share(load.busiest)
-    if one.mean is None or one.at_a_time is None:
+    if one.mean is None or one.at_a_time is None or not load.busy:
         often = f"{units.rate(one.rate)}, {units.share(share)} of its requests"
         inside = load.telling
         part = inside.name.rpartition(".")[2]
         parts = f" In them {part} is the most frequent: {units.rate(inside.rate)}." if inside.part else ""
         return (
-            f"{load.title} gets {one.name} requests most often: {often}.{parts} No times of them are counted, so that "
+            f"{load.title} gets {one.name} requests most often: {often}.{parts} No time of theirs was counted, so that "
             "these counters don't say how busy it is."
         )
     name = "requests that it doesn't time by kind" if one.name == OTHERS else one.name
@@ -278,10 +279,13 @@ def answer(load: Load) -> str:
 def reach(known: Sequence[Load]) -> str:
     """What the headline rests on."""
     first = known[0]
-    since = "since it began to count" if first.about["since_counting_began"] else "between two snapshots"
+    since = {True: " since it began to count", False: " between two snapshots", None: ""}[
+        first.about["since_counting_began"]
+    ]
     busy = "" if first.busy is None else f", {number(first.busy)} at a time"
+    who = f"by the {first.about['who']} itself" if first.about["who"] else "by itself"
     return (
-        f"Counted by the {first.about['who']} itself in {_length(first.seconds)} {since}, of any program: "
+        f"Counted {who} in {_length(first.seconds)}{since}, of any program: "
         f"{units.rate(first.rate)} in all{busy}. It is no measurement of how much the server could do."
     )
 
@@ -305,10 +309,14 @@ def advice(load: Load) -> list[str]:
     one, busy, share = load.busiest, load.busy, load.share(load.busiest)
     if load.is_idle and busy is not None:
         what = "another server" if load.about["holds"] == TRIPS else "the network, another server, or another client"
-        return [
-            f"It has hardly anything to do: {units.rate(load.rate)}, {number(busy)} at a time. Whoever waits, waits "
-            f"for something else: {what}."
-        ]
+        little = f"hardly anything to do: {units.rate(load.rate)}, {number(busy)} at a time."
+        if load.about["part"]:
+            return [
+                f"It gives the server {little} These are some of the server's requests: whether it is busy with others "
+                "is in the counters of the whole."
+            ]
+        elsewhere = f" Whoever waits, waits for something else: {what}." if load.about["who"] else ""
+        return [f"It has {little}{elsewhere}"]
     found = [*_of_threads(load), *_of_waits(load)]
     if one.name == OTHERS:
         found.append("Its md_stats count these by kind.")
@@ -316,7 +324,10 @@ def advice(load: Load) -> list[str]:
         rest = "" if share > 0.95 else f" All other requests together have {units.share(1 - share)} of the time."
         found.append(f"Half as many {one.name} requests take away {units.share(share / 2)} of the time.{rest}")
     kind = load.telling.name.rpartition(".")[2]
-    found += next(([sentence] for names, sentence in HELP if re.fullmatch(names, kind)), [])
+    if load.server is not None and load.server.helps:
+        found.append(load.server.helps)
+    else:
+        found += next(([sentence] for names, sentence in HELP if re.fullmatch(names, kind)), [])
     moves = sum(r.count for r in load.whole if r.name in ("pread", "pwrite"))
     if load.moved and moves and kind in ("pread", "pwrite"):
         found.append(f"A read or write moves {units.digits(load.moved / moves / 1024)} KiB on average.")
@@ -335,27 +346,35 @@ def _of_threads(load: Load) -> list[str]:
         ]
     if load.about["holds"] != HANDLING or load.timed < TIMED:
         return []
-    used = busy / threads
-    verdict = (
-        "more of them help, where neither processors nor disks are what they share"
-        if used >= NEARLY_ALL
-        else "more of them would not help"
-    )
-    return [f"Of at most {many} {number(busy)} are busy on average: {verdict}."]
+    started = load.about["threads"].get("started", threads)
+    of = f"{started:,} started threads of at most {threads:,}" if started < threads else f"at most {many}"
+    sentence = f"Of {of} {number(busy)} are busy on average"
+    if load.waiting is not None or load.seconds >= LONG:  # which says more, or hides the hours that count
+        return [f"{sentence}."]
+    if busy < NEARLY_ALL * started:
+        return [f"{sentence}: more of them would not help."]
+    more = "it starts more when requests wait" if started < threads else "more of them help"
+    return [f"{sentence}: {more}, where neither processors nor disks are what they share."]
 
 
 def _of_waits(load: Load) -> list[str]:
-    waiting, busy, about = load.waiting, load.busy, load.about
-    if waiting is not None and about["waits_for"]:
-        part = units.chance(waiting).capitalize() + f" of the time of its requests is the wait for {about['waits_for']}"
-        helps = f". It gets shorter by {about['relief']}." if waiting >= WAITS else ": not that, but the rest is long."
-        return [part + helps]
-    if busy is not None and busy < ALONE and about["holds"] != TRIPS:
+    waiting, busy, server = load.waiting, load.busy, load.server
+    counted = server is not None and bool(server.waits_for) and waiting is not None
+    alone = load.densest is not None and load.densest < ALONE and not load.about["part"] and busy is not None
+    others = f"an arriving request finds {number(busy or 0.0)} others there on average"
+    if alone and load.about["holds"] != TRIPS and not (counted and (waiting or 0.0) >= WAITS):
         return [
-            f"An arriving request finds {number(busy)} others there on average, so that hardly any waits for another: "
-            "faster service or fewer requests help, more threads don't."
+            f"A{others[1:]}, so that hardly any waits for another: faster service or fewer requests help, more threads "
+            "don't."
         ]
-    return []
+    if not counted or server is None or waiting is None:
+        return []
+    part = units.chance(waiting).capitalize() + f" of the time of its requests is the wait for {server.waits_for}"
+    if waiting < WAITS:
+        return [f"{part}: not that, but the rest is long."]
+    if alone:
+        return [f"{part}, although {others}: they come in bursts, or wait for something else than each other."]
+    return [f"{part}. It gets shorter by {server.relief}."]
 
 
 def cautions(load: Load) -> list[str]:

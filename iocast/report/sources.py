@@ -19,11 +19,13 @@ from typing import Any, cast
 from iocast.errors import InputError
 from iocast.ground import strict
 from iocast.ground.files import require_whole
+from iocast.importers import all_importers
+from iocast.importers.statistics import Server
 from iocast.importers.series import series_alarms, series_notes
 from iocast.records.fitted import FittedPlatform
 from iocast.records.forecast import ForecastDocument, WorkloadDocument
 from iocast.records.knee import KneeDocument
-from iocast.records.run import OBSERVED, read_run, with_every_part
+from iocast.records.run import is_observed, read_run, with_every_part
 from iocast.records.simulated import ObservedDocument, PhaseOfRun, RunDocument
 from iocast.records.study import StudyDocument
 from iocast.records.validation import ValidationDocument
@@ -103,12 +105,19 @@ class Run:
 
     @property
     def observed(self) -> ObservedDocument | None:
-        """Who counted it, of an observed load; of those imported before that was recorded its kind alone."""
-        if self.simulated or not self.workload.endswith(OBSERVED):
+        """Who counted it, of an observed load; of those imported before that was recorded only that it was."""
+        pattern = self.document.get("workload", {}).get("pattern")
+        if not is_observed(str(self.document.get("source")), str(pattern)):
             return None
-        known = (self.document.get("imported") or {}).get("observed")
-        return known or {"who": "server", "holds": "", "waits_for": "", "relief": "", "threads": {},
-                         "since_counting_began": False}  # fmt: skip
+        unknown: ObservedDocument = {"who": "", "holds": "", "part": False, "threads": {}, "since_counting_began": None}
+        imported = self.document.get("imported") or {"observed": unknown}
+        return imported.get("observed") or unknown
+
+    @property
+    def server(self) -> Server | None:
+        """What holds of all counters of its format, of an observed load."""
+        importer = all_importers().get(str((self.document.get("imported") or {}).get("format")))
+        return importer.server if importer else None
 
     @property
     def workload(self) -> str:

@@ -215,12 +215,16 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
             pairs = [(name, float(a), other, float(b)) for name, a, other, b in _fitted_pairs(document, known)]
             rising = [(name, [float(one) for one in row]) for name, row in _fitted_rows_that_rise(known)]
             words = list(_fitted_words(known))
+            for name, kind in (("notes", str), ("cautions", dict)):
+                entries = known.get(name, [])
+                if not isinstance(entries, list) or not all(isinstance(one, kind) for one in entries):
+                    raise TypeError(f"{name} is {strict.shown(entries)}")
             for name, number in _fitted_numbers(known):
                 if isinstance(number, bool) or not isinstance(number, int | float):
                     raise TypeError(f"{name} is {strict.shown(number)}")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(
-                f"The fitted platform '{file}' lacks a number in {where}fitted, or has something else in its place "
+                f"The fitted platform '{file}' lacks a value in {where}fitted, or has something else in its place "
                 f"({strict.shown(str(error))}); the file is damaged, or was edited."
             ) from error
         for name, reported, other, value in pairs:

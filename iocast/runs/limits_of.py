@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, cast
 
-from iocast.runs.operations import MOVES_DATA
+from iocast.runs.operations import MOVES_DATA, WRITES
 from iocast.platforms.documents import mechanisms_in, steps_of
 from iocast.records.simulated import SimulatedPhase
 from iocast.wording.text import quantity
@@ -122,7 +122,7 @@ def text(
             "for each other.",
         )
     mean = whole / phase["operations"]
-    found = _full_buffer(whole, phase, stations, system)
+    found = full_buffer(whole, phase, stations, system)
     found = found or _waiting(mean, phase, stations, system) or _where_time_goes(mean, stations, system)
     return found._replace(text=found.text + _uneven_end(phase))
 
@@ -151,7 +151,7 @@ def _waiting(
     return limit(Kind.WAITS, f"waiting for {what}, {100 * seconds / mean:.0f} % of an operation's time.")
 
 
-def _full_buffer(
+def full_buffer(
     whole: float, phase: SimulatedPhase, stations: Mapping[str, Mapping[str, float]], system: ResolvedPlatform
 ) -> Limit | None:
     """The buffer that ran full, where writes waited for room in it for longer than for all else.
@@ -162,7 +162,7 @@ def _full_buffer(
     for name, one in (phase.get("buffers") or {}).items():
         unit = system.get("buffers", {}).get(name, {}).get("unit", 0)
         writes = sum(
-            row["count"] for op, row in phase.get("by_operation", {}).items() if op in MOVES_DATA and row.get("bytes")
+            row["count"] for op, row in phase.get("by_operation", {}).items() if op in WRITES and row.get("bytes")
         )
         pieces = max(1.0, one["entered"] / (unit * writes)) if unit and writes else 1.0
         waited = one["wait"] / whole

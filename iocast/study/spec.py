@@ -4,6 +4,7 @@ is checked here."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import unicodedata
 from collections.abc import Callable
@@ -232,10 +233,17 @@ def read_study(file: Path) -> Study:
     return study
 
 
+def _is_number(text: str) -> bool:
+    with contextlib.suppress(ValueError):
+        float(text)
+        return True
+    return False
+
+
 def _currency(yaml: Section) -> str:
     """@raises InputError for a number, which would stand behind each price"""
     found = yaml.text("currency", "")
-    if found and not any(sign.isalpha() or unicodedata.category(sign) == "Sc" for sign in found):
+    if found and (_is_number(found) or not any(sign.isalpha() or unicodedata.category(sign) == "Sc" for sign in found)):
         yaml.fail("currency", f"'currency' is '{found}'; it must be a word or a sign, such as EUR")
     return found
 

@@ -16,6 +16,7 @@ from iocast.wording.forecast import bulk_text, rule_beside, total_text
 from iocast.runs.total import moves_bulk
 from iocast.forecast import Answer, PhaseForecast
 from iocast.records.fitted import HoldOut
+from iocast.records.forecast import ForecastDocument
 
 
 LIKELY = 0.05
@@ -82,7 +83,8 @@ def forecasts_text(answer: Answer) -> str:
 
 def _falls(phases: Sequence[PhaseForecast]) -> list[str]:
     """How likely the rate of each phase falls until its farthest target, where that was fitted to rates alone."""
-    found = [(one.phase, last["growth"]) for one in phases if one.forecasts and "growth" in (last := one.forecasts[-1])]
+    farthest = [(one.phase, max(one.forecasts, key=_ranks)) for one in phases if one.forecasts]
+    found = [(phase, one["growth"]) for phase, one in farthest if "growth" in one]
     several = len(phases) > 1
     return list(
         dict.fromkeys(
@@ -91,6 +93,10 @@ def _falls(phases: Sequence[PhaseForecast]) -> list[str]:
             if growth["falls"] is None or growth["falls"] >= LIKELY
         )
     )
+
+
+def _ranks(forecast: ForecastDocument) -> int:
+    return forecast["placement"]["ranks"]
 
 
 def _narrowing(phases: Sequence[PhaseForecast]) -> str:

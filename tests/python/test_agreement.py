@@ -230,6 +230,7 @@ def test_words_and_means_of_a_fitted_platform_that_were_changed_are_refused(fitt
     draws = known["draw_structures"]
     places += [(draws[place], choice, "another") for place in (0, -1) for choice in draws[place]]
     places += [(op, "mean", 100 * op["mean"]) for point in points for op in point["latency"].values()]
+    places += [(known, name, other) for name in ("notes", "cautions") for other in ("none", [1], None, {})]
     for of, key, other in places:
         before, of[key] = of[key], other
         with pytest.raises(InputError, match="is damaged|contradicts itself"):

@@ -73,6 +73,16 @@ def test_keys_of_a_report_and_a_dry_run(forecast: tuple[Path, dict[str, Any]], t
     )
 
 
+def test_keys_of_what_servers_counted(tmp_path: Path) -> None:
+    file = REPOSITORY / "tests" / "samples" / "lustre" / "md_stats.txt"
+    printed("import", file, "--out", tmp_path / "run", "--json")
+    answer = printed("report", tmp_path / "run", "--text", "servers", "--json")
+    check("answers.md", "`kind: servers`", answer)
+    for rows in (answer["servers"], answer["requests"]):
+        assert rows
+        check("answers.md", "`kind: servers`", rows[0])
+
+
 def test_keys_of_a_study_a_knee_and_a_run(tmp_path_factory: pytest.TempPathFactory) -> None:
     inputs = report_inputs.made(tmp_path_factory)
     check("studies.md", "The answer", json.loads((inputs.study / "study.json").read_text()))

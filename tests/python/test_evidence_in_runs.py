@@ -144,7 +144,8 @@ def test_a_cache_is_as_cold_in_a_fit_as_it_was(family: Path, tmp_path: Path) -> 
     truth = {"schema_version": 1, "extends": str(family), **TRUTHS["many cache none"]}
     file.write_text(yaml.safe_dump(truth))
     point = Point([simulated(file, 4, 1, tmp_path / "run")])
-    target = Target.of(point, dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max", "mean"), 0.01))
+    noise = dict.fromkeys(("rate", "q50", "q75", "q95", "q99", "max", "mean"), 0.01)
+    target = Target.of(point, noise)
     of_reads = target.names.index("read.mean")
     plain: dict[str, object] = {"schema_version": 1, "extends": str(family)}
     assert [target.simulation(document)[1]["repeats"] for document in (plain, truth)] == ["3", "1"]
@@ -153,6 +154,9 @@ def test_a_cache_is_as_cold_in_a_fit_as_it_was(family: Path, tmp_path: Path) -> 
         ((found,),) = simulations.at_targets([truth], [target], 7)
         assert simulations.count == 3
     assert found[of_reads] == pytest.approx(target.logs[of_reads], abs=0.2)
+    point.first.record.workload.parameters.pop("repeats")  # as of another program, which didn't write it down
+    unstated = Target.of(point, noise)
+    assert unstated.simulation(truth)[1]["repeats"] == str(len(point.first.phases)) == "1"
 
 
 def test_evidence(family: Path, tmp_path: Path) -> None:

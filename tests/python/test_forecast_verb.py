@@ -456,3 +456,5 @@ def test_how_likely_rates_fall_is_printed_as_by_predict(iocast: Call, tmp_path: 
         assert answer["growth"]["text"] in iocast("predict", fitted, "--nodes", "64", "--ppn", "10").stdout
     assert texts["create"]["falls"] > 0.1 > 0.05 > texts["stat"]["falls"]
     assert f"create: {texts['create']['text']}\n" in done.stdout and "stat: " not in done.stdout
+    turned = iocast("forecast", tmp_path / "table.csv", "--nodes", "64,16", "--ppn", "10", "--out", tmp_path / "turned")
+    assert f"create: {texts['create']['text']}\n" in turned.stdout, "the farthest target, not the last"

@@ -7,9 +7,29 @@ from typing import Any
 import pytest
 
 from iocast.platforms.fitted import Fitted
-from iocast.runs.limits_of import LEAD, NOT_KNOWN, Kind, capacity_text, limit, sentences, text, unknown
+from iocast.runs.limits_of import LEAD, NOT_KNOWN, Kind, capacity_text, full_buffer, limit, sentences, text, unknown
 from iocast.forecasts.answer import predict
 from iocast.wording.forecast import forecast_text
+
+
+@pytest.mark.parametrize("reads", [0, 1000])
+def test_reads_beside_writes_do_not_hide_a_full_buffer(reads: int) -> None:
+    """Ten writes of 64 pieces wait 40 of 100 s together: a piece is part of a write."""
+    unit = 2**20
+    phase: Any = {
+        "operations": 10 + reads,
+        "seconds": 10.0,
+        "by_operation": {
+            "pwrite": {"count": 10, "bytes": 640 * unit},
+            "pread": {"count": reads, "bytes": reads * unit},
+        },
+        "buffers": {"b": {"entered": 640.0 * unit, "drained": 1e8, "stopped": 600, "wait": 4000.0}},
+    }
+    system: Any = {"buffers": {"b": {"unit": unit}}}
+    few = {**phase, "buffers": {"b": {**phase["buffers"]["b"], "wait": 40.0}}}
+    found, none = full_buffer(100.0, phase, {}, system), full_buffer(100.0, few, {}, system)
+    assert found is not None and "the buffer 'b' ran full" in found.text and none is None
+
 
 PLATFORM = """\
 schema_version: 1

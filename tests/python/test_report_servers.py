@@ -88,7 +88,7 @@ def test_the_busiest_request_of_the_file_comes_first(file: str, tmp_path: Path) 
             assert load.share(load.busiest) == pytest.approx(seconds[busiest] / sum(seconds.values()), rel=1e-6)
         else:
             busiest = max(whole, key=lambda kind: whole[kind][0])
-            assert load.busy is None and "No times" in servers.answer(load)
+            assert load.busy is None and "No time of theirs" in servers.answer(load)
             assert load.share(load.busiest) == pytest.approx(
                 whole[busiest][0] / sum(count for count, _ in whole.values())
             )
@@ -149,37 +149,123 @@ def test_nothing_is_computed_with_ranks_that_nobody_stated(tmp_path: Path) -> No
 
 SERVICE = (
     "mds.MDS.mdt.threads_max={most}\nmds.MDS.mdt.threads_started=8\nmds.MDS.mdt.stats=\n"
-    "snapshot_time 1100.0 secs.nsecs\nelapsed_time 100.0 secs.nsecs\nreq_waittime 100000 samples [usec] 1 90 {wait}\n"
+    "snapshot_time 1100.0 secs.nsecs\nelapsed_time {elapsed} secs.nsecs\n{waits}"
     "req_qdepth 100000 samples [reqs] 0 1 2\nmds_getattr 90000 samples [usec] 1 80 {work}\n"
     "mds_close 10000 samples [usec] 1 80 1000000\n"
 )
+WAITS = "req_waittime 100000 samples [usec] 1 90 {}\n"
+
+
+def service(folder: Path, most: int, work: int, wait: int | None, elapsed: float = 100.0) -> servers.Load:
+    file = folder / "service"
+    waits = "" if wait is None else WAITS.format(wait)
+    file.write_text(SERVICE.format(most=most, work=work, waits=waits, elapsed=elapsed))
+    (load,) = servers.loads(imported(file, folder / "run"))
+    return load
+
+
+def advice(load: servers.Load) -> str:
+    return " ".join(servers.advice(load)).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.mark.parametrize(
     ("most", "work", "wait", "helps"),
     [
-        (8, 699_000_000, 700_000_000, ["Of at most 8 threads 7.00 are busy", "more of them help", "50 % of the time"]),
-        (512, 699_000_000, 7_000_000, ["Of at most 512 threads", "more of them would not help", "not that, but"]),
-        (512, 100_000, 7_000, ["the wait for a thread of the service"]),
+        (8, 699_000_000, 700_000_000, ["Of at most 8 threads 7.00 are busy", "50 % of the time", "gets shorter by"]),
+        (512, 699_000_000, 7_000_000, ["Of 8 started threads of at most 512 7.00 are busy", "not that, but"]),
+        (512, 100_000, 7_000, ["hardly any waits for another"]),
+        (512, 100_000, 9_000_000, ["the wait for a thread of the service, although", "they come in bursts"]),
+        (8, 699_000_000, None, ["Of at most 8 threads 7.00 are busy on average: more of them help"]),
+        (512, 699_000_000, None, ["7.00 are busy on average: it starts more when requests wait"]),
+        (8, 99_000_000, None, ["1.00 are busy on average: more of them would not help"]),
     ],
 )
 def test_threads_and_waits_decide_what_would_help(
-    most: int, work: int, wait: int, helps: list[str], tmp_path: Path
+    most: int, work: int, wait: int | None, helps: list[str], tmp_path: Path
 ) -> None:
     """700 s of work in 100 s are 7 busy threads, and as many seconds of waiting half of the time of requests."""
-    file = tmp_path / "service"
-    file.write_text(SERVICE.format(most=most, work=work, wait=wait))
-    (load,) = servers.loads(imported(file, tmp_path / "run"))
+    load = service(tmp_path, most, work, wait)
     assert load.busy == pytest.approx((work + 1_000_000) * 1e-6 / 100)
-    assert load.waiting == pytest.approx(wait / (wait + work + 1_000_000))
-    text = " ".join(servers.advice(load))
-    assert all(words in text.replace("\N{NO-BREAK SPACE}", " ") for words in helps), text
+    assert load.waiting == (None if wait is None else pytest.approx(wait / (wait + work + 1_000_000)))
+    assert all(words in advice(load) for words in helps), advice(load)
+
+
+@pytest.mark.parametrize(("wait", "elapsed"), [(700_000_000, 100.0), (7_000_000, 100.0), (None, 7200.0)])
+def test_busy_threads_decide_nothing_where_waits_do_or_the_mean_is_of_hours(
+    wait: int | None, elapsed: float, tmp_path: Path
+) -> None:
+    """Requests come in bursts: they may wait for each other with few threads busy on average, and the other way."""
+    for busy in (1.0, 7.0):
+        (folder := tmp_path / str(busy)).mkdir()
+        text = advice(service(folder, 8, int(busy * elapsed * 1e6) - 1_000_000, wait, elapsed))
+        assert "are busy on average. " in text and "more of them" not in text, text
 
 
 def test_an_idle_server_is_not_what_clients_wait_for(tmp_path: Path) -> None:
-    (load,) = servers.loads(imported(SAMPLES / "lustre" / "job_stats.yaml", tmp_path / "run"))
-    (text,) = servers.advice(load)
-    assert text.startswith("It has hardly anything to do")
+    text = advice(service(tmp_path, 8, 100_000, None, elapsed=1000.0))
+    assert text.startswith("It has hardly anything to do") and "Whoever waits" in text
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "lustre/job_stats.yaml",
+        "postgresql/database.csv",
+        *(file for file in FILES if "export" in file or "pgbouncer" in file),
+    ],
+)
+def test_a_part_of_a_server_says_nothing_of_the_whole(file: str, tmp_path: Path) -> None:
+    """What a job, an export or a database asks for is some of its load: nobody is sent elsewhere for that."""
+    for load in servers.loads(imported(SAMPLES / file, tmp_path / "run")):
+        assert load.about["part"]
+        assert "Whoever waits" not in advice(load) and "hardly any waits" not in advice(load), advice(load)
+        if load.is_idle:
+            assert "counters of the whole" in advice(load)
+
+
+def test_a_busy_job_is_not_hidden_by_its_idle_neighbour(tmp_path: Path) -> None:
+    file = tmp_path / "jobs"
+    row = (
+        "- job_id: {}\n  snapshot_time: 1100.0 secs.nsecs\n  start_time: 1000.0 secs.nsecs\n"
+        "  elapsed_time: 100.0 secs.nsecs\n"
+        "  getattr: {{ samples: {}, unit: usecs, min: 1, max: 100, sum: {}, sumsq: 1 }}\n"
+    )
+    file.write_text("job_stats:\n" + row.format("small.1", 10, 700) + row.format("big.0", 1_000_000, 700_000_000))
+    big, small = servers.loads(imported(file, tmp_path / "run"))
+    assert (big.name, small.name) == ("big.0", "small.1") and big.busy == pytest.approx(7)
+    assert "Whoever waits" not in advice(small)
+
+
+def test_a_benchmark_of_any_name_keeps_its_report(tmp_path: Path) -> None:
+    """Who counted decides, not how a workload is called."""
+    (run,) = import_files([SAMPLES / "fio" / "version-2.json"], tmp_path / "run", None, {})
+    document = json.loads((run / "run.json").read_text())
+    document["workload"]["pattern"] = "load-observed"
+    document["source"] = "benchmark"
+    (run / "run.json").write_text(json.dumps(document))
+    sources = read_sources([run])
+    assert sources.runs and not sources.servers
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_an_import_without_what_is_known_of_the_counting_is_reported_as_far_as_it_goes(
+    file: str, tmp_path: Path
+) -> None:
+    """Files of earlier versions lack `imported.observed`: the requests are the same, and nothing is made up."""
+    runs = import_files([SAMPLES / file], tmp_path / "run", None, {})
+    now = servers.loads(read_sources(runs))
+    for run in runs:
+        document = json.loads((run / "run.json").read_text())
+        del document["imported"]["observed"]
+        document["placement"].update(ranks=8, nodes=1, ranks_per_node=8)
+        (run / "run.json").write_text(json.dumps(document))
+    before = servers.loads(read_sources(runs))
+    assert [(one.name, one.requests, one.seconds) for one in before] == [
+        (one.name, one.requests, one.seconds) for one in now
+    ]
+    for old, new in zip(before, now, strict=True):
+        assert old.title == new.title and servers.answer(old).split(",")[0] == servers.answer(new).split(",")[0]
+        assert not re.search("since it began|two snapshots|by the", servers.reach([old])), servers.reach([old])
 
 
 def test_a_client_that_waits_for_its_slots_needs_more_of_them(tmp_path: Path) -> None:
@@ -215,3 +301,16 @@ def test_the_text_is_printed(iocast: Iocast, tmp_path: Path) -> None:
     assert [row["request"] for row in document["requests"]][0] == "pwrite"
     refused = iocast("report", run, "--text", "server")
     assert refused.returncode == 2 and "servers" in refused.stderr
+    (fio,) = import_files([SAMPLES / "fio" / "version-2.json"], tmp_path / "fio", None, {})
+    for more in ([], ["--json"]):
+        nothing = iocast("report", fio, "--text", "servers", *more)
+        assert nothing.returncode == 2 and "None of the sources has requests" in nothing.stderr, nothing.stderr
+
+
+def test_times_too_short_for_the_counters_are_none(tmp_path: Path) -> None:
+    """mountstats count whole milliseconds: 100 reads of less than one have none."""
+    file, before = tmp_path / "mountstats", (SAMPLES / "nfs" / "mountstats.txt").read_text()
+    file.write_text(re.sub(r"(?m)^(\s+\w+: \d+ \d+ \d+ \d+ \d+) \d+ \d+ \d+", r"\1 0 0 0", before))
+    (load,) = servers.loads(imported(file, tmp_path / "run"))
+    assert load.busy is None and "No time of theirs was counted" in servers.answer(load)
+    assert sum(load.share(one) or 0 for one in load.requests) == pytest.approx(1)

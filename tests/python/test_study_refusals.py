@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -307,12 +308,19 @@ def test_what_is_no_text_is_refused(tmp_path: Path, key: str, given: object) -> 
         read_study(write(tmp_path, study))
 
 
-@pytest.mark.parametrize("given", [5, 2.5, "17", "."])
+@pytest.mark.parametrize("given", [5, 2.5, "17", ".", "1e3", "inf"])
 def test_a_currency_is_no_number(tmp_path: Path, given: object) -> None:
     with pytest.raises(InputError, match=r"study\.yaml:\d+: 'currency' is '.*'; it must be a word or a sign"):
         read_study(write(tmp_path, changed(currency=given)))
     for known in ("EUR", "$", "\N{EURO SIGN}", "k\N{POUND SIGN}"):
         assert read_study(write(tmp_path, changed(currency=known))).currency == known
+
+
+def test_a_date_is_a_text(tmp_path: Path) -> None:
+    """YAML reads it as a date, and nobody writes it in quotes."""
+    parts = {**SMALL["parts"], "core": {"price": 1, "source": date(2024, 5, 1)}}
+    assert "source: 2024-05-01" in (file := write(tmp_path, changed(parts=parts))).read_text()
+    assert read_study(file).parts["core"].source == "2024-05-01"
 
 
 def test_limits_that_leave_nothing(iocast: Iocast, tmp_path: Path) -> None:
