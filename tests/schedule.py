@@ -40,6 +40,11 @@ LONGEST = (
 """Beginnings of groups' names in the order of a first run; the rest follow as collected."""
 
 
+SOME_PLATFORMS = ("cephfs", "cori", "gpfs", "local", "lustre", "mistral", "multisocket", "nfs", "queue")
+"""Of each kind of platform one, with nearly all mechanisms of all: facts and templates, one machine and many, families
+and what extends them, once and twice over."""
+
+
 def mostly_long(values: Iterable[Any], always: Container[Any], why: str) -> list[Any]:
     """Parameters, or tuples of them, of which ./check takes those of `always`, and ./check --all the others too."""
     long = pytest.mark.long(why)

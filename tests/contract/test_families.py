@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from schedule import SOME_PLATFORMS, mostly_long
 
 from iocast.ground import binaries
 from iocast.calibrate.recipe import family_document, read_recipe
@@ -65,7 +66,7 @@ def _run(platform: Path, workload: str, phase: str, settings: dict[str, str], ou
     return Run(out, phase)
 
 
-@pytest.mark.parametrize("family", _families())
+@pytest.mark.parametrize("family", mostly_long(_families(), SOME_PLATFORMS, "operations of the same parts"))
 def test_each_part_that_a_lone_rank_measured_has_its_time_in_the_family(
     family: str, measured: list[Point], tmp_path: Path
 ) -> None:

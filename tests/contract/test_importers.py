@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedule import mostly_long
 
 from iocast.errors import InputError
 from iocast import importers
@@ -315,7 +316,15 @@ def test_labels_of_a_launcher_and_the_encoding_change_nothing(name: str, sample:
 HOSTILE = (" ", "a", "a:", "1.", "\n", " \n", "a b=1, ")
 
 
-@pytest.mark.parametrize(("name", "sample"), FILES, ids=lambda v: v.name if isinstance(v, Path) else v)
+@pytest.mark.parametrize(
+    ("name", "sample"),
+    mostly_long(
+        FILES,
+        list({(name, sample.suffix): (name, sample) for name, sample in FILES}.values()),
+        "another sample of a reader",
+    ),
+    ids=lambda v: v.name if isinstance(v, Path) else v,
+)
 def test_hostile_lines_take_time_in_proportion(name: str, sample: Path, tmp_path: Path) -> None:
     """Twice the blanks, letters or empty lines take twice the processor time, not four times."""
     text = sample.read_text()

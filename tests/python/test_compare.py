@@ -323,6 +323,7 @@ def test_operations_outside_of_the_steady_part_are_left_out(simulate: Callable[.
 MEASURED = ("--set", "datasets=1", "--set", "objects=1500", "--set", "iterations=1500", "--ppn", "4")
 
 
+@pytest.mark.long("false alarms of several runs are counted always")
 def test_intervals_of_unchanged_runs_rarely_raise_an_alarm(simulate: Callable[..., Any], tmp_path: Path) -> None:
     """Ten pairs of simulated runs of one platform, with seeds of their own."""
     tries = 10

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from programs import REPOSITORY
+from schedule import SOME_PLATFORMS, mostly_long
 from study_inputs import changed, write
 
 from iocast.platforms import content
@@ -65,7 +66,15 @@ def with_another(content: Any, path: tuple[Any, ...]) -> Any:
     return made
 
 
-@pytest.mark.parametrize("file", sorted(PLATFORMS.glob("*.yaml")), ids=lambda f: f.stem)
+@pytest.mark.parametrize(
+    "file",
+    mostly_long(
+        sorted(PLATFORMS.glob("*.yaml")),
+        [PLATFORMS / f"{name}.yaml" for name in SOME_PLATFORMS],
+        "values of the same kinds",
+    ),
+    ids=lambda f: f.stem,
+)
 def test_every_value_of_a_platform_counts_and_its_prose_does_not(file: Path, tmp_path: Path) -> None:
     document = yaml.safe_load(file.read_text())
     before = platform_hash(document, file.parent)

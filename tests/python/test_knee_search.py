@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from schedule import mostly_long
 import sharpness
 from knee_inputs import knee_of_queue, responses
 from scipy.optimize import brentq
@@ -47,7 +48,9 @@ def search(met: Callable[[float], bool], limits: Limits, most: int = 300) -> tup
     return unfinished(seen, limits), seen
 
 
-@pytest.mark.parametrize(("quantile", "limit"), [(0.95, 4.0), (0.5, 1.5)])
+@pytest.mark.parametrize(
+    ("quantile", "limit"), mostly_long([(0.95, 4.0), (0.5, 1.5)], [(0.95, 4.0)], "another quantile of the queue")
+)
 def test_intervals_contain_the_knee_of_a_queue(quantile: float, limit: float) -> None:
     """The load at which a quantile of the response time of M/D/1 is at its limit, against Erlang's formula."""
     knee = brentq(lambda rate: waits_at_most(limit - 1, rate) - quantile, 0.01, 0.95)
@@ -68,7 +71,7 @@ def test_intervals_contain_the_knee_of_a_queue(quantile: float, limit: float) ->
     assert good >= at_least(0.9), good
 
 
-@pytest.mark.parametrize("spread", [0.001, 0.1])
+@pytest.mark.parametrize("spread", mostly_long([0.001, 0.1], [0.1], "loads of less noise"))
 def test_intervals_contain_a_knee_anywhere(spread: float) -> None:
     inside = good = runs = 0
     for seed in range(SEARCHES):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from schedule import SOME_PLATFORMS, mostly_long
 
 from iocast.records.note import LinkUnknown
 from iocast.calibrate.reading import link_bytes
@@ -32,7 +33,10 @@ def with_limit(name: str, key: str, limit: float = LIMIT) -> Fitted:
     return Fitted.open(name, [(f"network.{key}", f"{limit:g}B/s")])
 
 
-@pytest.mark.parametrize("name", sorted(file.stem for file in PLATFORMS.glob("*.yaml")))
+@pytest.mark.parametrize(
+    "name",
+    mostly_long(sorted(file.stem for file in PLATFORMS.glob("*.yaml")), SOME_PLATFORMS, "the rule of other platforms"),
+)
 def test_operations_move_bytes_over_a_limited_link_or_the_forecast_says_so(name: str) -> None:
     for key in LINKS:
         platform = with_limit(name, key)

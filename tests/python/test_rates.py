@@ -396,7 +396,7 @@ def test_rates_in_bytes_grow_by_a_rule_of_their_own(iocast: Call, tmp_path: Path
     "rows",
     [
         ("1,1,1000", "2,1,2000", "4,1,4000", "8,1,8000", "16,1,800"),  # a collapse
-        ("10,60,30000", "10,32,196000"),  # contradictory placements
+        pytest.param(("10,60,30000", "10,32,196000"), marks=pytest.mark.long("placements that contradict each other")),
     ],
 )
 def test_rates_that_no_curve_follows_raise_the_alarm(iocast: Call, tmp_path: Path, rows: tuple[str, ...]) -> None:

@@ -41,6 +41,11 @@ def inputs(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def everything(inputs) -> Sources:
+    return read_sources(inputs.all)
+
+
+@pytest.fixture(scope="session")
 def page(inputs, tmp_path_factory):
     """The report on everything, as text and as its JSON."""
 
@@ -346,14 +351,14 @@ def test_answers_that_no_logarithmic_axis_can_show_stay_in_the_table_only(page):
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.name)
-def test_figure_contract(figure, inputs, tmp_path):
+def test_figure_contract(figure, inputs, everything, tmp_path):
     """Names, captions and needs are checked where a figure is made."""
     assert figure.data(Sources()) is None
-    sources = [inputs.study] if figure.of_study or figure.name == "routes" else inputs.all
+    sources = read_sources([inputs.study]) if figure.of_study or figure.name == "routes" else everything
     if figure.of_servers:
         mount = REPOSITORY / "tests" / "samples" / "nfs" / "mountstats.txt"
-        sources = import_files([mount], tmp_path / "mount", None, {})
-    rows = figure.data(read_sources(sources))
+        sources = read_sources(import_files([mount], tmp_path / "mount", None, {}))
+    rows = figure.data(sources)
     assert rows
     rows = json.loads(json.dumps(rows, allow_nan=False))
     drawing = figure.draw(rows)

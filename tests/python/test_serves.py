@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedule import SOME_PLATFORMS, mostly_long
 
 from iocast.ground import binaries
 from iocast.api.study import study
@@ -164,9 +165,14 @@ def test_it_is_in_the_resolved_platform(simulator: Path) -> None:
     }
 
 
-def test_a_platform_that_is_merged_for_edits_serves_the_same(simulator: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "name",
+    mostly_long(
+        sorted(one.stem for one in PLATFORMS.glob("*.yaml")), (*SOME_PLATFORMS, "xt4"), "others are merged alike"
+    ),
+)
+def test_a_platform_that_is_merged_for_edits_serves_the_same(simulator: Path, tmp_path: Path, name: str) -> None:
     """Studies and edits simulate it so: as one document, in which no key is inherited."""
     file = tmp_path / "merged.yaml"
-    for name in sorted(one.stem for one in PLATFORMS.glob("*.yaml")):
-        file.write_text(dump(whole({"extends": name})))
-        assert binaries.resolve_platform(file)["serves"] == binaries.resolve_platform(name)["serves"], name
+    file.write_text(dump(whole({"extends": name})))
+    assert binaries.resolve_platform(file)["serves"] == binaries.resolve_platform(name)["serves"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from schedule import mostly_long
 from study_inputs import changed, write
 
 from iocast.records.note import MeasuredNotSimulated
@@ -59,7 +60,7 @@ def desk_of(directory: Path, workers: Workers, **changes: Any) -> Desk:
 WORKLOADS = ["md-workbench", "mdtest-easy", "mdtest-hard", "ior-easy", "unet3d", "llama3-8b", "file-server", "ls-lR"]
 
 
-@pytest.mark.parametrize("platform", ["lustre", "nfs"])
+@pytest.mark.parametrize("platform", mostly_long(["lustre", "nfs"], ["lustre"], "another platform, as the first"))
 def test_a_study_simulates_the_phases_that_a_forecast_does(tmp_path: Path, workers: Workers, platform: str) -> None:
     """Of workloads whose phase nobody names: the main ones."""
     workloads = {name: {"workload": name} for name in WORKLOADS}
