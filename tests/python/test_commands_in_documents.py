@@ -53,6 +53,7 @@ def test_every_figure_is_made_by_a_command() -> None:
     )
 
 
+@pytest.mark.long("a page of many seconds; the others run always")
 def test_fat_tree_or_dragonfly(page: Page) -> None:
     page.run("examples/fat-tree-or-dragonfly/README.md")
 

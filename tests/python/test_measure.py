@@ -29,6 +29,7 @@ from iocast.errors import InputError, NothingThere
 from iocast.runs.question import Question
 from iocast.runs.run_directory import Run, find_runs, group
 from programs import REPOSITORY
+from schedule import mostly_long
 
 Iocast = Callable[..., CompletedProcess[str]]
 
@@ -228,7 +229,7 @@ def test_points_of_another_role_need_no_nodes(tmp_path: Path) -> None:
             Hosts(hosts, ("a", "b", "c", "d")).first(max(point.nodes for point in plan.of_role(role)))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", mostly_long([signal.SIGTERM, signal.SIGINT], [signal.SIGTERM], "the other signal"))
 def test_an_ended_campaign_says_what_stays_and_how_it_is_removed(
     iocast: Iocast, tmp_path: Path, number: signal.Signals
 ) -> None:

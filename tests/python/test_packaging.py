@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from programs import REPOSITORY, find_program
+from schedule import mostly_long
 
 PACKAGING = REPOSITORY / "packaging"
 MODULES = Path("/usr/share/modules/init/sh")
@@ -377,7 +378,14 @@ def archive(offline: Callable[..., subprocess.CompletedProcess[str]], tmp_path_f
     return packed
 
 
-@pytest.mark.parametrize("damaged", ["", "wheels/iocast-0.1.0.whl", "source/CMakeLists.txt", "install"])
+@pytest.mark.parametrize(
+    "damaged",
+    mostly_long(
+        ["", "wheels/iocast-0.1.0.whl", "source/CMakeLists.txt", "install"],
+        ["", "source/CMakeLists.txt"],
+        "another file of the archive",
+    ),
+)
 def test_an_archive_for_machines_without_internet(
     damaged: str, archive: Path, offline: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

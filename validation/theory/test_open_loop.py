@@ -39,7 +39,7 @@ def mean_of(phases: list[dict[str, Any]], tag: str) -> list[float]:
 
 @pytest.mark.parametrize("ranks", [1, 8])
 @pytest.mark.parametrize("law", ["exponential", "constant"])
-@pytest.mark.parametrize("load", [0.3, 0.7])
+@pytest.mark.parametrize("load", mostly_long([0.3, 0.7], [0.7], "the law at a lower load"))
 def test_mean_response(simulate: Simulate, law: str, load: float, ranks: int) -> None:
     """M/M/1: S/(1-rho). M/D/1: S (1 + rho/(2(1-rho))) (Kleinrock 1975, eq. 5.70)."""
     phases = simulate(one_queue(law), ranks, 16000 // ranks, SEEDS, rate=f"{load / SERVICE / ranks:.17g}/s")
@@ -105,7 +105,7 @@ def test_fork_join_of_two(simulate: Simulate, stripes: str, load: float) -> None
     contains(mean_of(phases, ".response"), (12 - load) / 8 * SERVICE / (1 - load))
 
 
-@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("count", mostly_long([1, 3], [3], "the law of one server"))
 @pytest.mark.parametrize("order", [["stat", "background", "read"], ["read", "stat", "background"]], ids="-".join)
 def test_classes_wait_behind_those_before_them(simulate: Simulate, count: int, order: list[str]) -> None:
     """M/G/1 and M/M/3 in non-preemptive order: Cobham 1954. With so great a number of ranks, next to none of their

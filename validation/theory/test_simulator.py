@@ -111,7 +111,7 @@ def test_pollaczek_khinchine(simulate: Simulate, law: tuple) -> None:
 # -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ranks", [3, 16])
+@pytest.mark.parametrize("ranks", mostly_long([3, 16], [16], "fewer ranks than servers; more run always"))
 def test_machine_repairman(simulate: Simulate, ranks: int) -> None:
     """M/M/4//N: cycle time N/X, and for N = 16 the sojourn's distribution function at the simulated quantiles.
 
@@ -246,7 +246,7 @@ def test_equal_instances(simulate: Simulate) -> None:
     contains(responses(phases), 12 / ClosedNetwork([Station("s", 1e-3, servers(1), 4)], 2e-3, 12).throughput)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5, 20])
+@pytest.mark.parametrize("ranks", mostly_long([1, 2, 5, 20], [1, 5], "the law of other ranks"))
 def test_fork_join_of_two(simulate: Simulate, ranks: int) -> None:
     """Every rank always has a request with a part at each of two servers: the rate is 2N/(2N+1) of one server's.
 
@@ -328,7 +328,10 @@ def test_a_striped_flow_has_all_its_servers(simulate: Simulate, node: str, serve
 # ---------------------------------------------------------
 
 
-@pytest.mark.parametrize(("factor", "loss"), [(0, 0.05), (1, 0.10), (4, 0.25), (8, 0.45)])
+@pytest.mark.parametrize(
+    ("factor", "loss"),
+    mostly_long([(0, 0.05), (1, 0.10), (4, 0.25), (8, 0.45)], [(0, 0.05), (4, 0.25)], "the law at other waits"),
+)
 def test_stall_law(simulate: Simulate, factor: int, loss: float) -> None:
     """N = 10 at c = 16, service 1 ms, stall 0.25 s every 5 s: (1+T) s/P of the rate is lost, within 2 points.
 
