@@ -121,11 +121,6 @@ def cells(row: Mapping[str, object]) -> list[tuple[str, Cell]]:
     return [(key, value) for key, value in row.items() if value is None or isinstance(value, str | float | int)]
 
 
-def as_texts(settings: Mapping[str, object]) -> dict[str, str]:
-    """Settings of a workload as the command line has them: True is "true"."""
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in settings.items()}
-
-
 def as_paths(places: Place | Sequence[Place]) -> list[Path]:
     """One place or several. @raises InputError for none"""
     paths = [Path(one) for one in ([places] if isinstance(places, str | Path) else places)]

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from iocast.api.answer import Found, Place, Progress, Row, as_texts, cells, quietly
+from iocast.ground.binaries import as_settings
+from iocast.api.answer import Found, Place, Progress, Row, cells, quietly
 from iocast.api.chart import Axes
 from iocast.campaign.launchers import Ending
 from iocast.ground.files import duration
@@ -62,7 +63,7 @@ def knee(
     seconds = duration(budget, "--budget", 1, 30 * 86400)
     place = None if directory is None else Path(directory).resolve()
     question = KneeSearch(
-        place, Path(out), workload, as_texts(settings or {}), nodes, ranks_per_node, over, phase,
+        place, Path(out), workload, as_settings(settings or {}), nodes, ranks_per_node, over, phase,
         duration(length, "--length", 0.1, 86400), seed, backend, list(backend_options),
     )  # fmt: skip
     with Probes(question, {"levels": [level.text for level in levels]}, Ending()) as probes:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from iocast.api.answer import Place, Progress, as_texts, quietly
+from iocast.ground.binaries import as_settings
+from iocast.api.answer import Place, Progress, quietly
 from iocast.api.runs import Runs
 from iocast.campaign.bench import Backend
 from iocast.campaign.directory import Campaign
@@ -40,7 +41,7 @@ def measure(
 
     place = None if directory is None else Path(directory)
     mounts = max(1, len(mount_points(place)))
-    plan = read_plan(str(campaign), nodes=nodes, settings=as_texts(settings or {}), mounts=mounts)
+    plan = read_plan(str(campaign), nodes=nodes, settings=as_settings(settings or {}), mounts=mounts)
     storage = Backend(backend, tuple(backend_options))
     with Campaign(place, plan, Path(out), seed, backend=storage, observe=observe, role=role) as work:
         work.prepare()

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from iocast.planning import plan_rates
-from iocast.api.answer import Answer, Place, Progress, Row, as_texts, platform_of, quietly
+from iocast.ground.binaries import as_settings
+from iocast.api.answer import Answer, Place, Progress, Row, platform_of, quietly
 from iocast.calibrate.reading import UNREPEATED
 from iocast.calibrate.search import Simulations
 from iocast.planning.candidate_places import candidates, limits_of, measured_settings
@@ -108,7 +109,7 @@ def plan(
             ensemble = of_fitted(simulations, fitted, seed)
             own = measured_settings(fitted)
         else:
-            own = as_texts(settings or {})
+            own = as_settings(settings or {})
             noise = dict.fromkeys(("rate", *QUANTILES), UNREPEATED)
             ensemble = of_family(simulations, str(platform), workload, own, phase, noise, seed)
         planner = Planner(ensemble, wanted, fitted.fitted)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from iocast.api.answer import Found, Place, Row, as_texts, platform_of, quantity_rows
+from iocast.ground.binaries import as_settings
+from iocast.api.answer import Found, Place, Row, platform_of, quantity_rows
 from iocast.api.chart import Axes
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict as forecast_of
@@ -74,7 +75,7 @@ def predict(
     @raises InputError, RunError with what is wrong and what is allowed"""
     return Forecast(
         forecast_of(
-            platform_of(platform, edits), workload, as_texts(settings or {}), nodes, ranks_per_node, phase=phase,
+            platform_of(platform, edits), workload, as_settings(settings or {}), nodes, ranks_per_node, phase=phase,
             solver=solver, level=level, seed=seed, beyond=beyond, label=label, workers=workers,
         )
     )  # fmt: skip

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from iocast.api.answer import Place, Progress, as_texts, platform_of, quietly
+from iocast.ground.binaries import as_settings
+from iocast.api.answer import Place, Progress, platform_of, quietly
 from iocast.api.predict import Forecast
 from iocast.records.forecast import CourseRow
 from iocast.simulate import moment_of, phase_at, simulation_text
@@ -52,7 +53,7 @@ def simulate(
     @raises InputError for a fitted platform, whose forecasts `predict` makes"""
     return Simulation(
         simulated(
-            platform_of(platform, edits), workload, as_texts(settings or {}), nodes, ranks_per_node,
+            platform_of(platform, edits), workload, as_settings(settings or {}), nodes, ranks_per_node,
             phase=phase, seed=seed, beyond=beyond, report=progress, workers=workers,
         )
     )  # fmt: skip

@@ -13,7 +13,7 @@ from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
 from iocast.records.validation import ValidationDocument
-from iocast.runs.run_directory import Point, find_runs, group
+from iocast.runs.run_directory import Point, Run, find_runs, group, measured_phases, run_directories
 from iocast.ground.strict_yaml import allowed_sentence
 from iocast.validate import LEAST_COVERAGE, MAX_RATE_ERROR
 from iocast.validate import validate as judged
@@ -64,14 +64,13 @@ def validate(
     """Compares forecasts of a fitted platform with measurements, and with simple rules.
 
     @param role only a campaign's points of this role
+    @param phases by default those that the platform was fitted to; of runs that have none of them, as those of another
+    workload, all but set-up and clean-up
     @param forecasts files that `predict` wrote earlier, judged instead of new ones
     @raises InputError where nothing was measured of the phases or the role"""
     fitted, places = platform_of(platform), sources_of(sources)
     points: list[Point] = []
-    for name in phases or fitted.phases:
-        if name not in fitted.phases:
-            allowed = allowed_sentence(name, fitted.phases)
-            raise InputError(f"The platform '{platform}' was not fitted to the phase '{name}'. {allowed}")
+    for name in _chosen(phases, fitted, places):
         points += [point for point in group(find_runs(places, name)[0]) if role is None or point.role == role]
     if not points:
         raise InputError(f"There is no measured point of the role '{role}' in {', '.join(map(str, places))}.")
@@ -82,3 +81,17 @@ def validate(
             forecasts=[Earlier.open(Path(path)) for path in forecasts], workers=workers,
         )
     )  # fmt: skip
+
+
+def _chosen(named: Sequence[str], fitted: Fitted, places: list[Path]) -> Sequence[str]:
+    """The phases to judge. @raises InputError for one that was neither fitted nor measured"""
+    measured = {phase.name for path, _, _ in run_directories(places) for phase in Run.read(path)[1].phases}
+    for name in named:
+        if name not in fitted.phases and name not in measured:
+            allowed = allowed_sentence(name, list(dict.fromkeys([*fitted.phases, *sorted(measured)])))
+            raise InputError(
+                f"The platform '{fitted.file}' was not fitted to the phase '{name}', and no run has it. {allowed}"
+            )
+    if named or measured & set(fitted.phases):
+        return named or fitted.phases
+    return list(measured_phases(places))

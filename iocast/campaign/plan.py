@@ -263,12 +263,8 @@ def _read_points(plan: Plan, point: Section, nodes: int | None, settings: dict[s
 
 
 def settings_arguments(settings: dict[str, Any]) -> list[str]:
-    """As arguments; YAML's true is the programs' true."""
-    return [
-        a
-        for name, value in settings.items()
-        for a in ("--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}")
-    ]
+    """As arguments."""
+    return [word for name, value in binaries.as_settings(settings).items() for word in ("--set", f"{name}={value}")]
 
 
 def _unique(names: list[str]) -> list[str]:

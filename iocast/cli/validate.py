@@ -56,7 +56,8 @@ def validate(
     phase: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="A phase; may be repeated.  [default: all that the platform was fitted to]",
+            help="A phase; may be repeated.  [default: all that the platform was fitted to, or of another workload's runs "
+            "all but set-up and clean-up]",
             rich_help_panel=MEASUREMENTS,
         ),
     ] = None,

@@ -18,6 +18,7 @@ from iocast.runs import arrivals
 from iocast.calibrate.search import Simulations
 from iocast.errors import InputError
 from iocast.platforms.family import set_by_hand_to
+from iocast.ground import binaries
 from iocast.ground.files import SCHEMA_VERSION, read_campaign, utc_now, write_json
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.cautions import (
@@ -388,12 +389,15 @@ def predict_planned(
     seed: int = 0,
 ) -> Iterator[tuple[Path, ForecastDocument]]:
     """A forecast of each point of a campaign that is planned and not measured yet, written to `out` before anybody can
-    measure it.
+    measure it: of the campaign's workload, whichever the platform was fitted to.
 
     @raises InputError when there is none"""
+    document = read_campaign(campaign, planned=True)
+    called = document.get("workload")
+    workload = None if is_called(platform.fitted, called) else called
     planned = {
         (run["nodes"], run["ranks_per_node"], run.get("mounts", 1), json.dumps(run["settings"])): run
-        for run in read_campaign(campaign, planned=True)["points"]
+        for run in document["points"]
         if run["status"] == "planned"
     }
     if not planned:
@@ -405,11 +409,11 @@ def predict_planned(
             f"point{'s' * (platform.mounts > 1)}, as the platform's measurements did."
         )
     for run in planned.values():
-        settings = {name: str(value) for name, value in run["settings"].items()}
+        settings = binaries.as_settings(run["settings"])
         label = run["name"].rsplit("-r", 1)[0]
         answer = predict(
             platform,
-            None,
+            workload,
             settings,
             run["nodes"],
             run["ranks_per_node"],

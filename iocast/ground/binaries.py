@@ -143,6 +143,16 @@ def simulate(
     return cast(SimulatedRun, run_json(arguments))
 
 
+def as_setting(value: object) -> str:
+    """A parameter's value as the programs' --set takes it, without its unit: True is "true"."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def as_settings(values: Mapping[str, object]) -> dict[str, str]:
+    """Values of YAML, JSON or Python."""
+    return {name: as_setting(value) for name, value in values.items()}
+
+
 def resolve_workload(
     workload: str, settings: Mapping[str, object], nodes: int, ranks_per_node: int
 ) -> ResolvedWorkload:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from iocast.errors import InputError
+from iocast.ground.binaries import as_setting
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.request import ranks_per_node_of, workload_of
 from iocast.planning.proposed import Place
-from iocast.runs.run_directory import as_setting
 from iocast.runs.settings import units_of
 
 WAITING_FACTORS = (0.0, 1.0, 4.0)

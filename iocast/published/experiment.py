@@ -79,7 +79,7 @@ def _run(
     platform: str, workload: str, nodes: int, ppn: int, settings: str, edits: str, seed: int, placement: str
 ) -> list[Phase]:
     document = Fitted.open(platform, list(json.loads(edits).items())).best()
-    text = {name: str(value) for name, value in json.loads(settings).items()}
+    text = binaries.as_settings(json.loads(settings))
     with Simulations() as simulations:
         path = simulations.write(document)
         run = binaries.simulate(path, workload, text, nodes, ppn, seed, brief=False, placement=placement)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from iocast.ground import binaries
 from iocast.platforms.content import whole
 from iocast.errors import InputError, RunError
 from iocast.platforms.fitted import Fitted
@@ -51,7 +52,7 @@ def _setting(platform: Fitted, forecast: ForecastDocument) -> Setting:
         document=whole(best),
         resolved=resolved(best, platform.file),
         workload=forecast["workload"]["pattern"],
-        settings={name: str(value) for name, value in forecast["workload"]["parameters"].items()},
+        settings=binaries.as_settings(forecast["workload"]["parameters"]),
         nodes=int(place["nodes"]),
         ranks_per_node=int(place["ranks_per_node"]),
         phase=evidence.phase_of(forecast),

@@ -16,6 +16,7 @@ from iocast.records import run as records
 from iocast.rules.accuracy import QUANTILES
 from iocast.runs.agreement import check_agreement
 from iocast.errors import InputError
+from iocast.ground.binaries import as_setting
 from iocast.ground.files import read_campaign, read_json
 from iocast.runs.phases import BYTES, main_phases, operations_in, phase_sentences
 from iocast.runs.question import Question, mounts_of
@@ -365,11 +366,6 @@ def switches(points: list[Point]) -> list[dict[str, str]]:
     ]
     differ = sorted({k for one in settings for k in one if len({other.get(k) for other in settings}) > 1})
     return [{k: one[k] for k in differ if k in one} for one in settings]
-
-
-def as_setting(value: Any) -> str:
-    """A parameter's value as --set takes it, without its unit."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _system(run: Run) -> str:

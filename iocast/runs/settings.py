@@ -31,7 +31,7 @@ def settings_of(workload: WorkloadDocument) -> dict[str, str]:
     """The parameters of a run.json's `workload` that its pattern has, with their units, as settings."""
     units = units_of(workload["pattern"])
     return {
-        name: str(value).lower() if isinstance(value, bool) else f"{value}{BASE_UNITS.get(units.get(name, ''), '')}"
+        name: binaries.as_setting(value) + ("" if isinstance(value, bool) else BASE_UNITS.get(units.get(name, ""), ""))
         for name, value in workload["parameters"].items()
         if name in units or (MEMBERS in units and "." in name)
     }

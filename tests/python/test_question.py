@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import REPOSITORY
 
 from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
-from iocast.forecasts.answer import predict
+from iocast.forecasts.answer import predict, predict_planned
 from iocast.runs.question import Placement, Question, Setting
 from iocast.runs.run_directory import find_runs, group
 
@@ -302,6 +303,32 @@ def test_fit_runs_and_check_runs_of_a_placement_are_two_points(tmp_path: Path, o
         ("fit", ["n8-r1"]),
         ("check", ["n8-r2"]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("workload", "settings", "phases"),
+    [
+        ("md-workbench", {"datasets": 1, "objects": 5, "iterations": 3}, ["benchmark"]),
+        ("mdtest", {"items": 5, "files_only": True, "phases": "create,stat"}, ["file-create", "file-stat"]),
+    ],
+)
+def test_a_planned_point_is_forecast_with_its_campaigns_workload(
+    workload: str, settings: dict[str, Any], phases: list[str], tmp_path: Path
+) -> None:
+    """Whichever the platform was fitted to, and as it is forecast by name."""
+    fitted = Fitted.open(str(REPOSITORY / "examples" / "tutorial" / "fitted.yaml"))
+    point = {"name": "n2-r1", "nodes": 1, "ranks_per_node": 2, "settings": settings, "role": "check"}
+    document = {
+        "schema_version": 1,
+        "kind": "campaign",
+        "workload": workload,
+        "points": [{**point, "status": "planned"}],
+    }
+    (tmp_path / "campaign.json").write_text(json.dumps(document))
+    ((_, made),) = predict_planned(fitted, tmp_path, tmp_path / "out")
+    assert [made["phase"], *(one["phase"] for one in made.get("further_phases", []))] == phases
+    named = predict(fitted, workload, {name: str(value) for name, value in settings.items()}, 1, 2)
+    assert (made["question"], made["quantities"]) == (named["question"], named["quantities"])
 
 
 def test_order_and_names_of_runs_do_not_matter(tmp_path: Path) -> None:
