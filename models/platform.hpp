@@ -214,7 +214,7 @@ struct Step {
   };
   Kind kind     = Kind::end;
   uint16_t jump = 1;     ///< distance in steps: of a jump, of a look at a cache that misses (after a hit comes the next
-                         ///< step), and of a lock that nobody had to give up
+                         ///< step), of a lock that nobody had to give up, and of the end of a part before content
   uint32_t target   = 0; ///< number of the station, limit, buffer, mechanism or cache
   int32_t lock      = -1;
   double lock_share = 0;

@@ -489,9 +489,12 @@ void PlatformReader::read_operations()
         yaml.fail(fmt::format("the operation '{}' has no parts; write its steps as a list", name));
       yaml.allow_only({parts.begin(), parts.end()});
       for (const auto part : parts) {
-        const auto steps = yaml.find(std::string(part));
+        const auto steps   = yaml.find(std::string(part));
+        const size_t begin = route.steps.size();
         json.push_back(
             {{"part", part}, {"steps", steps ? read_steps(*steps, route.steps, {}) : nlohmann::ordered_json::array()}});
+        if (begin > 0 && (part == "write" || part == "read")) // which an empty object passes over
+          route.steps[begin - 1].jump = static_cast<uint16_t>(route.steps.size() - begin + 1);
         add_marker(route, Step::Kind::end_part);
       }
     }

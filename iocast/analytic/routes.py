@@ -25,6 +25,8 @@ from iocast.records.platform import (
 FALLBACKS = {"mkdir": "create", "rmdir": "unlink"}
 FROM_THE_START = ("create", "read")
 """Operations on an object's bytes from the first one on."""
+CONTENT = ("write", "read")
+"""Parts of operations that move content."""
 ACCESSES = (*FROM_THE_START, "append", "pwrite", "pread")
 
 
@@ -132,6 +134,8 @@ def read_routes(
         for part in known[name]:
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
             number = blocks.get(operation, 1.0)
+            if part["part"] in CONTENT and each == 0:
+                continue  # an empty object has no content that a request would move
             _read_steps(platform, part["steps"], each, number, (), not borrowed, route, isinstance(size, Mapping))
         routes.append(route)
     _drop_shared_locks(routes)

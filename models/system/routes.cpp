@@ -84,7 +84,7 @@ void System::advance(JobId id)
         continue;
       case Step::Kind::end_part:
         end_part(id, from + ahead);
-        ++job.at;
+        job.at = static_cast<uint16_t>(job.at + (step.jump == 1 || clients_[id].op.bytes() > 0 ? 1 : step.jump));
         continue;
       default:
         break;
