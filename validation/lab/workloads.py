@@ -6,7 +6,7 @@ rank on one node, two on two, four on four and sixteen on four. Two forecasts of
 written with their hashes before these are measured: from a calibration with that workload, and from the one with
 md-workbench, which never saw it. Prints how wrong both were, each apart, and what nothing had measured.
 
-    validation/lab/workloads.py [SERVER...] --keep DIR [--only WORKLOAD] [--json] [--page docs/scoreboard.md]
+    validation/lab/workloads.py [SERVER...] --keep DIR [--only WORKLOAD]... [--json] [--page docs/scoreboard.md]
 
 DIR is that of protocol.py. Needs root and what each server needs. With the same DIR, what is finished there is not
 measured again."""
@@ -46,7 +46,7 @@ MIDDLE_AND_TAIL = ("q50 to q95", "q99")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Workload:
     """A workload of the catalogue and its sizes: some hundred requests a rank, so that a lone one takes a second."""
 
     name: str
@@ -55,15 +55,15 @@ class Asked:
 
 
 WORKLOADS = (
-    Asked(
+    Workload(
         "mdtest",
         "mdtest",
         {"items": "60", "unique_directory": "true", "files_only": "true", "phases": "create,stat,remove"},
     ),
-    Asked("PostMark", "postmark", {"number": "30", "transactions": "60", "read": "16KiB", "write": "16KiB"}),
-    Asked("IOR of 64 KiB", "ior-easy", {"transfer_size": "64KiB", "per_process": "8MiB"}),
-    Asked("IOR of 2 MiB", "ior-easy", {"transfer_size": "2MiB", "per_process": "64MiB"}),
-    Asked(
+    Workload("PostMark", "postmark", {"number": "30", "transactions": "60", "read": "16KiB", "write": "16KiB"}),
+    Workload("IOR of 64 KiB", "ior-easy", {"transfer_size": "64KiB", "per_process": "8MiB"}),
+    Workload("IOR of 2 MiB", "ior-easy", {"transfer_size": "2MiB", "per_process": "64MiB"}),
+    Workload(
         "mix",
         "mix-small-files-and-stream",
         {
@@ -77,13 +77,13 @@ WORKLOADS = (
 )
 
 
-def directory_of(asked: Asked) -> str:
-    return asked.name.replace(" ", "-")
+def directory_of(load: Workload) -> str:
+    return load.name.replace(" ", "-")
 
 
-def measured_ways(server: str, asked: Asked, out: Path) -> dict[str, dict[str, Any]]:
+def measured_ways(server: str, load: Workload, out: Path) -> dict[str, dict[str, Any]]:
     """Of one workload of a server: the validation of each way to forecast it, by what its calibration had measured."""
-    place = out / "workloads" / directory_of(asked)
+    place = out / "workloads" / directory_of(load)
     campaign = place / "campaign"
     ways = {OWN: (place / "own", place / "own" / "fitted.yaml"), ACROSS: (place / "across", out / "fitted.yaml")}
     answers = {way: directory / "validation.json" for way, (directory, _) in ways.items()}
@@ -91,7 +91,7 @@ def measured_ways(server: str, asked: Asked, out: Path) -> dict[str, dict[str, A
         for directory, _ in ways.values():
             directory.mkdir(parents=True, exist_ok=True)
         plan = place / "plan.yaml"
-        plan.write_text(PLAN.format(workload=asked.workload, settings=json.dumps(asked.settings)))
+        plan.write_text(PLAN.format(workload=load.workload, settings=json.dumps(load.settings)))
         with brought_up(server, {}) as lab:
             measure(lab, str(plan), "fit", campaign)
             if not (own := ways[OWN][1]).exists():
@@ -103,7 +103,8 @@ def measured_ways(server: str, asked: Asked, out: Path) -> dict[str, dict[str, A
                 seal(forecasts)
             measure(lab, str(plan), "check", campaign)
         for directory, fitted in ways.values():
-            judged(fitted, campaign, directory)
+            if not (directory / "validation.json").exists():
+                judged(fitted, campaign, directory)
     return {way: json.loads(file.read_text()) for way, file in answers.items()}
 
 
@@ -123,7 +124,7 @@ def phases_of(forecast: Path) -> list[str]:
     return [document["phase"], *(one["phase"] for one in document.get("further_phases", []))]
 
 
-def row_of(server: str, asked: Asked, way: str, validation: dict[str, Any]) -> dict[str, Any]:
+def row_of(server: str, load: Workload, way: str, validation: dict[str, Any]) -> dict[str, Any]:
     rows = [row for point in validation["points"] for row in point["rows"] if row["measured"] > 0]
 
     def off(kept: list[dict[str, Any]]) -> float | None:
@@ -137,7 +138,7 @@ def row_of(server: str, asked: Asked, way: str, validation: dict[str, Any]) -> d
     known = [row["inside"] for row in rows if row["inside"] is not None]
     return {
         "server": server,
-        "workload": asked.name,
+        "workload": load.name,
         "calibrated with": way,
         "forecasts": len(rows),
         "throughput": off([row for row in rows if row["quantity"] == "rate"]),
@@ -174,17 +175,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("servers", nargs="*", metavar="SERVER", help="by default all that protocol.py has finished")
     parser.add_argument("--keep", type=Path, required=True, help="the directory of protocol.py")
-    parser.add_argument("--only", choices=[one.name for one in WORKLOADS], help="one workload; all without")
+    parser.add_argument("--only", action="append", choices=[one.name for one in WORKLOADS])
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
     servers = given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml"))
     rows = [
-        row_of(server, asked, way, validation)
+        row_of(server, load, way, validation)
         for server in servers
-        for asked in WORKLOADS
-        if given.only in (None, asked.name)
-        for way, validation in measured_ways(server, asked, given.keep / server).items()
+        for load in WORKLOADS
+        if load.name in (given.only or [load.name])
+        for way, validation in measured_ways(server, load, given.keep / server).items()
     ]
     lines = table(rows)
     print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
