@@ -11,6 +11,7 @@ from programs import REPOSITORY
 
 from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
+from iocast.ground.binaries import as_settings
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict, predict_planned
 from iocast.runs.question import Placement, Question, Setting
@@ -327,7 +328,7 @@ def test_a_planned_point_is_forecast_with_its_campaigns_workload(
     (tmp_path / "campaign.json").write_text(json.dumps(document))
     ((_, made),) = predict_planned(fitted, tmp_path, tmp_path / "out")
     assert [made["phase"], *(one["phase"] for one in made.get("further_phases", []))] == phases
-    named = predict(fitted, workload, {name: str(value) for name, value in settings.items()}, 1, 2)
+    named = predict(fitted, workload, as_settings(settings), 1, 2)
     assert (made["question"], made["quantities"]) == (named["question"], named["quantities"])
 
 
