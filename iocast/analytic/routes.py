@@ -106,9 +106,9 @@ def read_routes(
     """The route of each operation of `mix` that occurs.
 
     `size` is the bytes of one read or write; by operation, or one for all. Only by operation can it say how many
-    entries are listed (of `readdir`). `blocks`: of a strided access, by operation; one where it has none. `slowdown` is
-    a factor on demands at stations of a node. `once`: operations that no object sees twice, whose look-ups in caches of
-    objects are misses, as those of whole objects in caches of pages are.
+    entries are listed (of `readdir`), and that objects are empty. `blocks`: of a strided access, by operation; one
+    where it has none. `slowdown` is a factor on demands at stations of a node. `once`: operations that no object sees
+    twice, whose look-ups in caches of objects are misses, as those of whole objects in caches of pages are.
 
     Raises InputError for an operation without a route or with demands by entry, buffers, caches or mechanisms, for
     locks that some share and some don't, and for a mix with nothing in it.
@@ -134,7 +134,7 @@ def read_routes(
         for part in known[name]:
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
             number = blocks.get(operation, 1.0)
-            if part["part"] in CONTENT and each == 0:
+            if part["part"] in CONTENT and isinstance(size, Mapping) and each == 0:
                 continue  # an empty object has no content that a request would move
             _read_steps(platform, part["steps"], each, number, (), not borrowed, route, isinstance(size, Mapping))
         routes.append(route)
