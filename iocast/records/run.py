@@ -207,15 +207,15 @@ class Phase(Struct, frozen=True):
 
 
 class Observed(Struct, frozen=True):
-    """Who counted the requests of an observed load, and what their seconds hold: a word of statistics.py. `part`:
-    they are some of the server's requests, such as those of one job; `threads`: of a server, the `most` that it may
-    have, and how many are `started`."""
+    """Who counted the requests of an observed load, and what their seconds hold: a word of statistics.py. `threads`:
+    of a server, the `most` that it may have, and how many are `started`; `part`: they are some of the server's
+    requests, such as those of one job. Earlier files don't say that."""
 
     who: str
     holds: str
-    part: bool
     threads: dict[str, Count]
     since_counting_began: bool
+    part: bool | None = None
 
 
 class Imported(Struct, frozen=True):

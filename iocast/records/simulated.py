@@ -191,7 +191,7 @@ class ObservedDocument(TypedDict):
 
     who: str
     holds: str
-    part: bool
+    part: bool | None
     threads: ThreadsOfServer
     since_counting_began: bool | None
 

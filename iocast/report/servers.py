@@ -315,7 +315,7 @@ def advice(load: Load) -> list[str]:
                 f"It gives the server {little} These are some of the server's requests: whether it is busy with others "
                 "is in the counters of the whole."
             ]
-        elsewhere = f" Whoever waits, waits for something else: {what}." if load.about["who"] else ""
+        elsewhere = f" Whoever waits, waits for something else: {what}." if load.about["part"] is False else ""
         return [f"It has {little}{elsewhere}"]
     found = [*_of_threads(load), *_of_waits(load)]
     if one.name == OTHERS:
@@ -358,22 +358,26 @@ def _of_threads(load: Load) -> list[str]:
 
 
 def _of_waits(load: Load) -> list[str]:
-    waiting, busy, server = load.waiting, load.busy, load.server
-    counted = server is not None and bool(server.waits_for) and waiting is not None
-    alone = load.densest is not None and load.densest < ALONE and not load.about["part"] and busy is not None
-    others = f"an arriving request finds {number(busy or 0.0)} others there on average"
-    if alone and load.about["holds"] != TRIPS and not (counted and (waiting or 0.0) >= WAITS):
+    server, waiting = load.server, load.waiting
+    waits_for = server.waits_for if server is not None and waiting is not None else ""
+    is_worth = bool(waits_for) and waiting is not None and waiting >= WAITS
+    alone = load.densest is not None and load.densest < ALONE and load.about["part"] is False
+    others = f"{number(load.busy or 0.0)} others there on average"
+    if alone and load.about["holds"] != TRIPS and not is_worth:
         return [
-            f"A{others[1:]}, so that hardly any waits for another: faster service or fewer requests help, more threads "
-            "don't."
+            f"An arriving request finds {others}, so that hardly any waits for another: faster service or fewer "
+            "requests help, more threads don't."
         ]
-    if not counted or server is None or waiting is None:
+    if server is None or waiting is None or not waits_for:
         return []
-    part = units.chance(waiting).capitalize() + f" of the time of its requests is the wait for {server.waits_for}"
-    if waiting < WAITS:
+    part = f"{units.chance(waiting).capitalize()} of the time of its requests is the wait for {waits_for}"
+    if not is_worth:
         return [f"{part}: not that, but the rest is long."]
     if alone:
-        return [f"{part}, although {others}: they come in bursts, or wait for something else than each other."]
+        return [
+            f"{part}, although an arriving request finds {others}: they come in bursts, or wait for something else "
+            "than each other."
+        ]
     return [f"{part}. It gets shorter by {server.relief}."]
 
 

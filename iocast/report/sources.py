@@ -109,9 +109,9 @@ class Run:
         pattern = self.document.get("workload", {}).get("pattern")
         if not is_observed(str(self.document.get("source")), str(pattern)):
             return None
-        unknown: ObservedDocument = {"who": "", "holds": "", "part": False, "threads": {}, "since_counting_began": None}
-        imported = self.document.get("imported") or {"observed": unknown}
-        return imported.get("observed") or unknown
+        unknown: ObservedDocument = {"who": "", "holds": "", "part": None, "threads": {}, "since_counting_began": None}
+        known = (self.document.get("imported") or {}).get("observed")
+        return {**unknown, **known} if known else unknown
 
     @property
     def server(self) -> Server | None:

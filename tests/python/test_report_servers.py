@@ -215,7 +215,7 @@ def test_an_idle_server_is_not_what_clients_wait_for(tmp_path: Path) -> None:
     ],
 )
 def test_a_part_of_a_server_says_nothing_of_the_whole(file: str, tmp_path: Path) -> None:
-    """What a job, an export or a database asks for is some of its load: nobody is sent elsewhere for that."""
+    """Requests of a job, an export or a database are some of its load, and no reason to look elsewhere."""
     for load in servers.loads(imported(SAMPLES / file, tmp_path / "run")):
         assert load.about["part"]
         assert "Whoever waits" not in advice(load) and "hardly any waits" not in advice(load), advice(load)
@@ -266,6 +266,20 @@ def test_an_import_without_what_is_known_of_the_counting_is_reported_as_far_as_i
     for old, new in zip(before, now, strict=True):
         assert old.title == new.title and servers.answer(old).split(",")[0] == servers.answer(new).split(",")[0]
         assert not re.search("since it began|two snapshots|by the", servers.reach([old])), servers.reach([old])
+        assert "Whoever waits" not in advice(old) and "hardly any waits" not in advice(old)
+
+
+def test_an_import_that_does_not_say_whether_it_is_a_part_is_reported_without_a_verdict(tmp_path: Path) -> None:
+    """As it was written before parts were kept apart: with what waits are for, and without `part`."""
+    (run,) = import_files([SAMPLES / "lustre" / "md_stats.txt"], tmp_path / "run", None, {})
+    document = json.loads((run / "run.json").read_text())
+    assert document["imported"]["observed"].pop("part") is False
+    document["imported"]["observed"] |= {"waits_for": "a thread", "relief": "more threads"}
+    now = servers.loads(read_sources([run]))[0]
+    (run / "run.json").write_text(json.dumps(document))
+    (load,) = servers.loads(read_sources([run]))
+    assert servers.answer(load) == servers.answer(now) and servers.reach([load]) == servers.reach([now])
+    assert "hardly any waits" in advice(now) and "hardly any waits" not in advice(load)
 
 
 def test_a_client_that_waits_for_its_slots_needs_more_of_them(tmp_path: Path) -> None:

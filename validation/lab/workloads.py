@@ -42,7 +42,6 @@ points:
 OWN, ACROSS = "that workload", "md-workbench alone"
 """What a forecast's calibration had measured."""
 MIDDLE = ("q50", "q75", "q95")
-MIDDLE_AND_TAIL = ("q50 to q95", "q99")
 
 
 @dataclass(frozen=True)
@@ -127,48 +126,33 @@ def phases_of(forecast: Path) -> list[str]:
 def row_of(server: str, load: Workload, way: str, validation: dict[str, Any]) -> dict[str, Any]:
     rows = [row for point in validation["points"] for row in point["rows"] if row["measured"] > 0]
 
-    def off(kept: list[dict[str, Any]]) -> float | None:
-        """Median of |log(forecast / measured)| as a factor less 1."""
-        found = [math.exp(abs(math.log(row["forecast"] / row["measured"]))) - 1 for row in kept if row["forecast"] > 0]
-        return median(found) if found else None
+    def off(kept: list[dict[str, Any]]) -> list[float]:
+        """|log(forecast / measured)| as factors less 1."""
+        return [math.exp(abs(math.log(row["forecast"] / row["measured"]))) - 1 for row in kept if row["forecast"] > 0]
 
     def last(row: dict[str, Any]) -> str:
         return str(row["quantity"].rpartition(".")[2])
 
     known = [row["inside"] for row in rows if row["inside"] is not None]
+    rates = off([row for row in rows if row["quantity"] == "rate"])
     return {
         "server": server,
         "workload": load.name,
         "calibrated with": way,
         "forecasts": len(rows),
-        "throughput": off([row for row in rows if row["quantity"] == "rate"]),
-        "q50 to q95": off([row for row in rows if last(row) in MIDDLE]),
-        "q99": off([row for row in rows if last(row) == "q99"]),
+        "throughput": median(rates),
+        "its largest": max(rates),
+        "q50 to q95": median(off([row for row in rows if last(row) in MIDDLE])),
+        "q99": median(off([row for row in rows if last(row) == "q99"])),
         "with intervals": len(known),
         "inside": sum(known),
     }
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
-    lines = [
-        "| server | workload | calibrated with | forecasts | throughput | q50 to q95 | q99 | with intervals | inside |",
-        "|---" * 9 + "|",
-    ]
-    for row in rows:
-        errors = ["-" if row[kind] is None else f"{100 * row[kind]:.1f} %" for kind in ("throughput", *MIDDLE_AND_TAIL)]
-        cells = [row["server"], row["workload"], row["calibrated with"], str(row["forecasts"]), *errors]
-        lines.append("| " + " | ".join([*cells, str(row["with intervals"]), str(row["inside"])]) + " |")
-    for way in (OWN, ACROSS):
-        own = [row for row in rows if row["calibrated with"] == way]
-        middle = {
-            kind: median(known) if (known := [row[kind] for row in own if row[kind] is not None]) else None
-            for kind in ("throughput", *MIDDLE_AND_TAIL)
-        }
-        errors = ["-" if value is None else f"{100 * value:.1f} %" for value in middle.values()]
-        counts = [str(sum(row[key] for row in own)) for key in ("with intervals", "inside")]
-        cells = ["median", "all", way, str(sum(row["forecasts"] for row in own)), *errors, *counts]
-        lines.append("| " + " | ".join(cells) + " |")
-    return lines
+    """As Markdown; errors are medians, and of throughput the largest, too."""
+    cells = [[f"{100 * cell:.1f} %" if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows]
+    return [f"| {' | '.join(line)} |" for line in ([*rows[0]], ["---"] * len(rows[0]), *cells)]
 
 
 def main() -> None:
