@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from iocast.analytic.routes import FALLBACKS
+from iocast.analytic.routes import CONTENT, FALLBACKS
 from iocast.platforms.content import whole
 from iocast.platforms.fitted import Fitted
 from iocast.runs.measured import speaks_of
@@ -24,23 +24,29 @@ def unmeasured(
     `demands.ost_pwrite`; empty for a platform that was never calibrated, where that is so of all.
 
     What the measurements speak of rests on them. In another workload an operation that was measured does, too, but for
-    the bandwidths that its bytes meet where the question has larger objects than the measurements. `settled`: paths
-    that a study's designs set."""
+    the bandwidths that its bytes meet where the question has larger objects than the measurements, and for what moves
+    content where only empty ones were measured. `settled`: paths that a study's designs set."""
     if not platform.fitted or platform.rates_alone or (question and speaks_of(platform.fitted, question)):
         return {}
     document = whole(platform.best())
+    chosen = [*(path for path, _ in platform.edits), *settled]
     own = [*_own_paths(platform), *settled]
     measured = {op for point in platform.fitted["campaign"]["points"] for op in point.get("latency") or ()}
-    larger = question is not None and _larger(platform, question)
+    before = _sizes_before(platform, question) if question is not None else []
+    larger, empty = bool(before), 0.0 in before
     found = {}
     for operation in dict.fromkeys(operations):
         route, known = _route(document, operation), operation in measured
         if known and not larger:
             continue
-        paths = [
+        content = _content(route, operation, document) if known and empty else []
+        content = [path for path in content if not _is_own(path, chosen)]
+        paths = content + [
             path
             for path in dict.fromkeys(_numbers(route, f"operations.{operation}", document))
-            if not _is_own(path, own) and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
+            if path not in content
+            and not _is_own(path, own)
+            and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
         ]
         if paths:
             found[operation] = paths
@@ -103,12 +109,20 @@ def _numbers(node: Json, path: str, document: Mapping[str, Any]) -> Iterator[str
             yield from _numbers(value, f"{path}.{key}", document)
 
 
-def _larger(platform: Fitted, question: Question) -> bool:
-    """Whether some setting in bytes is larger than it was when the platform was measured."""
+def _content(route: Json, operation: str, document: Mapping[str, Any]) -> list[str]:
+    """Paths of the numbers that the parts of an operation take which an empty object passes over."""
+    parts = route if isinstance(route, dict) else {}
+    found = [_numbers(parts[part], f"operations.{operation}.{part}", document) for part in CONTENT if part in parts]
+    return list(dict.fromkeys(path for paths in found for path in paths))
+
+
+def _sizes_before(platform: Fitted, question: Question) -> list[float]:
+    """Of each setting in bytes that is larger than when the platform was measured, what it was then."""
     measured = platform.fitted["campaign"]["workload"]["parameters"]
+    found = []
     for name, value in question.settings or ():
         if value.unit == "B" or name.endswith("size"):
             before = Setting.read(measured.get(name)).number if name in measured else None
             if before is not None and value.number is not None and value.number > before * (1 + 1e-9):
-                return True
-    return False
+                found.append(before)
+    return found

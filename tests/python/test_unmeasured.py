@@ -20,6 +20,7 @@ from iocast.study.desk import Desk
 from iocast.study.spec import read_study
 from iocast.study.store import Store
 from iocast.platforms.unmeasured import unmeasured
+from iocast.runs.question import Question
 from iocast.jobs.workers import Workers
 
 STUDY = """
@@ -70,6 +71,28 @@ def test_each_number_that_nothing_measured_is_named_until_somebody_sets_it(on_lu
     pwrite = unmeasured(Fitted.open(str(on_lustre)), ["stat", "pwrite"])
     assert list(pwrite) == ["pwrite"]
     assert {"demands.ost_pwrite", "network.node_bandwidth", "network.server_bandwidth"} <= set(pwrite["pwrite"])
+
+
+@pytest.mark.parametrize(("measured", "requested"), [(0, 3901), (0, 0), (3901, 3901), (3901, 0)])
+def test_content_is_not_known_from_empty_objects(
+    measured: int, requested: int, on_lustre: Path, tmp_path: Path
+) -> None:
+    """Their creates and reads say nothing of it; an edit settles what they leave out."""
+    document = yaml.safe_load(on_lustre.read_text())
+    document["fitted"]["campaign"]["workload"]["parameters"]["object_size"] = measured
+    (file := tmp_path / "fitted.yaml").write_text(yaml.safe_dump(document))
+    workload: Any = {"pattern": "md-workbench", "parameters": {"object_size": requested, "datasets": 2}}
+    question = Question.of(workload, {"ranks": 4, "nodes": 1, "ranks_per_node": 4}, "benchmark")
+    found = unmeasured(Fitted.open(str(file)), ["create", "stat", "read", "unlink"], question)
+    if not measured < requested:
+        assert not found
+        return
+    assert set(found) == {"create", "read"}
+    assert "demands.cached_write" in found["create"] and "demands.ost_read" in found["read"]
+    edits: list[tuple[str, Any]] = [
+        (path, "1GB/s" if "bandwidth" in path else "1us") for paths in found.values() for path in paths
+    ]
+    assert not unmeasured(Fitted.open(str(file), edits), list(found), question)
 
 
 @pytest.mark.parametrize(
