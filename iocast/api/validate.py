@@ -64,8 +64,8 @@ def validate(
     """Compares forecasts of a fitted platform with measurements, and with simple rules.
 
     @param role only a campaign's points of this role
-    @param phases by default those that the platform was fitted to; of runs that have none of them, as those of another
-    workload, all but set-up and clean-up
+    @param phases by default those of the runs that the platform was fitted to; where they have none of them, as those
+    of another workload, all but set-up and clean-up
     @param forecasts files that `predict` wrote earlier, judged instead of new ones
     @raises InputError where nothing was measured of the phases or the role"""
     fitted, places = platform_of(platform), sources_of(sources)
@@ -92,6 +92,4 @@ def _chosen(named: Sequence[str], fitted: Fitted, places: list[Path]) -> Sequenc
             raise InputError(
                 f"The platform '{fitted.file}' was not fitted to the phase '{name}', and no run has it. {allowed}"
             )
-    if named or measured & set(fitted.phases):
-        return named or fitted.phases
-    return list(measured_phases(places))
+    return named or [name for name in fitted.phases if name in measured] or list(measured_phases(places))

@@ -56,8 +56,8 @@ def validate(
     phase: Annotated[
         Optional[list[str]],
         typer.Option(
-            help="A phase; may be repeated.  [default: all that the platform was fitted to, or of another workload "
-            "all but set-up and clean-up]",
+            help="A phase; may be repeated.  [default: those of the runs that the platform was fitted to, or of "
+            "another workload all but set-up and clean-up]",
             rich_help_panel=MEASUREMENTS,
         ),
     ] = None,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from iocast.platforms import unmeasured
 from iocast.rules import applied as rules
 from iocast.runs import arrivals
-from iocast.calibrate.search import Simulations
+from iocast.calibrate.search import Simulations, only
 from iocast.errors import InputError
 from iocast.platforms.family import set_by_hand_to
 from iocast.ground import binaries
@@ -48,7 +48,7 @@ from iocast.forecasts.phase import (
     simple_rules,
     with_intervals,
 )
-from iocast.forecasts.request import measured_request, ranks_per_node_of, resolved, workload_of
+from iocast.forecasts.request import measured_request, names_of_phases, ranks_per_node_of, resolved, workload_of
 from iocast.forecasts.simulated import simulated
 from iocast.forecasts.solved import solved
 from iocast.forecasts.structures import parting_choices
@@ -59,6 +59,7 @@ from iocast.planning.proposed import Place, telling
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
 from iocast.runs.question import Question
+from iocast.runs.settings import settings_of
 from iocast.records import note
 from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
 from iocast.records.codes import each_once, notes_of
@@ -105,13 +106,15 @@ def predict(
     seed: int = 0,
     beyond: bool = False,
     label: str = "",
+    whole: bool = False,
     workers: Workers | None = None,
 ) -> ForecastDocument:
-    """A forecast. Settings that are not given are those of the calibration; so is the workload when it is None, and the
-    ranks a node are those of the largest measurement. Without `phase` it is of the phases that were fitted, or of
-    another workload's phases but set-up and clean-up: the one that stands for the workload, and the others under
-    `further_phases`. Without `solver` a platform is simulated, but one that was fitted to rates alone, which is simple
-    enough, solved. `workers` simulate all but the first run, by default all cores of this machine.
+    """A forecast. Settings that are not given are those of the calibration, or the workload's own where these are the
+    `whole`; so is the workload when it is None, and the ranks a node are those of the largest measurement. Without
+    `phase` it is of those of the fitted phases that it has, or of another workload's phases but set-up and clean-up:
+    the one that stands for the workload, and the others under `further_phases`. Without `solver` a platform is
+    simulated, but one that was fitted to rates alone, which is simple enough, solved. `workers` simulate all but the
+    first run, by default all cores of this machine.
 
     @raises InputError from the programs, with their sentences; a phase that the workload lacks is refused before
     anything is simulated"""
@@ -121,7 +124,12 @@ def predict(
         and is_called(platform.fitted, workload)
         and all(name in platform.phases for name in names)
     ):
+        if not phase and not platform.rates_alone:
+            require_a_place(nodes, ranks_per_node or 1)
+            there = names_of_phases(platform, workload, settings, nodes, ranks_per_node or 1, whole)
+            names = [name for name in names if name in there] or names
         more: dict[str, Any] = {"solver": solver, "level": level, "seed": seed, "label": label, "workers": workers}
+        more["whole"] = whole
         return _joined(
             [
                 predict(platform.for_phase(name), workload, settings, nodes, ranks_per_node, phase=name, **more)
@@ -151,7 +159,7 @@ def predict(
     if as_measured:
         requested = measured_request(platform, settings, solver, phase)
     else:
-        requested = workload_of(platform, workload, settings, phase, nodes, ranks_per_node)
+        requested = workload_of(platform, workload, settings, phase, nodes, ranks_per_node, whole)
     if solver == "analytic":
         arrivals.refuse_in_analytic(requested.settings)
     place = (nodes, ranks_per_node)
@@ -337,6 +345,7 @@ OF_A_PHASE = (
     "baselines",
     "rule",
     "distributions",
+    "rests_on",
     "stations",
     "bottleneck",
     "limited_by",
@@ -393,8 +402,6 @@ def predict_planned(
 
     @raises InputError when there is none"""
     document = read_campaign(campaign, planned=True)
-    called = document.get("workload")
-    workload = None if is_called(platform.fitted, called) else called
     planned = {
         (run["nodes"], run["ranks_per_node"], run.get("mounts", 1), json.dumps(run["settings"])): run
         for run in document["points"]
@@ -409,8 +416,7 @@ def predict_planned(
             f"point{'s' * (platform.mounts > 1)}, as the platform's measurements did."
         )
     for run in planned.values():
-        settings = binaries.as_settings(run["settings"])
-        label = run["name"].rsplit("-r", 1)[0]
+        workload, settings = _as_planned(platform, document.get("workload"), run)
         answer = predict(
             platform,
             workload,
@@ -421,11 +427,34 @@ def predict_planned(
             solver=solver,
             level=level,
             seed=seed,
-            label=label,
+            label=_point_of(run),
+            whole=not platform.rates_alone,
         )
         path = out / f"{answer['label']}.json"
         write_json(path, answer)
         yield path, answer
+
+
+def _as_planned(platform: Fitted, called: str | None, run: Mapping[str, Any]) -> tuple[str | None, dict[str, str]]:
+    """Workload and settings of a planned run: with all its parameters where the platform was fitted to its pattern,
+    whose calibration sets none of them."""
+    settings = binaries.as_settings(run["settings"])
+    if called is None or platform.rates_alone:
+        return None if is_called(platform.fitted, called) else called, settings
+    own = platform.fitted.get("campaign", {}).get("workload")
+    resolved = binaries.resolve_workload(called, settings, run["nodes"], run["ranks_per_node"])["workload"]
+    if own is None or own["pattern"] != resolved["pattern"]:
+        return called, settings
+    every = settings_of(resolved)
+    if "phases" not in settings and only(platform.phases, resolved["pattern"]):
+        del every["phases"]  # the forecast chooses those that it needs
+    return None, every
+
+
+def _point_of(run: Mapping[str, Any]) -> str:
+    """What the repeats of a planned point, or of a step at it, have in common in their names."""
+    step = f"-{run['step']}" if run.get("step") else ""
+    return str(run["name"].removesuffix(step).rsplit("-r", 1)[0] + step)
 
 
 def _overlay_edits(platform: Fitted) -> dict[str, Any]:

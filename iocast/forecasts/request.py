@@ -75,17 +75,16 @@ def workload_of(
     phase: str | None = None,
     nodes: int = 1,
     ranks_per_node: int = 1,
+    whole: bool = False,
 ) -> Request:
     """The workload that a forecast is of, its settings and phases: those that were fitted, or another workload's but
-    set-up and clean-up.
+    set-up and clean-up. `whole`: the calibration sets none of its settings.
 
     @raises InputError for settings or a phase that the workload doesn't have; nothing is simulated for that"""
     known = measured_workload(platform.fitted, workload)
     pattern, own = known or (workload or "md-workbench", {})
-    full, default = own | settings, platform.phase if known else None
-    names = list(
-        dict.fromkeys(p["name"] for p in binaries.resolve_workload(pattern, full, nodes, ranks_per_node)["phases"])
-    )
+    full, default = settings if whole else own | settings, platform.phase if known else None
+    names = names_of_phases(platform, workload, settings, nodes, ranks_per_node, whole)
     if phase or default:
         check_phase(
             str(phase or default), names, pattern, lambda: phase_operations(pattern, full, nodes, ranks_per_node)
@@ -93,6 +92,16 @@ def workload_of(
     phases = [str(phase or default)] if phase or default else main_phases(names)
     documents = (platform.best(), *platform.draws())
     return Request(pattern, only(phases, pattern, documents) | full, phases, phase)
+
+
+def names_of_phases(
+    platform: Fitted, workload: str | None, settings: dict[str, str], nodes: int, ranks_per_node: int, whole: bool
+) -> list[str]:
+    """Those that the workload has with these settings. @raises InputError for settings that it doesn't have"""
+    pattern, own = measured_workload(platform.fitted, workload) or (workload or "md-workbench", {})
+    full = settings if whole else own | settings
+    resolved = binaries.resolve_workload(pattern, full, nodes, ranks_per_node)
+    return list(dict.fromkeys(phase["name"] for phase in resolved["phases"]))
 
 
 def measured_request(platform: Fitted, settings: dict[str, str], solver: str, phase: str | None) -> Request:

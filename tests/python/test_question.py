@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from programs import REPOSITORY
 
 from iocast.runs.earlier import Earlier
 from iocast.errors import InputError
+from iocast.ground import binaries
 from iocast.ground.binaries import as_settings
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict, predict_planned
@@ -306,6 +308,34 @@ def test_fit_runs_and_check_runs_of_a_placement_are_two_points(tmp_path: Path, o
     ]
 
 
+TUTORIAL = REPOSITORY / "examples" / "tutorial" / "fitted.yaml"
+
+
+def planned(fitted: Fitted, directory: Path, workload: str, *runs: dict[str, Any]) -> dict[str, Any]:
+    """Forecasts of a campaign's planned runs, each with the name of its file."""
+    directory.mkdir(exist_ok=True)
+    point = {"name": "n2-r1", "nodes": 1, "ranks_per_node": 2, "role": "check", "status": "planned"}
+    document = {"schema_version": 1, "kind": "campaign", "workload": workload, "points": [point | one for one in runs]}
+    (directory / "campaign.json").write_text(json.dumps(document))
+    return {path.stem: made for path, made in predict_planned(fitted, directory, directory / "out")}
+
+
+def fitted_with(file: Path, phases: tuple[str, ...] = (), **parameters: Any) -> Fitted:
+    """The tutorial's platform as if its campaign had had these parameters, fitted to further phases as well."""
+    document = yaml.safe_load(TUTORIAL.read_text())
+    own = document["fitted"]
+    own["campaign"]["workload"]["parameters"] |= parameters
+    further = {
+        phase: {
+            "platform": {"demands": document["demands"]},
+            "fitted": {**own, "campaign": {**own["campaign"], "phase": phase}},
+        }
+        for phase in phases
+    }
+    file.write_text(yaml.safe_dump(document | {"fitted": {**own, "further_phases": further}} if phases else document))
+    return Fitted.open(str(file))
+
+
 @pytest.mark.parametrize(
     ("workload", "settings", "phases"),
     [
@@ -317,19 +347,61 @@ def test_a_planned_point_is_forecast_with_its_campaigns_workload(
     workload: str, settings: dict[str, Any], phases: list[str], tmp_path: Path
 ) -> None:
     """Whichever the platform was fitted to, and as it is forecast by name."""
-    fitted = Fitted.open(str(REPOSITORY / "examples" / "tutorial" / "fitted.yaml"))
-    point = {"name": "n2-r1", "nodes": 1, "ranks_per_node": 2, "settings": settings, "role": "check"}
-    document = {
-        "schema_version": 1,
-        "kind": "campaign",
-        "workload": workload,
-        "points": [{**point, "status": "planned"}],
-    }
-    (tmp_path / "campaign.json").write_text(json.dumps(document))
-    ((_, made),) = predict_planned(fitted, tmp_path, tmp_path / "out")
+    fitted = Fitted.open(str(TUTORIAL))
+    (made,) = planned(fitted, tmp_path, workload, {"settings": settings}).values()
     assert [made["phase"], *(one["phase"] for one in made.get("further_phases", []))] == phases
     named = predict(fitted, workload, as_settings(settings), 1, 2)
     assert (made["question"], made["quantities"]) == (named["question"], named["quantities"])
+
+
+@pytest.mark.parametrize("workload", ["md-workbench", "md-workbench-large"])
+def test_a_planned_point_is_forecast_with_the_settings_that_it_will_have(workload: str, tmp_path: Path) -> None:
+    """A campaign knows nothing of the calibration's settings: what it leaves out is the workload's own."""
+    fitted = fitted_with(tmp_path / "fitted.yaml", object_size=65536, datasets=3, offset=2)
+    settings = {"objects": 5, "iterations": 5}
+    (made,) = planned(fitted, tmp_path, workload, {"settings": settings}).values()
+    resolved = binaries.resolve_workload(workload, settings, 1, 2)["workload"]
+    own = Question.of(resolved, made["placement"], "benchmark")
+    assert not own.differences(Question.read(made["question"])), made["question"]
+
+
+def test_of_the_fitted_phases_those_of_the_campaign_are_forecast(tmp_path: Path) -> None:
+    fitted = fitted_with(tmp_path / "fitted.yaml", ("precreate",))
+    size = {"datasets": 1, "objects": 5, "iterations": 3}
+    for phases in (["benchmark", "precreate"], ["precreate"], ["benchmark"]):
+        run = {"settings": size | {"phases": ",".join(sorted(phases, reverse=True))}}
+        (made,) = planned(fitted, tmp_path, "md-workbench", run).values()
+        assert [made["phase"], *(one["phase"] for one in made["further_phases"])] == phases
+    with pytest.raises(InputError, match="has no phase 'benchmark'"):
+        planned(fitted, tmp_path, "md-workbench", {"settings": size | {"phases": "cleanup"}})
+
+
+def test_steps_on_one_data_set_are_forecast_in_files_of_their_own(tmp_path: Path) -> None:
+    """Also of a step whose name ends as those of repeats do."""
+    runs = [
+        {
+            "name": f"n2-r{repeat}-{step}",
+            "group": f"n2-r{repeat}",
+            "step": step,
+            "settings": {"datasets": 1, "objects": 5, "iterations": iterations},
+        }
+        for repeat in (1, 2)
+        for step, iterations in (("first", 2), ("second-r1", 3))
+    ]
+    made = planned(Fitted.open(str(TUTORIAL)), tmp_path, "md-workbench", *runs)
+    assert {name: one["question"]["settings"]["iterations"] for name, one in made.items()} == {
+        "n2-first": 2,
+        "n2-second-r1": 3,
+    }
+
+
+def test_each_phase_says_what_nothing_measured(tmp_path: Path) -> None:
+    fitted = fitted_with(tmp_path / "fitted.yaml", ("precreate",), object_size=0)
+    answer = predict(fitted, None, {"object_size": "4KiB", "datasets": "1", "objects": "5", "iterations": "3"}, 1, 2)
+    every = [answer, *answer["further_phases"]]
+    assert [one["phase"] for one in every] == ["benchmark", "precreate"]
+    for one in every:
+        assert one["rests_on"]["create"] and one["quantities"]["rate"]["low"] is None
 
 
 def test_order_and_names_of_runs_do_not_matter(tmp_path: Path) -> None:

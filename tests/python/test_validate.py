@@ -4,6 +4,7 @@ or assumed."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import sys
@@ -251,3 +252,26 @@ def test_what_a_simple_rule_beats_has_not_passed(judge: Any) -> None:
     assert answer["verdict"] == "fell short" and answer["summary"]["coverage"] == 1.0
     assert "'last value' forecasts the throughput better" in validation_text(answer)
     assert judge(1.0, 95.0, most=1.0)["passed"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [
+        (["file-stat", "file-create"], ["file-create", "file-stat"]),
+        (["file-stat"], ["file-stat"]),
+        (["file-stat", "file-read"], ["file-stat"]),
+        (["precreate", "benchmark", "cleanup"], ["benchmark"]),
+    ],
+)
+def test_of_the_fitted_phases_those_that_were_measured_are_judged(
+    measured: list[str], expected: list[str], tmp_path: Path
+) -> None:
+    """Of another workload's runs all but set-up and clean-up."""
+    run = run_of(tmp_path / "run", 100.0, ranks=1)
+    document = json.loads((run.path / "run.json").read_text())
+    document["phases"] = [document["phases"][0] | {"name": name} for name in measured]
+    (run.path / "run.json").write_text(json.dumps(document))
+    campaign = {"phase": "file-create", "workload": {"name": "mdtest", "pattern": "mdtest"}}
+    fitted = Fitted(Path("f.yaml"), {"campaign": campaign, "further_phases": {"file-stat": {}}}, [{}], [])
+    chosen = importlib.import_module("iocast.api.validate")._chosen
+    assert list(chosen([], fitted, [run.path])) == expected
