@@ -15,7 +15,7 @@ from iocast.importers.nfs import OPERATIONS
 from iocast.importers.source import Source
 from iocast.importers.statistics import Counted, Server, Snapshot, grouped, read, time_above
 
-ROW = re.compile(r"^(rc|th|proc3|proc4|proc4ops)((?: +[\d.]+)+) *$")
+ROW = re.compile(r"^(rc|th|proc3|proc4|proc4ops)((?: +\S+)+) *$")
 NAMES = {
     "proc3": (
         "null getattr setattr lookup access readlink read write create mkdir symlink mknod remove rmdir rename link "
@@ -70,6 +70,7 @@ def snapshots(source: Source) -> list[Snapshot]:
                 f"with --known server.servers={threads}."
             )
         else:
+            found[-1].rows.append(row[1])
             stated, *counts = (int(source.number(word, number, row[1])) for word in row[2].split())
             if stated != len(counts):
                 raise source.refuse(number, f"{row[1]} has {len(counts)} counts, and says {stated}; it was cut off")

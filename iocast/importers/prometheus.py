@@ -157,7 +157,7 @@ def _snapshots_of(
         of(family).line = line
     for snapshot in found.values():
         if began is not None and time is not None and time > began:
-            snapshot.elapsed = time - began
+            snapshot.elapsed, snapshot.one_clock = time - began, True  # their difference is when it began
         if moved_line and snapshot.name.startswith(("minio_", "ceph_rgw")):
             snapshot.moved = round(moved), moved_line
     return list(found.values())

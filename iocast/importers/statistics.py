@@ -54,7 +54,7 @@ class Snapshot:
     line; note: a finished sentence on these counters; threads: of the server, `most` and how many are `started`;
     part: these are some of the server's requests, such as those of one job; by_itself: counting began with it, so that
     it is a load; holds: what its seconds are; one_clock: time and elapsed are by the same one; of_last: the time is
-    that of the last request."""
+    that of the last request; rows: of a format that has them all at any time, those that were read."""
 
     source: Source
     name: str
@@ -70,6 +70,7 @@ class Snapshot:
     holds: str = REQUESTS
     one_clock: bool = False
     of_last: bool = False
+    rows: list[str] = field(default_factory=list)
 
     @property
     def subject(self) -> str:
@@ -118,10 +119,7 @@ def grouped(sources: Sequence[Source], snapshots: Snapshots, server: Server) -> 
     """Files that count the same are begin and end of a load, in the order of their times."""
     groups: dict[tuple[str, ...], list[tuple[float, Source]]] = {}
     for number, source in enumerate(sources):
-        try:
-            found = snapshots(source)
-        except InputError:  # which its own reading will report
-            found = []
+        found = snapshots(source)
         names = tuple(sorted({one.name for one in found}))
         whole = len(names) < len(found) or any(one.elapsed is not None for one in found)
         if not found or server.apart and whole:
@@ -235,7 +233,14 @@ def seconds_between(before: Snapshot, after: Snapshot, server: Server) -> float:
 
 
 def require_same(before: Snapshot, after: Snapshot) -> None:
-    """@raises InputError where the later one has counted less"""
+    """@raises InputError where the later one has counted less, or a row is in one of them alone"""
+    for row in sorted({*before.rows} ^ {*after.rows}):
+        lacks, has = (before, after) if row in after.rows else (after, before)
+        raise lacks.source.refuse(
+            lacks.line,
+            f"this snapshot of {lacks.subject} lacks the row {row}, which that of {_earlier(lacks, has, has.line)} "
+            "has: it was cut off; take both again",
+        )
     for op, one in before.counts.items():
         later = after.counts.get(op)
         if later is None:

@@ -419,3 +419,49 @@ def test_what_is_broken_is_refused_with_its_line(text: str, refusal: str, tmp_pa
     with pytest.raises(InputError, match=refusal) as refused:
         imported([file], tmp_path / "run")
     assert re.match(rf"{re.escape(str(file))}:\d+: .*\.$", str(refused.value)) and not (tmp_path / "run").exists()
+
+
+def snapshots_of(file: Path) -> tuple[str, str]:
+    text = file.read_text()
+    at = text.index("snapshot_time", 5)
+    return text[:at], text[at:]
+
+
+@pytest.mark.parametrize("row", ["proc3", "proc4", "proc4ops"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_rows_of_an_nfs_server_are_in_both_snapshots(row: str, which: int, tmp_path: Path) -> None:
+    """Else what one lacks would be the requests of all time since the server's start; a count that is none is named."""
+    texts = list(snapshots_of(SAMPLES / "nfsd" / "nfsd.txt"))
+    for change, message in ((rf"(?m)^{row} .*\n", f"lacks the row {row}"), (rf"(?m)(^{row} \d+ .*) \d+$", "-4")):
+        changed = [*texts]
+        changed[which] = re.sub(change, "" if "lacks" in message else r"\1 -4", texts[which])
+        assert changed != texts
+        files = [written(tmp_path / f"{message[:3]}{n}", text) for n, text in enumerate(changed)]
+        with pytest.raises(InputError, match=message) as raised:
+            imported(files, tmp_path / "run")
+        assert f"{files[which].name}:" in str(raised.value)
+
+
+def test_the_snapshot_with_the_mistake_is_named_whichever_it_is(tmp_path: Path) -> None:
+    for which in (0, 1):
+        texts = list(snapshots_of(SAMPLES / "nfsd" / "nfsd.txt"))
+        texts[which] = re.sub(r"snapshot_time: \S+", "snapshot_time: nan", texts[which])
+        files = [written(tmp_path / f"{which}-{n}", text) for n, text in enumerate(texts)]
+        with pytest.raises(InputError, match=rf"{files[which].name}:1: .*'nan', which is no measurement"):
+            imported(files, tmp_path / "run")
+
+
+def test_a_gateway_that_was_started_again_between_snapshots_is_refused(tmp_path: Path) -> None:
+    """Also soon after its first start, with more requests since; the time of the start is exact."""
+    text = (
+        "# TYPE app_request_duration_seconds histogram\n# snapshot_time: {}\nprocess_start_time_seconds {}\n"
+        'app_request_duration_seconds_sum{{method="GET"}} {}\napp_request_duration_seconds_count{{method="GET"}} {}\n'
+    )
+    first, same, again = (
+        written(tmp_path / name, text.format(*of))
+        for name, of in (("first", (100, 98, 1, 10)), ("same", (200, 98, 5, 90)), ("again", (200, 101, 5, 90)))
+    )
+    [phase] = imported([first, same], tmp_path / "run").values()
+    assert phase["rate"] == 80 / 100
+    with pytest.raises(InputError, match="counting began anew"):
+        imported([first, again], tmp_path / "refused")
