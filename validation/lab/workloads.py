@@ -133,6 +133,10 @@ def row_of(server: str, load: Workload, way: str, validation: dict[str, Any]) ->
     def last(row: dict[str, Any]) -> str:
         return str(row["quantity"].rpartition(".")[2])
 
+    def middle(kept: list[dict[str, Any]]) -> float | None:
+        """None where a workload has no such quantities."""
+        return median(found) if (found := off(kept)) else None
+
     known = [row["inside"] for row in rows if row["inside"] is not None]
     rates = off([row for row in rows if row["quantity"] == "rate"])
     return {
@@ -140,10 +144,10 @@ def row_of(server: str, load: Workload, way: str, validation: dict[str, Any]) ->
         "workload": load.name,
         "calibrated with": way,
         "forecasts": len(rows),
-        "throughput": median(rates),
-        "its largest": max(rates),
-        "q50 to q95": median(off([row for row in rows if last(row) in MIDDLE])),
-        "q99": median(off([row for row in rows if last(row) == "q99"])),
+        "throughput": median(rates) if rates else None,
+        "its largest": max(rates, default=None),
+        "q50 to q95": middle([row for row in rows if last(row) in MIDDLE]),
+        "q99": middle([row for row in rows if last(row) == "q99"]),
         "with intervals": len(known),
         "inside": sum(known),
     }
@@ -151,7 +155,13 @@ def row_of(server: str, load: Workload, way: str, validation: dict[str, Any]) ->
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
     """As Markdown; errors are medians, and of throughput the largest, too."""
-    cells = [[f"{100 * cell:.1f} %" if isinstance(cell, float) else str(cell) for cell in row.values()] for row in rows]
+    cells = [
+        [
+            f"{100 * cell:.1f} %" if isinstance(cell, float) else "" if cell is None else str(cell)
+            for cell in row.values()
+        ]
+        for row in rows
+    ]
     return [f"| {' | '.join(line)} |" for line in ([*rows[0]], ["---"] * len(rows[0]), *cells)]
 
 
