@@ -83,7 +83,7 @@ def find_flow(network: Network, waiting_factor: float, overshoot: float) -> Flow
     flow, gap = at(0.0)
     if gap >= 0:
         return flow  # places never stay empty
-    most = flow.think + network.delays + sum(s.demand for s in local)
+    most = flow.think + network.delays + sum(s.demand for s in local) or n / flow.cycles
     while at(most)[1] < 0:
         most *= 4
     return at(float(brentq(lambda z: at(z)[1], 0.0, most, rtol=1e-8, xtol=1e-300)))[0]

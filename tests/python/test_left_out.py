@@ -138,6 +138,29 @@ def test_a_demand_for_each_block_counts_its_blocks(platform: Path) -> None:
     assert one == pytest.approx(8 * many)
 
 
+@pytest.mark.parametrize("ranks_per_node", [1, 2, 3])
+def test_a_limit_of_all_that_is_part_of_the_way_ends_in_an_answer(platform: Path, ranks_per_node: int) -> None:
+    """Without any delay and queue of a node's own there is nothing but the cycle to begin the search with."""
+    text = """\
+schema_version: 1
+stations: {server: {servers: 2}}
+limits: {few: {slots: 1}}
+operations:
+  create:
+    open: [{station: server, demand: 2ms}]
+    write: [{limit: few, steps: [{station: server, demand: 3ms}]}]
+    close: [{station: server, demand: 1ms}]
+  read: {open: [{station: server, demand: 1ms}], read: [{limit: few, steps: [{station: server, demand: 3ms}]}]}
+  stat: [{station: server, demand: 1ms}]
+  unlink: [{station: server, demand: 1ms}]
+"""
+    mix = dict.fromkeys(("create", "read", "stat", "unlink"), 1.0)
+    for nodes in (1, 2, 4):
+        found = solve(resolved(platform, text), mix, nodes, ranks_per_node, 0.0, 1000, size=1.0)
+        ranks = nodes * ranks_per_node
+        assert 0.6 * min(ranks / 12e-3, 1 / 6e-3) < found.rate / 4 < 1.001 * min(ranks / 12e-3, 1 / 6e-3)
+
+
 def test_the_answer_and_its_table_have_the_sentence(platform: Path) -> None:
     settings = {"per_process": "16MiB", "phases": "benchmark"}
     answer = simulate(Fitted.open(str(platform)), "ior-easy", settings, 2, 2, report=lambda *_: None)
