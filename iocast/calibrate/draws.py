@@ -49,6 +49,20 @@ def draws(search: Search, fits: list[Fit]) -> list[tuple[dict[str, str], Documen
     ]
 
 
+def drawn_from(search: Search, drawn: list[dict[str, str]]) -> dict[str, dict[str, float]]:
+    """By choice the weights of the options that these structures of draws come from; of one that does nothing together
+    with others, 0. A few options are in none of the structures that were fitted to the end."""
+    found: dict[str, dict[str, float]] = {}
+    for choice in search.choices:
+        rivals = search.rivals[choice]
+        weights = found.setdefault(choice, {})
+        for fit, weight in zip(rivals, search.weights(rivals).tolist(), strict=True):
+            weights[fit.structure[choice]] = weights.get(fit.structure[choice], 0.0) + weight
+        for structure in drawn:
+            weights.setdefault(structure[choice], 0.0)
+    return found
+
+
 def together(
     search: Search, chosen: dict[str, Fit], best: Fit, generator: np.random.Generator
 ) -> tuple[list[Option], dict[str, float]]:

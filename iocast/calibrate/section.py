@@ -13,7 +13,7 @@ from iocast.rules import blend
 from iocast.calibrate import parts, reading, structures
 from iocast.calibrate.correlation import correlations, tied
 from iocast.calibrate.discrepancy import DOUBLING, GROWTH_POWER, MISFIT_GROWTH_POWER, discrepancies, missed_by_far
-from iocast.calibrate.draws import draws
+from iocast.calibrate.draws import drawn_from, draws
 from iocast.calibrate.findings import Finding
 from iocast.calibrate.recipe import PLAIN
 from iocast.calibrate.search import Fit
@@ -95,10 +95,14 @@ def fitted_section(
         "notes": [],
         "cautions": [],
     }
+    if search.stand_ins:
+        document = search.build(best.options, best.values)
+        fitted["stand_ins"] = {one.path(document): one.like for one in search.stand_ins}
     if search.nearest:
         fitted["nearest"] = search.nearest
     fitted["draws"] = [document for _, document in drawn]
     fitted["draw_structures"] = [structure for structure, _ in drawn]
+    fitted["drawn_from"] = drawn_from(search, fitted["draw_structures"])
     if observed := reading.observed_demands(search.points):
         fitted["observed"] = observed
     if search.counted and search.threads is not None:

@@ -27,6 +27,7 @@ from iocast.calibrate.recipe import (
     without_limit,
 )
 from iocast.calibrate.search import Fit, Simulations, Target, cost_of, fit_structure, whole_settings
+from iocast.calibrate.stand_ins import stand_ins
 from iocast.calibrate.structures.seen import look
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError
@@ -97,6 +98,7 @@ class Search:
         self.fixed |= own
         self.family = merge(family, _at_paths(self.fixed))
         self.fixed |= own_work.by_nodes(own, points, self.family)
+        self.stand_ins = stand_ins(recipe, self.single, family)
         self.seed = seed
         self.report = report
         self.noise = reading.noise(points)
@@ -217,6 +219,8 @@ class Search:
         for option in options:
             if option.rewrite is not None:
                 option.rewrite(document)
+        for one in self.stand_ins:
+            one.put(document, self.family)
         for path, value in self.recipe.facts.items():
             set_path(document, path, value)
         return document

@@ -293,7 +293,7 @@ def predict(
     notes: list[Note] = [note.SumOfMachines(nodes)] if platform.fitted and nodes > 1 and requested.unshared else []
     notes += falls_behind(requested.settings, ranks, every)
     notes += of_main.get("unmeasured", []) + ([] if samples.get("settles", True) else [note.OthersPileUp()])
-    notes += [note.RestsOnFamily(rests)] if rests else []
+    notes += [note.RestsOnFamily(rests, unmeasured.in_place(platform, rests))] if rests else []
     notes += [note.SolverUnchecked()] if samples.get("fit_rows") == [] else []
     notes += [note.StructureOpen(one["choice"], one["rates"]) for one in answer["parting"]]
     if answer["parting"]:

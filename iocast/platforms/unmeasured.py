@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which numbers of a fitted platform nothing measured: those that its family brought, and no calibration, edit or file
-upon it replaced. A forecast that rests on them is its author's guess there, however well the rest was fitted."""
+upon it replaced, and those of another operation (iocast/calibrate/stand_ins.py). A forecast that rests on them is its
+author's guess there, however well the rest was fitted."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from iocast.runs.measured import speaks_of
 from iocast.runs.question import Question, Setting
 from iocast.ground.strict import Json
 
+EMPTY_OBJECTS = "empty objects"
 BANDWIDTHS = ("network.node_bandwidth", "network.server_bandwidth")
 
 
@@ -41,13 +43,17 @@ def unmeasured(
             continue
         content = _content(route, operation, document) if known and empty else []
         content = [path for path in content if not _is_own(path, chosen)]
-        paths = content + [
-            path
-            for path in dict.fromkeys(_numbers(route, f"operations.{operation}", document))
-            if path not in content
-            and not _is_own(path, own)
-            and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
-        ]
+        paths = (
+            content
+            + _routes_as_others(platform, operation, chosen)
+            + [
+                path
+                for path in dict.fromkeys(_numbers(route, f"operations.{operation}", document))
+                if path not in content
+                and not _is_own(path, own)
+                and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
+            ]
+        )
         if paths:
             found[operation] = paths
     return found
@@ -56,9 +62,30 @@ def unmeasured(
 def _own_paths(platform: Fitted) -> list[str]:
     """Paths of the numbers that the calibration, files upon it, and edits set."""
     found = [path for path, _ in platform.edits]
-    for document in platform.documents:
-        found += leaves({key: value for key, value in document.items() if key not in ("extends", "calibration")})
+    standing = platform.fitted.get("stand_ins") or {}
+    for number, document in enumerate(platform.documents):
+        own = leaves({key: value for key, value in document.items() if key not in ("extends", "calibration")})
+        found += [path for path in own if number > 0 or path not in standing]
     return found
+
+
+def in_place(platform: Fitted, rests: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Of the paths that unmeasured() found, those that have no number of the family: what was measured in their place,
+    an operation or part, or empty objects."""
+    standing = platform.fitted.get("stand_ins") or {}
+    own = _own_paths(platform)
+    return {
+        path: standing.get(path, EMPTY_OBJECTS)
+        for paths in rests.values()
+        for path in paths
+        if path in standing or (path not in BANDWIDTHS and not path.endswith(".bandwidth") and _is_own(path, own))
+    }
+
+
+def _routes_as_others(platform: Fitted, operation: str, chosen: Iterable[str]) -> list[str]:
+    """Paths of routes of this operation that are another one's."""
+    routes = [path for path in platform.fitted.get("stand_ins") or {} if path.startswith("operations.")]
+    return [path for path in routes if path.split(".")[1] == operation and not _is_own(path, chosen)]
 
 
 def leaves(node: dict[str, Json], prefix: str = "") -> Iterator[str]:

@@ -184,6 +184,8 @@ class FurtherPhase(TypedDict):
 
 
 class FittedSection(TypedDict, total=False):
+    """`stand_ins`: by path of a demand or route that nothing measured, the operation or part that stands in."""
+
     method: str
     campaign: FittedCampaign
     family: str
@@ -211,8 +213,10 @@ class FittedSection(TypedDict, total=False):
     cautions: list[dict[str, object]]
     known: list[dict[str, Any]]
     nearest: dict[str, float]
+    stand_ins: dict[str, str]
     draws: list[dict[str, Any]]
     draw_structures: list[dict[str, str]]
+    drawn_from: dict[str, dict[str, float]]
     observed: dict[str, Observed]
     counted: Counted
     link_bytes: LinkBytes

@@ -96,9 +96,11 @@ class OthersPileUp(Note, frozen=True):
 
 
 class RestsOnFamily(Note, frozen=True):
-    """By operation the numbers of the platform that it rests on and that nothing measured."""
+    """By operation the numbers of the platform that it rests on and that nothing measured; of some of them what was
+    measured in their place."""
 
     operations: dict[str, list[str]]
+    in_place: dict[str, str] = {}
 
 
 class SolverUnchecked(Note, frozen=True):

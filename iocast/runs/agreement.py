@@ -219,6 +219,9 @@ def check_fitted(platform: dict[str, Any], file: Path) -> None:
                 entries = known.get(name, [])
                 if not isinstance(entries, list) or not all(isinstance(one, kind) for one in entries):
                     raise TypeError(f"{name} is {strict.shown(entries)}")
+            standing = known.get("stand_ins", {})
+            if not isinstance(standing, dict) or not all(isinstance(one, str) for one in standing.values()):
+                raise TypeError(f"stand_ins is {strict.shown(standing)}")
             for name, number in _fitted_numbers(known):
                 if isinstance(number, bool) or not isinstance(number, int | float):
                     raise TypeError(f"{name} is {strict.shown(number)}")
@@ -307,7 +310,8 @@ def _fitted_words(fitted: FittedSection) -> Iterator[tuple[str, object, set[str]
     for number, drawn in enumerate(fitted.get("draw_structures") or []):
         for choice, option in drawn.items():
             known = {str(one[choice]) for one in structures if choice in one}
-            known |= set((fitted.get("open") or {}).get(choice) or {})
+            for compared in (fitted.get("open"), fitted.get("drawn_from")):
+                known |= set((compared or {}).get(choice) or {})
             yield f"draw_structures.{number}.{choice}", option, known
 
 

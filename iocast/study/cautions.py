@@ -41,7 +41,7 @@ def cautions(search: Search, answer: StudyDocument) -> list[Note]:
             found.append(note.NeverFitted(name, bool(study.model_error), platform.set_by_hand_to or ""))
         else:
             if rests := search.desk.unmeasured(platform):
-                found.append(note.RestsOnFamily(rests, about=(name,)))
+                found.append(note.RestsOnFamily(rests, platform.in_place(rests), about=(name,)))
             phase = platform.fitted["campaign"].get("phase", "benchmark")
             others = [one for one in platform.phases if one != phase]
             foreign = [w for w in study.workloads if w not in search.desk.own_phases(platform)]

@@ -22,7 +22,7 @@ from iocast.published.serves import Serves
 from iocast.runs.question import Question
 from iocast.study.documents import Down, Edit, edited, is_count, number
 from iocast.study.spec import NORMAL, Study, Value
-from iocast.platforms.unmeasured import leaves, unmeasured
+from iocast.platforms.unmeasured import in_place, leaves, unmeasured
 
 HOURS_A_YEAR = 8766
 STRATA = 4
@@ -155,6 +155,9 @@ class Platform:
     def unmeasured(self, operations: Iterable[str], question: Question, settled: Iterable[str]) -> dict[str, list[str]]:
         """Of a question's operations the numbers that nothing measured (iocast/platforms/unmeasured.py)."""
         return unmeasured(self._source, operations, question, settled)
+
+    def in_place(self, rests: dict[str, list[str]]) -> dict[str, str]:
+        return in_place(self._source, rests)
 
     @cached_property
     def draws(self) -> list[tuple[Document, str]]:

@@ -73,9 +73,15 @@ def _others_pile_up(_: note.OthersPileUp) -> str:
 
 @of_code.register
 def _rests_on_family(one: note.RestsOnFamily) -> str:
+    instead = one.in_place
+    others = any(path not in instead for paths in one.operations.values() for path in paths)
+    reasons = [f"the {'other ' if instead else ''}numbers are the family's own"] if others else []
+    if instead:
+        first = [f"{path} has the times of {measured}" for path, measured in list(instead.items())[:4]]
+        reasons.insert(0, ", ".join(first) + (f" and {len(instead) - 4} more likewise" if len(instead) > 4 else ""))
     return (
-        f"Nothing measured {first_paths(one.operations)}, on which the times of {', '.join(one.operations)} rest: the "
-        "numbers are the family's own, so that there is no interval and no confidence. What settles it: measure a "
+        f"Nothing measured {first_paths(one.operations)}, on which the times of {', '.join(one.operations)} rest: "
+        f"{', and '.join(reasons)}, so that there is no interval and no confidence. What settles it: measure a "
         "workload of these operations, and calibrate with that; or set the numbers with --edit."
     )
 

@@ -229,6 +229,13 @@ def test_words_and_means_of_a_fitted_platform_that_were_changed_are_refused(fitt
     ]
     draws = known["draw_structures"]
     places += [(draws[place], choice, "another") for place in (0, -1) for choice in draws[place]]
+    # An option that was compared when its choice was up, and in no structure of the end, may be in a draw.
+    assert all(option in known["drawn_from"][choice] for draw in draws for choice, option in draw.items())
+    compared = next(choice for choice in draws[0])
+    known["drawn_from"][compared]["a rival"], before = 0.03, draws[0][compared]
+    draws[0][compared] = "a rival"
+    check_fitted(document, fitted)
+    draws[0][compared] = before
     places += [(op, "mean", 100 * op["mean"]) for point in points for op in point["latency"].values()]
     places += [(known, name, other) for name in ("notes", "cautions") for other in ("none", [1], None, {})]
     for of, key, other in places:
