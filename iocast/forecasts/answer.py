@@ -212,7 +212,7 @@ def predict(
         missed = missed_by(platform, question, samples["value"], rows)
         doubt = doubt_of(platform, question, samples["value"], rows)
         shares = shown["shares"]
-        rests = unmeasured.unmeasured(platform, shares.share, question)
+        rests = unmeasured.unmeasured(platform, shares.share, question, bytes_each=shares.bytes_each)
         applied = None
         if closed and not rests and not platform.rates_alone:
             applied = rules.Rules.of(platform.fitted, question)

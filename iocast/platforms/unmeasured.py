@@ -5,55 +5,73 @@ author's guess there, however well the rest was fitted."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from iocast.analytic.routes import CONTENT, FALLBACKS
+from iocast.errors import InputError, RunError
+from iocast.ground.binaries import count_operations
 from iocast.platforms.content import whole
 from iocast.platforms.fitted import Fitted
+from iocast.records.forecast import WorkloadDocument
 from iocast.runs.measured import speaks_of
+from iocast.runs.operations import FEW, MOVES_DATA
 from iocast.runs.question import Question, Setting
+from iocast.runs.settings import settings_of
 from iocast.ground.strict import Json
 
-EMPTY_OBJECTS = "empty objects"
+SMALLER_OBJECTS = "smaller objects"
+LARGER, FAR_LARGER = 1, 2
+GROWTH_LIMIT = 2.0
+"""Times the bytes that were measured, up to which what moves them is taken to last as long but for bandwidths."""
+RANDOM_SIZES = 0.1
+"""By which means of drawn sizes may differ by chance."""
 BANDWIDTHS = ("network.node_bandwidth", "network.server_bandwidth")
 
 
 def unmeasured(
-    platform: Fitted, operations: Iterable[str], question: Question | None = None, settled: Iterable[str] = ()
+    platform: Fitted,
+    operations: Iterable[str],
+    question: Question | None = None,
+    settled: Iterable[str] = (),
+    bytes_each: Mapping[str, float] | None = None,
 ) -> dict[str, list[str]]:
     """Of each of these operations that rests on numbers which nothing measured, their paths in the platform, such as
     `demands.ost_pwrite`; empty for a platform that was never calibrated, where that is so of all.
 
     What the measurements speak of rests on them. In another workload an operation that was measured does, too, but for
     the bandwidths that its bytes meet where the question has larger objects than the measurements, and for what moves
-    content where only empty ones were measured. `settled`: paths that a study's designs set."""
+    content where only empty ones were measured, or far smaller ones. `settled`: paths that a study's designs set.
+    `bytes_each`: what one of each of the question's operations moves in the mean."""
     if not platform.fitted or platform.rates_alone or (question and speaks_of(platform.fitted, question)):
         return {}
     document = whole(platform.best())
     chosen = [*(path for path, _ in platform.edits), *settled]
     own = [*_own_paths(platform), *settled]
     measured = {op for point in platform.fitted["campaign"]["points"] for op in point.get("latency") or ()}
-    before = _sizes_before(platform, question) if question is not None else []
-    larger, empty = bool(before), 0.0 in before
+    grown = [] if question is None else [_grown(*sizes) for sizes in _sizes(platform, question)]
+    before = {} if not bytes_each else _bytes_measured(json.dumps(_measured_workload(platform)), platform.phase)
     found = {}
     for operation in dict.fromkeys(operations):
         route, known = _route(document, operation), operation in measured
+        by_size = list(grown)
+        if before and bytes_each and operation in MOVES_DATA:
+            by_size.append(_grown(before.get(operation, 0.0), bytes_each.get(operation, 0.0), RANDOM_SIZES))
+        larger, unlike = any(by_size), FAR_LARGER in by_size
         if known and not larger:
             continue
-        content = _content(route, operation, document) if known and empty else []
+        content = _content(route, operation, document) if known and unlike else []
         content = [path for path in content if not _is_own(path, chosen)]
-        paths = (
-            content
-            + _routes_as_others(platform, operation, chosen)
-            + [
-                path
-                for path in dict.fromkeys(_numbers(route, f"operations.{operation}", document))
-                if path not in content
-                and not _is_own(path, own)
-                and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
-            ]
-        )
+        paths = content + _routes_as_others(platform, operation, chosen)
+        paths += [
+            path
+            for path in dict.fromkeys(_numbers(route, f"operations.{operation}", document))
+            if path not in content
+            and not _is_own(path, own)
+            and (not known or path in BANDWIDTHS or path.endswith(".bandwidth"))
+        ]
         if paths:
             found[operation] = paths
     return found
@@ -71,11 +89,11 @@ def _own_paths(platform: Fitted) -> list[str]:
 
 def in_place(platform: Fitted, rests: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Of the paths that unmeasured() found, those that have no number of the family: what was measured in their place,
-    an operation or part, or empty objects."""
+    an operation or part, or smaller objects."""
     standing = platform.fitted.get("stand_ins") or {}
     own = _own_paths(platform)
     return {
-        path: standing.get(path, EMPTY_OBJECTS)
+        path: standing.get(path, SMALLER_OBJECTS)
         for paths in rests.values()
         for path in paths
         if path in standing or (path not in BANDWIDTHS and not path.endswith(".bandwidth") and _is_own(path, own))
@@ -137,19 +155,44 @@ def _numbers(node: Json, path: str, document: Mapping[str, Any]) -> Iterator[str
 
 
 def _content(route: Json, operation: str, document: Mapping[str, Any]) -> list[str]:
-    """Paths of the numbers that the parts of an operation take which an empty object passes over."""
+    """Paths of the numbers that the parts of an operation take which an empty object passes over; of one without parts
+    all, where it moves content."""
     parts = route if isinstance(route, dict) else {}
     found = [_numbers(parts[part], f"operations.{operation}.{part}", document) for part in CONTENT if part in parts]
+    if not parts and operation in MOVES_DATA:
+        found.append(_numbers(route, f"operations.{operation}", document))
     return list(dict.fromkeys(path for paths in found for path in paths))
 
 
-def _sizes_before(platform: Fitted, question: Question) -> list[float]:
-    """Of each setting in bytes that is larger than when the platform was measured, what it was then."""
+def _grown(before: float, now: float, chance: float = 1e-9) -> int:
+    """0 for sizes that are no larger than when the platform was measured, by more than this share of chance."""
+    if now <= before * (1 + chance):
+        return 0
+    return FAR_LARGER if now > GROWTH_LIMIT * before else LARGER
+
+
+def _sizes(platform: Fitted, question: Question) -> Iterator[tuple[float, float]]:
+    """Of each setting in bytes what it was when the platform was measured, and what it is now."""
     measured = platform.fitted["campaign"]["workload"]["parameters"]
-    found = []
     for name, value in question.settings or ():
         if value.unit == "B" or name.endswith("size"):
             before = Setting.read(measured.get(name)).number if name in measured else None
-            if before is not None and value.number is not None and value.number > before * (1 + 1e-9):
-                found.append(before)
-    return found
+            if before is not None and value.number is not None:
+                yield before, value.number
+
+
+def _measured_workload(platform: Fitted) -> WorkloadDocument:
+    return platform.fitted["campaign"]["workload"]
+
+
+@lru_cache(maxsize=256)
+def _bytes_measured(workload: str, phase: str) -> dict[str, float]:
+    """By operation the bytes that one moved in the mean in a measured workload, which is JSON; empty where it is none
+    that iocast knows."""
+    document: WorkloadDocument = json.loads(workload)
+    try:
+        counted = count_operations(document["pattern"], settings_of(document), 1, 2, FEW)["counted"]
+    except (InputError, RunError):
+        return {}
+    found = [one for one in counted["phases"] if one["name"] == phase]
+    return {op: one["bytes"].get(op, 0) / count for one in found for op, count in one["operations"].items() if count}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -152,9 +152,15 @@ class Platform:
         """Its family, and the catalogue's measured systems of it but itself; none beside a calibrated platform."""
         return family_of(self._source), [] if self.fitted else others_of_family(self._source)
 
-    def unmeasured(self, operations: Iterable[str], question: Question, settled: Iterable[str]) -> dict[str, list[str]]:
+    def unmeasured(
+        self,
+        operations: Iterable[str],
+        question: Question,
+        settled: Iterable[str],
+        bytes_each: Mapping[str, float] | None = None,
+    ) -> dict[str, list[str]]:
         """Of a question's operations the numbers that nothing measured (iocast/platforms/unmeasured.py)."""
-        return unmeasured(self._source, operations, question, settled)
+        return unmeasured(self._source, operations, question, settled, bytes_each)
 
     def in_place(self, rests: dict[str, list[str]]) -> dict[str, str]:
         return in_place(self._source, rests)

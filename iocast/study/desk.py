@@ -182,10 +182,9 @@ class Desk:
         if (platform.reference, workload) not in self._unmeasured:
             found: dict[str, list[str]] = {}
             for name in [workload] if workload else self.study.workloads:
-                operations = [op for op, count in self.profiles[name]["operations"].items() if count]
-                found |= platform.unmeasured(
-                    operations, self.question(name, self.study.largest, platform.fitted), self.designs.settled
-                )
+                profile, question = self.profiles[name], self.question(name, self.study.largest, platform.fitted)
+                operations = [op for op, count in profile["operations"].items() if count]
+                found |= platform.unmeasured(operations, question, self.designs.settled, profile["bytes"])
             self._unmeasured[platform.reference, workload] = found
         return self._unmeasured[platform.reference, workload]
 

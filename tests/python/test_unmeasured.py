@@ -95,6 +95,25 @@ def test_content_is_not_known_from_empty_objects(
     assert not unmeasured(Fitted.open(str(file), edits), list(found), question)
 
 
+@pytest.mark.parametrize("settings", [{"object_size": 0}, {"object_size": 4096}])
+@pytest.mark.parametrize("times", [0.5, 1.0, 1.9, 2.1, 100.0])
+def test_content_is_not_known_from_far_smaller_objects_of_any_workload(
+    settings: dict[str, int], times: float, on_lustre: Path, tmp_path: Path
+) -> None:
+    """Another workload's sizes have other names; what one operation moves has not."""
+    document = yaml.safe_load(on_lustre.read_text())
+    document["fitted"]["campaign"]["workload"]["parameters"] |= settings
+    (file := tmp_path / "fitted.yaml").write_text(yaml.safe_dump(document))
+    other: Any = {"pattern": "operation-mix", "parameters": {"size_median": 4096 * times}}
+    question = Question.of(other, {"ranks": 4, "nodes": 1, "ranks_per_node": 4}, "benchmark")
+    sizes = {"create": 4096 * times, "read": 4096 * times}
+    found = unmeasured(Fitted.open(str(file)), ["create", "stat", "read", "unlink"], question, bytes_each=sizes)
+    named = {path for paths in found.values() for path in paths}
+    assert set(found) <= {"create", "read"}
+    assert ({"demands.cached_write", "demands.ost_read"} <= named) is (times > 2 or settings == {"object_size": 0})
+    assert ("network.node_bandwidth" in named) is (times > 1.1 or settings == {"object_size": 0})
+
+
 @pytest.mark.parametrize(
     ("workload", "known"),
     [
