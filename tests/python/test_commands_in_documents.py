@@ -101,7 +101,7 @@ def test_laboratory(page: Page) -> None:
     """Another name than that of a laboratory which somebody may have here."""
     plan = (REPOSITORY / "campaigns/laboratory.yaml").read_text()
     settings = "settings: {datasets: 2, objects: 2, iterations: 2}"
-    short = plan.replace("settings: {datasets: 2}", settings).replace("seconds: 0.7", "").replace("repeats: 2", "")
+    short = plan.replace("settings: {datasets: 2}", settings).replace("seconds: 0.7", "").replace("repeats: 3", "")
     (page.place / "short.yaml").write_text(short)
     page.run("laboratory.md", {"demo": f"demo-{os.getpid()}", "--campaign laboratory": "--campaign short.yaml"})
     printed = "".join(page.printed)

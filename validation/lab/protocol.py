@@ -3,12 +3,12 @@
 """Do forecasts for eight client nodes come true on servers of known capacity? In a laboratory (docs/laboratory.md) each
 server is measured with one rank on one node, two on two, four on four and sixteen on four, and calibrated. Forecasts of
 16, 32 and 64 ranks on eight nodes, with think time and without, are written with their hashes, and only then measured,
-twice. Prints how wrong they were, beside simple rules. A second calibration of the same runs is given the server's
-number of threads as a known fact; its forecasts are written at the same time, and have a row of their own.
+three times. Prints how wrong they were, beside simple rules. A second calibration of the same runs is given the number
+of the server's threads as a known fact; its forecasts are written at the same time, and have a row of their own.
 
     validation/lab/protocol.py [SERVER...] [--keep DIR] [--json] [--page docs/scoreboard.md]
 
-Needs root and what each server needs; about seven minutes a server on a quiet machine. With --keep, a server that is
+Needs root and what each server needs; about eight minutes a server on a quiet machine. With --keep, a server that is
 finished there is not measured again. Exit status 4 when an error is above its target."""
 
 import argparse
