@@ -242,10 +242,12 @@ def pooled_quantity(run: SimulatedRun, quantity: str, phase: str = "benchmark") 
     """ "rate" or "create.q99" of a run.json's content, over all repeats of the phase: the rate of all together, the
     geometric mean of a quantile and of the maximum. Good for simulated runs, where only summaries are at hand.
 
-    @raises TooRare where no repeat has the operation"""
+    @raises TooRare where no repeat has the operation, or any: what a time limit left may be nothing in a shorter run"""
     phases = [p for p in run["phases"] if p["name"] == phase]
+    if quantity == "rate" and (seconds := sum(p["seconds"] for p in phases)) > 0:
+        return float(sum(p["operations"] for p in phases) / seconds)
     if quantity == "rate":
-        return float(sum(p["operations"] for p in phases) / sum(p["seconds"] for p in phases))
+        raise TooRare(f"A simulated run has nothing to do in its phase '{phase}', where another has.")
     op, _, which = quantity.rpartition(".")
     values = [p["latency"][op][which] for p in phases if op in p["latency"]]
     if not values:

@@ -171,3 +171,10 @@ def test_a_study_has_what_its_first_run_lacks(run: Any, monkeypatch: pytest.Monk
     key: Callable[[Any], Any] = lambda found: found["quantities"]["create.q99"]  # noqa: E731
     assert key(evaluate.pooled([lacking, having])) == pytest.approx(key(evaluate.pooled([having, lacking])))
     assert key(evaluate.pooled([lacking, having])) == pytest.approx(key(having))
+
+
+def test_a_phase_of_which_a_shorter_run_has_nothing_is_left_out() -> None:
+    """What a time limit leaves of a long run, none of a shorter one that ends in time."""
+    made = {"name": "make", "operations": 10, "seconds": 2.0, "latency": {}}
+    run: Any = {"phases": [made, {"name": "rest", "operations": 0, "seconds": 0.0, "latency": {}}]}
+    assert draws.known_quantities(run, [("make", "rate"), ("rest", "rate")]) == {("make", "rate"): 5.0}
