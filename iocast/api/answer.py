@@ -42,6 +42,8 @@ class Answer(ABC):
 
     axes: Axes | None = None
     """Of its chart."""
+    caption = ""
+    """What its chart shows."""
 
     @abstractmethod
     def text(self) -> str:
@@ -75,7 +77,7 @@ class Answer(ABC):
         """The rows as a chart of Altair, which a notebook shows. @raises RunError for an answer without a chart"""
         if self.axes is None:
             raise RunError(f"{type(self).__name__} has no chart; .rows() and .to_pandas() have its numbers.")
-        return chart_of(self.rows(), self.axes)
+        return chart_of(self.rows(), self.axes, self.caption)
 
     def __repr__(self) -> str:
         number = len(self.rows())

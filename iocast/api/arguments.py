@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import abc
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, wraps
 from numbers import Integral, Real
 from pathlib import Path
@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from iocast.errors import InputError, RunError
+from iocast.ground.strict_yaml import allowed_sentence
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,7 +30,7 @@ _OF_A_COMMAND = re.compile(r"\b(?:iocast(?:-bench|-sim|-queuefs)?|mpirun|srun|sb
 _VALUE = re.compile(r"'.*'|.*=.*|[-\d.]+[A-Za-z]*|simulate|analytic|queue")
 
 
-def as_arguments(text: str, parameters: set[str]) -> str:
+def as_arguments(text: str, parameters: Collection[str]) -> str:
     """The text with arguments of a call that has these parameters for options; those of commands that it names whole
     stay: "name one with --phase" is "name one with the argument phase", --solver analytic is solver="analytic"."""
 
@@ -59,11 +60,12 @@ def as_call(function: Callable[P, T]) -> Callable[P, T]:
     """The function with its errors in words of the library. Arguments of another type than it declares are refused
     before anything is computed."""
     signature = inspect.signature(function)
-    parameters = set(signature.parameters)
+    parameters = list(signature.parameters)
 
     @wraps(function)
     def call(*arguments: P.args, **named: P.kwargs) -> T:
         try:
+            require_known(function.__name__, named, parameters)
             given = signature.bind(*arguments, **named)
             for name, value in given.arguments.items():
                 require_type(name, value, _declared(function)[name])
@@ -75,6 +77,15 @@ def as_call(function: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return call
+
+
+def require_known(function: str, named: Iterable[str], known: Sequence[str]) -> None:
+    """@raises TypeError for an argument that a call doesn't have, which may be an option of its command"""
+    for name in named:
+        if name not in known:
+            meant = OTHERWISE.get(name.replace("_", "-"), f"{name}s")
+            near = allowed_sentence(meant if meant in known else name, known)
+            raise TypeError(f"{function}() has no argument '{name}'. {near}")
 
 
 WORDS: dict[object, str] = {

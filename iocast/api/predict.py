@@ -12,7 +12,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict as forecast_of
 from iocast.records.declared import record_of
 from iocast.records.forecast import ForecastDocument, PhaseForecast
-from iocast.wording.forecast import forecast_text
+from iocast.wording.forecast import forecast_text, ranks_text
 from iocast.jobs.workers import Workers
 
 
@@ -24,6 +24,13 @@ class Forecast(Found[ForecastDocument]):
     def __init__(self, document: ForecastDocument) -> None:
         super().__init__(document)
         rows = [document, *document["further_phases"]]
+        ends = document["quantities"]["rate"]["low"] is not None
+        place = document["placement"]
+        self.caption = (
+            f"{document['workload']['name']} on {document['label']}, {ranks_text(place['ranks'])} "
+            f"({place['nodes']} x {place['ranks_per_node']}): forecast"
+            + (f" with its {100 * document['level']:.0f} % interval" if ends else ", no interval")
+        )
         self.phases = {str(one["phase"]): record_of(one, PhaseForecast) for one in rows}
 
     @property

@@ -194,7 +194,7 @@ def predict(
     answer["ranks_per_node_assumed"], answer["solver"] = assumed_ranks, solver
     answer["level"], answer["waiting_factor"] = level, factor
     largest = max(platform.fitted.get("campaign", {}).get("ranks", [ranks]))
-    answer["extrapolation"] = ranks / largest
+    answer["extrapolation"] = ranks / largest if platform.fitted else None
     main = requested.main(found)
     closed = not arrivals.is_open(requested.settings)  # the baselines know nothing else
     phases: dict[str, PhaseDocument] = {}

@@ -21,7 +21,7 @@ from iocast.runs.phases import check_phase, first_phase, main_phases, phase_sent
 from iocast.runs.question import meaning
 from iocast.runs.run_directory import LENGTHS
 from iocast.platforms.documents import Document, dump
-from iocast.platforms.platform_names import idle_edit
+from iocast.platforms.platform_names import idle_edit, of_edit
 from iocast.records.platform import ResolvedPlatform
 from iocast.records.fitted import FitRow
 from iocast.records.note import LengthNotMeasured, Note, NoTime
@@ -37,7 +37,7 @@ def refuse_idle_edits(platform: Fitted, operations: Iterable[str]) -> None:
     used = dict.fromkeys(operations)
     for path, value in platform.edits:
         if why := idle_edit(path, dict(resolved(platform.best(), platform.file)), used):
-            raise InputError(f"--edit {path}={value}: {why}")
+            raise InputError(f"{of_edit(path, value)} {why}")
 
 
 @dataclass

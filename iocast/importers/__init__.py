@@ -177,7 +177,7 @@ def _recognise(sources: Sequence[Source], importers: dict[str, Importer]) -> lis
             )
             raise InputError(
                 f"{where}: this is no output of a tool that can be imported, or its beginning is missing. "
-                f"Known: {known}; iocast import --format overrides.{more}"
+                f"Known: {known}; where it is one of these, name it with --format.{more}"
             )
         if len(found) > 1 and len(sources) == 1:
             return found

@@ -52,6 +52,10 @@ def recognises(source: Source) -> bool:
     return any(_table(line.split(",")) for line in source.head.splitlines() if "," in line)
 
 
+POOL_OF = "pool {}"
+"""A pool has the name of its database, whose own statistics count other requests."""
+
+
 def _table(cells: Sequence[str]) -> set[str] | None:
     """The kind of table whose columns these are."""
     columns = set(cells)
@@ -66,9 +70,12 @@ def snapshots(source: Source) -> list[Snapshot]:
             continue
         here: dict[str, Snapshot] = {}
         for line, row, time in rows:
-            name = "pg_stat_statements" if table is STATEMENTS else row["datname" if table is DATABASE else "database"]
-            if table is POOL and name == "pgbouncer":
+            if table is POOL and row["database"] == "pgbouncer":
                 continue  # a query of these statistics
+            if table is STATEMENTS:
+                name = "pg_stat_statements"
+            else:
+                name = row["datname"] if table is DATABASE else POOL_OF.format(row["database"])
             at = line if here else number
             one = here.setdefault(name, Snapshot(source, name or "shared", at, time, part=table is not STATEMENTS))
             _count(source, line, row, table, one)

@@ -6,6 +6,7 @@ One checker for `predict --edit` and for studies; iocast-sim checks platform fil
 
 from __future__ import annotations
 
+import shlex
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -223,14 +224,19 @@ def check_edits(platform: Fitted) -> None:
             why = missing(path, known_paths(document, resolved), document, resolve, value)
             if why:
                 raise InputError(
-                    f"--edit {path}={value}: the platform '{platform.file.stem}' has nothing at '{path}'. {why}"
+                    f"{of_edit(path, value)} the platform '{platform.file.stem}' has nothing at '{path}'. {why}"
                 )
             if is_unused(path, document, resolved) and not any(
                 other.startswith("operations.") for other, _ in platform.edits
             ):
-                raise InputError(f"--edit {path}={value}: {unused(path, platform.file.stem)}")
+                raise InputError(f"{of_edit(path, value)} {unused(path, platform.file.stem)}")
             make_room(document, path, value)
             set_path(document, path, value)  # a part that one edit adds is one that the next may change
+
+
+def of_edit(path: str, value: object) -> str:
+    """An edit as the command line has it, for the begin of a message."""
+    return f"--edit {shlex.quote(f'{path}={value}')}:"
 
 
 def _nearest(path: str, known: set[str]) -> str:

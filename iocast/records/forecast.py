@@ -239,7 +239,7 @@ class ForecastDocument(PhaseDocument, Cautious):
     solver: str
     level: float
     waiting_factor: float
-    extrapolation: float
+    extrapolation: float | None
     further_phases: list[PhaseDocument]
     total_operations: float | None
     course: list[CourseRow]

@@ -7,7 +7,7 @@ import re
 
 from iocast.watching import busy
 from iocast.forecasts.cautions import FAR_BEYOND, of_all
-from iocast.records.forecast import ForecastDocument, Numbers
+from iocast.records.forecast import ForecastDocument, Numbers, forecast_rate
 from iocast.records.validation import Verdict
 from iocast.wording.notes import sentences
 from iocast.report import evidence, feeding, units
@@ -29,9 +29,9 @@ def warnings(sources: Sources) -> list[str]:
         found += basis(forecast)[0]
     found += sentences(of_all(sources.forecasts))
     entries = [
-        (float(f["extrapolation"]), evidence.ranks_of(f["placement"]))
+        (float(times), evidence.ranks_of(f["placement"]))
         for f in sources.forecasts
-        if f.get("extrapolation")
+        if (times := f.get("extrapolation"))
     ]
     if entries and FAR < max(entries)[0] <= FAR_BEYOND:  # beyond it the forecast itself warns
         times, ranks = max(entries)
@@ -74,9 +74,11 @@ def warnings(sources: Sources) -> list[str]:
 
 def basis(forecast: ForecastDocument) -> tuple[list[str], list[str]]:
     """What a forecast rests on where nothing was measured: a warning where its platform's numbers are nobody's
-    measurements, and the rest."""
+    measurements or no interval is known, and the rest."""
     sentences = list(forecast.get("basis") or [])
-    warned = int((forecast.get("platform") or {}).get("numbers") == Numbers.OWN.value)
+    numbers = (forecast.get("platform") or {}).get("numbers")
+    by_hand = numbers == Numbers.BY_HAND.value and ((rate := forecast_rate(forecast)) is None or rate["low"] is None)
+    warned = int(numbers == Numbers.OWN.value or by_hand)
     return sentences[:warned], sentences[warned:]
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from iocast.rules.accuracy import is_quantile, is_rate, median_error
 from iocast.ground.files import moment
-from iocast.runs.limits_of import share_if_pausing
+from iocast.runs.limits_of import LEAD, share_if_pausing
 from iocast.runs.measured import measured
 from iocast.ground.names import as_file_name
 from iocast.runs.phases import rate_of, unit_entry
@@ -327,6 +327,11 @@ def mean_response(forecast: ForecastDocument) -> float:
 
 def phase_of(forecast: ForecastDocument) -> str:
     return str(forecast.get("phase") or "benchmark")
+
+
+def limit_of(forecast: ForecastDocument) -> str:
+    """What limits its rate, without the words that lead to it."""
+    return forecast["bottleneck"][len(LEAD) if forecast.get("limited_by") else 0 :]
 
 
 def _measured(runs: list[Run], phase: str, quantity: str) -> list[float]:

@@ -327,7 +327,10 @@ def advice(load: Load) -> list[str]:
     if load.server is not None and load.server.helps:
         found.append(load.server.helps)
     else:
-        found += next(([sentence] for names, sentence in HELP if re.fullmatch(names, kind)), [])
+        known = next((sentence for names, sentence in HELP if re.fullmatch(names, kind)), "")
+        if known and busy is None:  # what doesn't help would follow from times alone
+            known = f"{known.partition(';')[0].rstrip('.')}. Rarer requests that take longer may keep it busier."
+        found += [known] * bool(known)
     moves = sum(r.count for r in load.whole if r.name in ("pread", "pwrite"))
     if load.moved and moves and kind in ("pread", "pwrite"):
         found.append(f"A read or write moves {units.digits(load.moved / moves / 1024)} KiB on average.")
@@ -372,7 +375,7 @@ def _of_waits(load: Load) -> list[str]:
         return []
     part = f"{units.chance(waiting).capitalize()} of the time of its requests is the wait for {waits_for}"
     if not is_worth:
-        return [f"{part}: not that, but the rest is long."]
+        return [f"{part}: a shorter one would hardly help."]
     if alone:
         return [
             f"{part}, although an arriving request finds {others}: they come in bursts, or wait for something else "

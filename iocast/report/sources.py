@@ -7,6 +7,7 @@ Each source is recognised by its content, never by its name. All times are in se
 from __future__ import annotations
 
 import hashlib
+import shlex
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
@@ -19,7 +20,8 @@ from typing import Any, cast
 from iocast.errors import InputError
 from iocast.ground import strict
 from iocast.ground.files import require_whole
-from iocast.importers import all_importers
+from iocast.importers import all_importers, matching
+from iocast.importers.source import Source
 from iocast.importers.statistics import Server
 from iocast.importers.series import series_alarms, series_notes
 from iocast.records.fitted import FittedPlatform
@@ -372,6 +374,7 @@ def _read(path: Path, sources: Sources) -> None:
             for one in (document, *(document | one["platform"] | {"fitted": one["fitted"]} for one in further.values()))
         ]
     else:
+        _refuse_output(path)
         what = f"has the kind {strict.shown(kind)}" if kind else "has neither a kind nor a part fitted"
         raise InputError(f"{path} {what}, which no report can show. {ALLOWED}")
     _note(sources, str(kind), path, path.name)
@@ -425,8 +428,13 @@ def _document(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is empty. {ALLOWED}")
     if text.lstrip()[:1] == "<":
         raise InputError(f"{path} is a page or another file with tags, perhaps a report itself. {ALLOWED}")
-    document = strict.parse_json(text, path) if text.lstrip().startswith("{") else strict.parse_yaml(text, path)
+    try:
+        document = strict.parse_json(text, path) if text.lstrip().startswith("{") else strict.parse_yaml(text, path)
+    except InputError:
+        _refuse_output(path)
+        raise
     if not isinstance(document, dict):
+        _refuse_output(path)
         raise InputError(f"{path} holds a {type(document).__name__} where a map is needed. {ALLOWED}")
     version = document.get("schema_version", SCHEMA_VERSION)
     if not isinstance(version, int) or version > SCHEMA_VERSION:
@@ -436,6 +444,15 @@ def _document(path: Path) -> dict[str, Any]:
         )
     require_whole(document, path, partial=True)
     return document
+
+
+def _refuse_output(path: Path) -> None:
+    """@raises InputError for what a benchmark or a server wrote, which is to be imported"""
+    if known := [one.name for one in matching(Source(path), all_importers())]:
+        raise InputError(
+            f"{path} is output of {' or '.join(known)}, and no run yet: import it first (iocast import "
+            f"{shlex.quote(str(path))} --out RUN; iocast report RUN)."
+        )
 
 
 def _note(sources: Sources, what: str, file: Path, name: str) -> None:

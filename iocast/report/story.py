@@ -71,9 +71,11 @@ def _tell_measured(sources: Sources) -> Story:
 
 
 def _limit(sources: Sources) -> str:
-    """What limits the rate at the largest target scale."""
-    targets = sorted((f for f in answers.answered(sources) if f.get("bottleneck")), key=_target_scale)
-    return str(targets[-1]["bottleneck"]) if targets else ""
+    """What limits the rate at the largest target scale, of each phase."""
+    targets = [f for f in answers.answered(sources) if f.get("bottleneck")]
+    largest = max(map(_target_scale, targets), default=None)
+    limits = {evidence.phase_of(f): evidence.limit_of(f) for f in targets if _target_scale(f) == largest}
+    return " ".join(f"{phase}: {limit}" if len(limits) > 1 else limit for phase, limit in limits.items())
 
 
 def _largest_fitted(sources: Sources) -> int | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from iocast.knee.words import confirmation, counted, load_text, own_operations, why_ended
-from iocast.runs.limits_of import LEAD
 from iocast.runs.phases import main_phases, rate_of
 from iocast.records.forecast import RANGE, forecast_rate, value_of
 from iocast.report import accelerators, evidence, feeding, servers, study_tables, units
@@ -217,8 +216,8 @@ def _family(sources: Sources) -> Table:
         *(Column(name, name, "quantity") for name in systems),
     ]
     note = (
-        "No measurement of these systems is known. The last columns are models that were set to measurements of other "
-        "systems of the family, with the same question."
+        "Nothing was fitted to measurements of these systems. The last columns are models that were set to "
+        "measurements of other systems of the family, with the same question."
     )
     return Table(
         "family", "Forecasts without measurements beside measured systems of their family", note, columns, rows
@@ -231,7 +230,7 @@ def _limits(sources: Sources) -> Table:
             "phase": evidence.phase_of(f),
             "system": label,
             "ranks": evidence.ranks_of(f["placement"]),
-            "bottleneck": f["bottleneck"][len(LEAD) if f.get("limited_by") else 0 :],
+            "bottleneck": evidence.limit_of(f),
         }
         for label, forecasts in evidence.what_if(sources).items()
         for f in forecasts

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from iocast.records.forecast import RANGE, Ends, ForecastDocument, PhaseDocument, Range, Total, scaled
+from iocast.records.forecast import RANGE, Ends, ForecastDocument, Numbers, PhaseDocument, Range, Total, scaled
 from iocast.wording.text import MAGNITUDE, interval, percent, quantity, rate_kind, roughly, table, too_wide
 from iocast.runs.total import bytes_per_second, moves_bulk, range_of_seconds
 
@@ -80,8 +80,9 @@ def forecast_text(forecast: ForecastDocument) -> str:
     ]
     if whole := forecast.get("total"):
         lines.append(total_text(whole, label_of_family(forecast)))
+    numbers = (forecast.get("platform") or {}).get("numbers", Numbers.FITTED.value)
     for one in (forecast, *forecast.get("further_phases", [])):
-        lines += _phase_lines(one)
+        lines += _phase_lines(one, is_fitted=numbers == Numbers.FITTED.value)
     if (draws := forecast.get("draws")) and draws["of"]:
         lines.append(
             f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, "
@@ -135,7 +136,7 @@ def bulk_text(made: ForecastDocument) -> str:
     return f"{made['phase']} at {where['nodes']} x {where['ranks_per_node']}: {' at '.join(facts)}."
 
 
-def _phase_lines(one: PhaseDocument) -> list[str]:
+def _phase_lines(one: PhaseDocument, *, is_fitted: bool) -> list[str]:
     """A phase of a forecast: its rates, of each operation its rate and bandwidth, and the latencies."""
     rulers: Mapping[str, Mapping[str, float | Range]] = one["baselines"]
     family = one.get("family")
@@ -214,6 +215,6 @@ def _phase_lines(one: PhaseDocument) -> list[str]:
     if balance := one.get("balance"):
         lines.append(
             f"Balance (first rank's end over the last one's): {balance['value']:.2f}, {balance['low']:.2f} .. "
-            f"{balance['high']:.2f} over {'the simulated runs' if family else 'what the measurements left open'}."
+            f"{balance['high']:.2f} over {'what the measurements left open' if is_fitted else 'the simulated runs'}."
         )
     return [*lines, one["bottleneck"], *([one["growth"]["text"]] if "growth" in one else [])]

@@ -114,3 +114,18 @@ def test_rows_have_units() -> None:
     named = {"create.mean": "s", "read.bandwidth": "B/s", "au": "", "create.rate": "1/s", "length": "s"}
     assert {name: unit_in_row(name, {}) for name in named} == named
     assert unit_in_row("rate", {"unit": "bytes"}) == "B/s"
+
+
+@pytest.mark.parametrize(
+    ("argument", "meant"), [("ppn", "ranks_per_node"), ("edit", "edits"), ("set", "settings"), ("levle", "level")]
+)
+def test_an_argument_that_a_call_does_not_have_is_refused_with_the_nearest(argument: str, meant: str) -> None:
+    call: Any = iocast.predict
+    with pytest.raises(TypeError, match=rf"^predict\(\) has no argument '{argument}'\. Did you mean '{meant}'\?"):
+        call("queue", **{argument: 4})
+
+
+def test_an_edit_with_spaces_is_named_whole() -> None:
+    with pytest.raises(InputError) as refused:
+        iocast.predict("queue", edits={"stations.servr.servers": "5 of them"}, workload="md-workbench")
+    assert str(refused.value).startswith("""edits={"stations.servr.servers": "5 of them"}: the platform""")

@@ -172,7 +172,12 @@ def advice(load: servers.Load) -> str:
     ("most", "work", "wait", "helps"),
     [
         (8, 699_000_000, 700_000_000, ["Of at most 8 threads 7.00 are busy", "50 % of the time", "gets shorter by"]),
-        (512, 699_000_000, 7_000_000, ["Of 8 started threads of at most 512 7.00 are busy", "not that, but"]),
+        (
+            512,
+            699_000_000,
+            7_000_000,
+            ["Of 8 started threads of at most 512 7.00 are busy", "a shorter one would hardly help"],
+        ),
         (512, 100_000, 7_000, ["hardly any waits for another"]),
         (512, 100_000, 9_000_000, ["the wait for a thread of the service, although", "they come in bursts"]),
         (8, 699_000_000, None, ["Of at most 8 threads 7.00 are busy on average: more of them help"]),
@@ -328,3 +333,16 @@ def test_times_too_short_for_the_counters_are_none(tmp_path: Path) -> None:
     (load,) = servers.loads(imported(file, tmp_path / "run"))
     assert load.busy is None and "No time of theirs was counted" in servers.answer(load)
     assert sum(load.share(one) or 0 for one in load.requests) == pytest.approx(1)
+
+
+def test_counters_without_times_exclude_no_help(tmp_path: Path) -> None:
+    """Nothing tells which of an NFS server's requests take its time, rare writes perhaps."""
+    [load] = servers.loads(imported(SAMPLES / "nfsd" / "nfsd.txt", tmp_path / "runs"))
+    text = " ".join(servers.advice(load))
+    assert "make fewer of them." in text and "don't" not in text and "Rarer requests that take longer may" in text
+
+
+@pytest.mark.parametrize("file", ["nfs/mountstats.txt", "fio/version-2.json", "postmark/report.txt", "nfsd/nfsd.txt"])
+def test_what_was_not_imported_is_named_with_its_tool(file: str) -> None:
+    with pytest.raises(InputError, match=rf"is output of {file.partition('/')[0]}, and no run yet: .*iocast import "):
+        read_sources([SAMPLES / file])

@@ -113,7 +113,7 @@ def test_statements_are_counted_by_their_first_word(tmp_path: Path) -> None:
 
 def test_a_pool_says_how_long_statements_held_a_connection_and_waited_for_one(tmp_path: Path) -> None:
     [(name, phase)] = imported([SAMPLES / "postgresql" / "pgbouncer.csv"], tmp_path / "run").items()
-    assert name == "postgres" and phase["operations"] == phase["latency"]["query"]["count"]
+    assert name == "pool postgres" and phase["operations"] == phase["latency"]["query"]["count"]
     assert 0 < phase["latency"]["query.wait"]["mean"] < phase["latency"]["query"]["mean"]
 
 
@@ -465,3 +465,11 @@ def test_a_gateway_that_was_started_again_between_snapshots_is_refused(tmp_path:
     assert phase["rate"] == 80 / 100
     with pytest.raises(InputError, match="counting began anew"):
         imported([first, again], tmp_path / "refused")
+
+
+def test_a_pool_and_its_database_are_two_loads_of_one_folder(tmp_path: Path) -> None:
+    """Both have the database's name, and count other requests."""
+    files = [SAMPLES / "postgresql" / name for name in ("database.csv", "pgbouncer.csv")]
+    together = imported(files, tmp_path / "both")
+    alone = [imported([file], tmp_path / file.stem) for file in files]
+    assert {phase["rate"] for phase in together.values()} == {phase["rate"] for one in alone for phase in one.values()}
