@@ -78,7 +78,7 @@ def test_each_part_that_a_lone_rank_measured_has_its_time_in_the_family(
         document = search.build(options, {p.name: p.start for p in search.active(options)})
         (tmp_path / "platform.yaml").write_text(dump(document))
         plain = merge(family_document(family), search.build([], {p.name: p.start for p in search.active([])}))
-        others = {one.tag.partition(".")[0] for one in search.stand_ins}  # routes of what no structure looks at
+        others = {one.tag.partition(".")[0] for one in search.stand_ins}  # no structure looks at these
         looked_at, routes = (
             {op: route for op, route in of["operations"].items() if op not in others} for of in (search.family, plain)
         )
