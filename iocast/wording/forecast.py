@@ -73,7 +73,9 @@ def forecast_text(forecast: ForecastDocument) -> str:
         else ""
     )
     assumed += ", ranks lie cyclically" if where.get("order") == "cyclic" else ""
-    level = "" if forecast.get("family") else f", {100 * forecast['level']:.0f} % intervals"
+    phases: list[PhaseDocument] = [forecast, *forecast.get("further_phases", [])]
+    known = any(one["low"] is not None for phase in phases for one in phase["quantities"].values())
+    level = "" if forecast.get("family") or not known else f", {100 * forecast['level']:.0f} % intervals"
     lines = [
         f"Forecast for {ranks_text(where['ranks'])} ({where['nodes']} x {where['ranks_per_node']}{assumed}), T = "
         f"{forecast['waiting_factor']:g}{level}"
@@ -81,9 +83,9 @@ def forecast_text(forecast: ForecastDocument) -> str:
     if whole := forecast.get("total"):
         lines.append(total_text(whole, label_of_family(forecast)))
     numbers = (forecast.get("platform") or {}).get("numbers", Numbers.FITTED.value)
-    for one in (forecast, *forecast.get("further_phases", [])):
+    for one in phases:
         lines += _phase_lines(one, is_fitted=numbers == Numbers.FITTED.value)
-    if (draws := forecast.get("draws")) and draws["of"]:
+    if known and (draws := forecast.get("draws")) and draws["of"]:
         lines.append(
             f"Intervals rest on {draws['used']} of {draws['of']} platforms that the measurements leave open, "
             f"{draws['how']}."

@@ -101,6 +101,8 @@ def test_a_stand_in_is_named_and_has_no_interval_until_it_is_set(fitted: Path, i
     assert caution["in_place"]["demands.open"] == "read.open" and "demands.open has the times of read.open" in str(
         plain
     )
+    printed = iocast("predict", fitted, *POSTMARK).stdout
+    assert "not known" in printed and " % intervals" not in printed and "Intervals rest on" not in printed
     slow = forecast(fitted, "--edit", "demands.open=20ms")
     assert slow["quantities"]["rate"]["value"] < plain["quantities"]["rate"]["value"] / 2
     assert "demands.open" not in str(slow["rests_on"])
