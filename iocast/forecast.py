@@ -31,6 +31,7 @@ from iocast.records.forecast import ForecastDocument, PlaceDocument, Total
 from iocast.records.codes import notes_of
 from iocast.records.note import LeftOutRun, NearerLeftOut, Note
 from iocast.runs.run_directory import Point, Run, find_runs, group, is_table
+from iocast.runs.settings import is_of_a_file, name_for_programs
 from iocast.ground.scratch import whole_directory
 from iocast.wording.notes import put
 from iocast.runs.total import of_one_workload, total
@@ -351,11 +352,11 @@ def _can_be_simulated(points: Sequence[Point]) -> bool:
     """Whether a family with latencies can be fitted: there are enough scales, and a workload of iocast does what was
     measured, as none does what fio did. A line of a table has one operation of a workload alone."""
     run = points[0].first
-    if is_table(run):
+    if is_table(run) or is_of_a_file(run.json["workload"]):
         return False
     try:
         check_enough([point for point in points if point.role == "fit"])
-        binaries.resolve_workload(run.record.workload.pattern, whole_settings(run), 1, 1)
+        binaries.resolve_workload(name_for_programs(run.json["workload"]), whole_settings(run), 1, 1)
     except InputError:
         return False
     return True

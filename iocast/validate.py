@@ -35,6 +35,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
 from iocast.rules.residuals import kind_of
 from iocast.runs.run_directory import Point, Run
+from iocast.runs.settings import name_for_programs
 from iocast.jobs.workers import Workers
 from iocast.records.fitted import FittedSection
 
@@ -133,7 +134,7 @@ def forecast_for(
     run = point.first
     nodes, ranks_per_node = run.placement
     settings = {k: v for k, v in _settings_of(platform, run).items() if k != "phases"}
-    pattern = run.record.workload.pattern
+    pattern = name_for_programs(run.json["workload"])
     return predict(
         platform,
         pattern,

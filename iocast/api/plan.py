@@ -19,6 +19,7 @@ from iocast.platforms.fitted import Fitted
 from iocast.planning.plan import QUANTILES, Planner, campaign_file, of_family, of_fitted
 from iocast.planning.proposed import Place as Target
 from iocast.planning.proposed import Proposed, read_place
+from iocast.runs.settings import name_for_programs
 from iocast.wording.calibration import plan_text
 
 
@@ -120,7 +121,7 @@ def plan(
 
 def _from_rates(fitted: Fitted, wanted: Target, most: int, per_node: int) -> Plan:
     """Of a platform fitted to rates alone, whose plan has no times of runs."""
-    workload = str(fitted.fitted["campaign"]["workload"]["pattern"])
+    workload = name_for_programs(fitted.fitted["campaign"]["workload"])
     proposed = plan_rates.chosen(fitted, wanted, plan_rates.candidates(most, per_node))
     if not plan_rates.can_be_measured(workload):
         return Plan(wanted, proposed, 2, None, workload, {}, can_be_measured=False)

@@ -11,6 +11,7 @@ import numpy as np
 
 from iocast.calibrate.search import Simulations, Target, cost_of, summaries, whole_settings
 from iocast.platforms.documents import Document
+from iocast.runs.settings import name_for_programs
 
 DRAWS = 19
 """Of a misfit by chance. One that is larger than all of these has a chance of 1 in 20 (Barnard's Monte Carlo test)."""
@@ -41,7 +42,7 @@ def largest_misfit(
         for number, target in enumerate(beyond):
             run = target.point.first
             settings = whole_settings(run, document)
-            pattern = run.record.workload.pattern
+            pattern = name_for_programs(run.json["workload"])
             for repeat in range(len(target.point.runs)):
                 own = seed + 1 + (draw * len(beyond) + number) * 100 + repeat
                 jobs.append((true, pattern, settings, *run.placement, own))

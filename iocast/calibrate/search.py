@@ -28,7 +28,7 @@ from iocast.platforms.documents import Document, dump, mechanisms_in, merge, ste
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
 from iocast.ground.scratch import scratch_directory
-from iocast.runs.settings import parameters_of, settings_of, units_of
+from iocast.runs.settings import name_for_programs, parameters_of, settings_of, units_of
 from iocast.jobs.workers import Workers
 
 SUMMARIES = {"mean": 0.08, "q25": 0.02, "q50": 0.015, "q75": 0.02, "q95": 0.04, "q99": 0.08, "max": 0.2}
@@ -181,7 +181,7 @@ def whole_settings(run: Run, document: Document | None = None) -> dict[str, str]
     """The run's workload parameters as settings for a simulation of its phase, with all repeats; on a platform
     (`document`) that remembers of the phases before it as well, and of all phases when the pattern has no choice of
     them."""
-    pattern = run.json["workload"]["pattern"]
+    pattern = name_for_programs(run.json["workload"])
     return (
         settings_of({**run.json["workload"], "parameters": run.parameters})
         | ({"start_index": "0"} if "start_index" in units_of(pattern) else {})
@@ -199,7 +199,7 @@ def for_the_search(run: Run) -> dict[str, str]:
             f"The run '{run.path}' has no number of operations, which a fit to latencies needs; let the rates alone "
             "speak: --platform queue."
         )
-    if "repeats" in units_of(run.record.workload.pattern):
+    if "repeats" in units_of(name_for_programs(run.json["workload"])):
         settings["repeats"] = str(min(MAX_REPEATS, max(1, ENOUGH_OPERATIONS // operations)))
     if operations <= MAX_OPERATIONS or "iterations" not in settings:
         return settings
@@ -235,7 +235,8 @@ class Target:
     def simulation(self, document: Document) -> tuple[str, dict[str, str], int, int]:
         """Workload, settings, nodes and ranks per node. On a platform that remembers a further repeat is another
         question, so that there are as many as were measured."""
-        pattern, phase = self.point.first.record.workload.pattern, self.point.first.phase
+        run = self.point.first
+        pattern, phase = name_for_programs(run.json["workload"]), run.phase
         settings = self.settings | only(phase, pattern, [document])
         if "repeats" in settings and remembers(document, pattern, phase):
             measured = whole_settings(self.point.first).get("repeats", len(self.point.first.phases))

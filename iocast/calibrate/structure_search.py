@@ -37,6 +37,7 @@ from iocast.records import note_of_measurements as note
 from iocast.records.note import Note
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
+from iocast.runs.settings import is_of_a_file, name_for_programs
 from iocast.records.fitted import FitRow, WARNED_OF
 
 RESIDUALS_A_FACT = 8
@@ -84,6 +85,12 @@ class Search:
         self.trace = trace
         self.recipe = recipe
         self.points = points
+        if is_of_a_file(points[0].first.json["workload"]):
+            raise InputError(
+                f"The runs are of '{points[0].first.record.workload.name}', whose phases are those of no workload of "
+                "the catalogue; a fit to latencies does the workload again in simulations and knows it by its name. "
+                "Measure one of the catalogue (iocast list workloads), or fit the rates alone: --platform queue."
+            )
         # Of operations that were not measured nothing is fixed: the route would hold twice.
         self.fixed = {
             path: value
@@ -498,7 +505,7 @@ class Search:
         jobs = [
             (
                 platform,
-                p.first.record.workload.pattern,
+                name_for_programs(p.first.json["workload"]),
                 whole_settings(p.first, document),
                 *p.first.placement,
                 self.seed + 1,

@@ -59,7 +59,7 @@ from iocast.planning.proposed import Place, telling
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
 from iocast.runs.question import Question
-from iocast.runs.settings import settings_of
+from iocast.runs.settings import name_for_programs, settings_of
 from iocast.records import note
 from iocast.records.forecast import ForecastDocument, Numbers, PhaseDocument
 from iocast.records.codes import each_once, notes_of
@@ -443,10 +443,10 @@ def _as_planned(platform: Fitted, called: str | None, run: Mapping[str, Any]) ->
         return None if is_called(platform.fitted, called) else called, settings
     own = platform.fitted.get("campaign", {}).get("workload")
     resolved = binaries.resolve_workload(called, settings, run["nodes"], run["ranks_per_node"])["workload"]
-    if own is None or own["pattern"] != resolved["pattern"]:
+    if own is None or name_for_programs(own) != name_for_programs(resolved):
         return called, settings
     every = settings_of(resolved)
-    if "phases" not in settings and only(platform.phases, resolved["pattern"]):
+    if "phases" not in settings and only(platform.phases, name_for_programs(resolved)):
         del every["phases"]  # the forecast chooses those that it needs
     return None, every
 

@@ -20,6 +20,7 @@ from iocast.runs.operations import Shares, phase_operations
 from iocast.runs.phases import check_phase, first_phase, main_phases, phase_sentences
 from iocast.runs.question import meaning
 from iocast.runs.run_directory import LENGTHS
+from iocast.runs.settings import name_for_programs
 from iocast.platforms.documents import Document, dump
 from iocast.platforms.platform_names import idle_edit, of_edit
 from iocast.records.platform import ResolvedPlatform
@@ -125,7 +126,7 @@ def measured_request(platform: Fitted, settings: dict[str, str], solver: str, ph
             f"The platform was fitted to rates alone; what {unknown[0]} does to them is not known. "
             f"Allowed: {', '.join(allowed)}."
         )
-    found = Request(measured["pattern"], settings, [platform.phase], phase)
+    found = Request(name_for_programs(measured), settings, [platform.phase], phase)
     for name in lengths:
         if name in settings and meaning(settings[name]) != meaning(measured["parameters"][name]):
             found.notes.append(LengthNotMeasured(name, settings[name], str(measured["parameters"][name])))

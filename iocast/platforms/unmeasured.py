@@ -19,7 +19,7 @@ from iocast.records.forecast import WorkloadDocument
 from iocast.runs.measured import speaks_of
 from iocast.runs.operations import FEW, MOVES_DATA
 from iocast.runs.question import Question, Setting
-from iocast.runs.settings import settings_of
+from iocast.runs.settings import name_for_programs, settings_of
 from iocast.ground.strict import Json
 
 SMALLER_OBJECTS = "smaller objects"
@@ -191,7 +191,7 @@ def _bytes_measured(workload: str, phase: str) -> dict[str, float]:
     that iocast knows."""
     document: WorkloadDocument = json.loads(workload)
     try:
-        counted = count_operations(document["pattern"], settings_of(document), 1, 2, FEW)["counted"]
+        counted = count_operations(name_for_programs(document), settings_of(document), 1, 2, FEW)["counted"]
     except (InputError, RunError):
         return {}
     found = [one for one in counted["phases"] if one["name"] == phase]

@@ -9,7 +9,7 @@ from typing import Literal
 
 from iocast.rules.baselines import Point
 from iocast.runs.question import Question, mounts_of
-from iocast.runs.settings import settings_of, whole_workload
+from iocast.runs.settings import name_for_programs, settings_of, whole_workload
 from iocast.records.fitted import FittedCampaign, FittedPoint, FittedSection
 from iocast.records.forecast import WorkloadDocument
 
@@ -97,7 +97,7 @@ def measured_workload(fitted: FittedSection, workload: str | None) -> tuple[str,
         return None
     measured = fitted["campaign"]["workload"]
     skipped = ("waiting_factor", "repeats", "start_index", "phases")
-    return str(measured["pattern"]), {
+    return name_for_programs(measured), {
         name: value for name, value in settings_of(measured).items() if name not in skipped
     }
 
