@@ -105,13 +105,13 @@ def test_counters_are_joined_to_each_phase_of_a_run(tmp_path: Path) -> None:
     run = synthetic(tmp_path / "run", start=BEGAN, phases=phases, hosts=["a"])
     content = join(run, [pool(tmp_path / "pool.csv", 20, 100, 0.006, 0.002)])
     [before, found] = [one["resources"] for one in content["phases"]]
-    query = found["postgresql work query"]
+    query = found["postgresql pool work query"]
     assert query["demand"] == pytest.approx(2 * 0.006) and query["requests"] == pytest.approx(2)
     assert query["busy"] == pytest.approx(100 * 10 * 0.006) and query["utilisation"] is None
-    assert before["postgresql work query"]["demand"] == pytest.approx(0.006)
-    assert found["postgresql work query.wait"]["kind"] == "waiting"
+    assert before["postgresql pool work query"]["demand"] == pytest.approx(0.006)
+    assert found["postgresql pool work query.wait"]["kind"] == "waiting"
     assert served(run) == pytest.approx((0.012, 0.004, False)) and bounds(run) == {}
-    assert "postgresql work query" in utilisation_text(content)
+    assert "postgresql pool work query" in utilisation_text(content)
 
 
 def test_a_server_is_counted_where_it_was_observed_whole_and_by_itself(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_counters_in_another_order_are_the_same_and_those_that_fell_are_refused(
     file.write_text("".join(lines[60:] + lines[:60]))
     assert join(run, [file])["phases"][0]["resources"] == as_written
     file.write_text("".join([*lines[:60], lines[60], lines[61], lines[2], *lines[63:]]))
-    with pytest.raises(InputError, match=r"pool.csv:63: query of work counts less than in line 60"):
+    with pytest.raises(InputError, match=r"pool.csv:63: query of pool work counts less than in line 60"):
         join(run, [file])
 
 
