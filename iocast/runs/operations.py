@@ -244,10 +244,10 @@ def pooled_quantity(run: SimulatedRun, quantity: str, phase: str = "benchmark") 
 
     @raises TooRare where no repeat has the operation, or any: what a time limit left may be nothing in a shorter run"""
     phases = [p for p in run["phases"] if p["name"] == phase]
-    if quantity == "rate" and (seconds := sum(p["seconds"] for p in phases)) > 0:
-        return float(sum(p["operations"] for p in phases) / seconds)
     if quantity == "rate":
-        raise TooRare(f"A simulated run has nothing to do in its phase '{phase}', where another has.")
+        if not (seconds := sum(p["seconds"] for p in phases)):
+            raise TooRare(f"A simulated run has nothing to do in its phase '{phase}', where another has.")
+        return float(sum(p["operations"] for p in phases) / seconds)
     op, _, which = quantity.rpartition(".")
     values = [p["latency"][op][which] for p in phases if op in p["latency"]]
     if not values:

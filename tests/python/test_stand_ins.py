@@ -55,7 +55,7 @@ def test_only_what_was_measured_stands_in_and_only_for_what_was_not(
 
 
 def test_bytes_are_its_own() -> None:
-    """What moves bytes asks for as many as it moves, whatever the other one moved."""
+    """An access moves as many bytes as it has, whatever the other one moved."""
     family = family_document("network")
     fixed = read_recipe("network").fixed["operations.create.write"]
     for create in (fixed, family["operations"]["create"]["write"]):
