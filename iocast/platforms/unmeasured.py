@@ -25,9 +25,10 @@ from iocast.ground.strict import Json
 SMALLER_OBJECTS = "smaller objects"
 LARGER, FAR_LARGER = 1, 2
 GROWTH_LIMIT = 2.0
-"""Times the bytes that were measured, up to which what moves them is taken to last as long but for bandwidths."""
+"""Times the bytes that were measured, up to which what moves them is taken to last as long but for bandwidths. Chosen
+by hand."""
 RANDOM_SIZES = 0.1
-"""By which means of drawn sizes may differ by chance."""
+"""By which means of drawn sizes may differ by chance. Chosen by hand."""
 BANDWIDTHS = ("network.node_bandwidth", "network.server_bandwidth")
 
 
