@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 from iocast.platforms.documents import steps_of
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.platform_names import route_name
-from iocast.records.fitted import LinkBytes
-from iocast.records.forecast import Ends, scaled
+from iocast.records.fitted import LinkBytes, MovedAtMost
+from iocast.records.forecast import Ends
 from iocast.records.platform import NetworkDocument, ResolvedPlatform, Step
 from iocast.runs.limits_of import route_of, transfers
 from iocast.rules import blend
 from iocast.runs.measured import speaks_of
 from iocast.runs.question import Question
-from iocast.records.note import LinkFull, LinkUnknown, Note
+from iocast.records.note import LinkFull, LinkPerhapsFull, LinkUnknown, Note
 
 REQUEST_BYTES = 4096
 """Bytes of an operation's requests, or of their answers, that its forecast allows for where the platform moves none.
@@ -51,8 +51,9 @@ def with_requests(
     moved: LinkBytes | None = None,
 ) -> tuple[dict[str, Ends], list[Note]]:
     """The quantities of a platform with other links than the measured ones, and sentences. With observed bytes of its
-    operations the rate is at most what the links carry. Without them the interval begins where requests of
-    REQUEST_BYTES would fill a link. Unchanged where the forecast is below these rates.
+    operations the rate is at most what the links carry; where more bytes crossed them than those of operations may be,
+    the interval goes down to what they carry of all. Without bytes it begins where requests of REQUEST_BYTES would fill
+    a link. Unchanged where the forecast is below these rates.
 
     @param shares of operations, by name
     @param load of closed ranks, whose mean response time follows the rate by Little's law
@@ -61,18 +62,32 @@ def with_requests(
     if platform.fitted and not _edits_links(platform):
         return quantities, []
     full = min(_full_at(system, shares, nodes, moved), default=None)
-    if full is None or max(rate["value"], rate["high"] or 0.0) <= full.rate:
+    if full is None:
         return quantities, []
+
+    def longer(most: float) -> float:
+        """Times of operations, of those that the platform has at its own rate."""
+        if load is None or most >= rate["value"]:
+            return 1.0
+        return blend.mean_response(load, most) / blend.mean_response(load, rate["value"])
+
     most = full.rate
-    longer = 1.0
-    if load is not None and rate["value"] > most:
-        longer = blend.mean_response(load, most) / blend.mean_response(load, rate["value"])
     if moved is not None:
-        if rate["value"] <= most:
-            return quantities, []
-        carried = LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station)
-        factors = dict.fromkeys(quantities, longer) | {"rate": most / rate["value"]}
-        return {name: _times(one, factors[name]) for name, one in quantities.items()}, [carried]
+        everything = moved.get("at_most")
+        worst = full if everything is None else min(_full_at(system, shares, nodes, everything), default=full)
+        found = {
+            name: _between(name, one, (most, longer(most)), (worst.rate, longer(worst.rate)), rate["value"])
+            for name, one in quantities.items()
+        }
+        notes: list[Note] = []
+        if most < rate["value"]:
+            notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station))
+        if everything is not None and worst.rate < min(most, rate["value"]) and rate["low"] is not None:
+            where = worst.nodes, worst.station
+            notes.append(LinkPerhapsFull(worst.link, worst.each, everything["ranks"], worst.rate, *where))
+        return found, notes
+    if max(rate["value"], rate["high"] or 0.0) <= most:
+        return quantities, []
     reached = rate["low"] is not None
     unknown = LinkUnknown(full.link, full.operations, REQUEST_BYTES, most, reached, full.nodes, full.station)
 
@@ -82,13 +97,30 @@ def with_requests(
             return one
         if name == "rate":
             return {**one, "low": min(low, most)}
-        return {**one, "high": max(high, one["value"] * longer)}
+        return {**one, "high": max(high, one["value"] * longer(most))}
 
     return {name: reaching(name, one) for name, one in quantities.items()}, [unknown]
 
 
-def _times(one: Ends, factor: float) -> Ends:
-    return {**one, **scaled(one, factor)}
+def _between(name: str, one: Ends, here: tuple[float, float], worst: tuple[float, float], own: float) -> Ends:
+    """A quantity with what links carry of the bytes of operations, and of all that crossed them (`worst`): of both the
+    rate, and how much longer operations take. `own`: the platform's rate."""
+    if name == "rate":
+        factor, farthest = min(1.0, here[0] / own), min(1.0, worst[0] / own)
+        low, high = one["low"], one["high"]
+        return {
+            **one,
+            "value": factor * one["value"],
+            "low": None if low is None else farthest * low,
+            "high": None if high is None else factor * high,
+        }
+    low, high = one["low"], one["high"]
+    return {
+        **one,
+        "value": here[1] * one["value"],
+        "low": None if low is None else here[1] * low,
+        "high": None if high is None else max(here[1], worst[1]) * high,
+    }
 
 
 def _edits_links(platform: Fitted) -> bool:
@@ -98,7 +130,7 @@ def _edits_links(platform: Fitted) -> bool:
 
 
 def _full_at(
-    system: ResolvedPlatform, shares: Mapping[str, float], nodes: int, moved: LinkBytes | None
+    system: ResolvedPlatform, shares: Mapping[str, float], nodes: int, moved: LinkBytes | MovedAtMost | None
 ) -> Iterator[Full]:
     """Of each link that operations without transfers cross."""
     network = system.get("network") or NetworkDocument()

@@ -140,12 +140,23 @@ class Counted(TypedDict):
     threads: dict[str, float]
 
 
-class LinkBytes(TypedDict):
-    """Bytes that an operation moved over the links of its own node, at the largest scale where these were observed."""
+class MovedAtMost(TypedDict):
+    """Bytes over a node's links by operation, among them what ranks of several nodes sent each other."""
 
     sent: float
     received: float
     ranks: int
+
+
+class LinkBytes(TypedDict):
+    """Bytes that an operation moved over the links of its own node: at the largest scale on one node, whose ranks say
+    nothing to each other over links, or else at the largest that was observed. There `at_most` has what an operation
+    moved with that."""
+
+    sent: float
+    received: float
+    ranks: int
+    at_most: NotRequired[MovedAtMost]
 
 
 class StallFound(TypedDict):

@@ -176,6 +176,18 @@ class LinkFull(Note, frozen=True):
     station: str = ""
 
 
+class LinkPerhapsFull(Note, frozen=True):
+    """The rate at which a link is full of all bytes that crossed it at this many ranks, some of which ranks may have
+    sent each other; the interval goes down to it."""
+
+    link: str
+    bytes_each: float
+    ranks: int
+    rate: float
+    nodes: int = 0
+    station: str = ""
+
+
 class LinkUnknown(Note, frozen=True):
     """What operations send over a limited link is not known; the rate at which requests of `bytes_each` fill it.
     `reached`: whether the interval goes down to that."""

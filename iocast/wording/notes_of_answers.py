@@ -159,7 +159,7 @@ def _held_as_measured(one: note.HeldAsMeasured) -> str:
     )
 
 
-def _link(one: note.LinkFull | note.LinkUnknown) -> str:
+def _link(one: note.LinkFull | note.LinkPerhapsFull | note.LinkUnknown) -> str:
     if one.station:
         return f"the network cards of '{one.station}'"
     if one.nodes:
@@ -173,6 +173,15 @@ def _link_full(one: note.LinkFull) -> str:
         f"The rate is what {_link(one)} can carry: operations moved {quantity('bytes', one.bytes_each)} each, as was "
         f"observed at {one.ranks} ranks; the platform alone, whose requests have no bytes, says "
         f"{quantity('rate', one.platform_rate)}."
+    )
+
+
+@of_code.register
+def _link_perhaps_full(one: note.LinkPerhapsFull) -> str:
+    return (
+        f"At {one.ranks} ranks {quantity('bytes', one.bytes_each)} an operation crossed links, some of which ranks of "
+        f"several nodes may have sent each other. If they did not, {_link(one)} carry {quantity('rate', one.rate)}, "
+        "down to which the interval reaches."
     )
 
 

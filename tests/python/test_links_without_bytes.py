@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from schedule import SOME_PLATFORMS, mostly_long
 
-from iocast.records.note import LinkUnknown
+from iocast.records.note import LinkPerhapsFull, LinkUnknown
 from iocast.calibrate.reading import link_bytes
 from iocast.forecasts.answer import predict
 from iocast.forecasts.links import LINKS, REQUEST_BYTES, with_requests
@@ -106,16 +106,41 @@ def test_links_carry_no_more_than_the_observed_bytes_of_operations(key: str, eac
     assert with_requests(as_measured, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved) == (given, [])
 
 
+@pytest.mark.parametrize("key", LINKS[:2])
+def test_the_interval_reaches_down_to_what_links_carry_of_all_that_crossed_them(key: str) -> None:
+    """Whether or not the operations' own bytes fill them."""
+    count = NODES if key == "node_bandwidth" else 1
+    platform = replace(with_limit("network", key), fitted={"campaign": {}})
+    system = resolved(platform.best())
+    given = {"rate": RATE, "stat.q50": TIME}
+    for own, everything in ((20.0, 40.0), (1.0, 40.0), (1.0, 1.5)):
+        moved: LinkBytes = {"sent": own, "received": 0.5, "ranks": 1}
+        alone, _ = with_requests(platform, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved)
+        moved["at_most"] = {"sent": everything, "received": 0.5, "ranks": 16}
+        found, notes = with_requests(platform, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved)
+        assert all(found[name]["value"] == alone[name]["value"] for name in given)
+        assert found["rate"]["high"] == alone["rate"]["high"] and found["stat.q50"]["low"] == alone["stat.q50"]["low"]
+        least = LIMIT * count / everything / RATE["value"]
+        reached = [one for one in notes if isinstance(one, LinkPerhapsFull)]
+        if least >= 1:
+            assert found == alone and not reached
+            continue
+        assert RATE["low"] is not None and found["rate"]["low"] == pytest.approx(least * RATE["low"])
+        assert TIME["high"] is not None and found["stat.q50"]["high"] == pytest.approx(TIME["high"] / least)
+        assert [one.ranks for one in reached] == [16]
+        assert [one.rate for one in reached] == pytest.approx([least * RATE["value"]])
+
+
 def test_bytes_of_operations_are_those_of_client_nodes(tmp_path: Path) -> None:
-    """Of the largest observed scale without think times, each node with its share of the operations; loopback and
-    servers are left out."""
+    """Of the largest observed scale without think times, on one node where there is one, as ranks of several nodes send
+    each other more; each node with its share of the operations. Loopback and servers are left out."""
 
     def use(moved: float) -> dict[str, Any]:
         return {"kind": "link", "bytes": moved}
 
     points = []
-    for ranks, each in ((2, 100.0), (8, 50.0)):
-        (directory := tmp_path / str(ranks)).mkdir()
+    for nodes, ranks, each in ((1, 1, 85.0), (1, 2, 80.0), (2, 2, 45.0), (2, 8, 50.0)):
+        (directory := tmp_path / f"{ranks}x{nodes}").mkdir()
         resources = {
             "node1 link lan sent": use(each), "node1 link lan received": use(each / 2), "node1 link lo sent": use(9e9),
             "server1 link lan sent": use(8e9), "node1 cpu": {"kind": "cpu"},
@@ -123,9 +148,17 @@ def test_bytes_of_operations_are_those_of_client_nodes(tmp_path: Path) -> None:
         phase = {"name": "benchmark", "repeat": 1, "resources": resources}
         document = {"schema_version": 1, "kind": "utilisation", "phases": [phase]}
         (directory / "utilisation.json").write_text(json.dumps(document))
+        hosts = ["node1", "node2"][:nodes]
         run = SimpleNamespace(
-            path=directory, phase="benchmark", record=SimpleNamespace(environment={"hosts": ["node1", "node2"]})
-        )
-        points += [SimpleNamespace(ranks=ranks, waiting_factor=factor, runs=[run]) for factor in (0.0, 1.0)]
-    assert link_bytes(points) == {"sent": 100.0, "received": 50.0, "ranks": 8}
+            path=directory, phase="benchmark", placement=(nodes, ranks // nodes),
+            record=SimpleNamespace(environment={"hosts": hosts}),
+        )  # fmt: skip
+        points += [SimpleNamespace(ranks=ranks, waiting_factor=factor, first=run, runs=[run]) for factor in (0.0, 1.0)]
+    several: list[Any] = points[4:]
+    largest = {"sent": 100.0, "received": 50.0, "ranks": 8}
+    assert link_bytes(several) == largest
+    several_and_one: list[Any] = points
+    assert link_bytes(several_and_one) == {"sent": 80.0, "received": 40.0, "ranks": 2, "at_most": largest}
+    one: list[Any] = points[:4]
+    assert link_bytes(one) == {"sent": 80.0, "received": 40.0, "ranks": 2}
     assert link_bytes([]) is None
