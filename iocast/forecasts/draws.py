@@ -131,13 +131,17 @@ def _solved(solve: Solve, draw: Document) -> Values | None:
 
 def _beside(draw: Values | None, own: Values | None, best: Values) -> Values | None:
     """The best platform's quantities times what the draw changes; a part of an operation, which a solver doesn't know,
-    changes as the whole, and what either of the two lacks not at all."""
+    changes as the whole. A time that either of the two lacks, as a shorter run may, changes as the mean time of its
+    phase's operations, and what belongs to no phase of theirs not at all."""
     if draw is None or own is None:
         return None
 
     def ratio(phase: str, name: str) -> float:
         op, _, which = name.rpartition(".")
-        known = (phase, name) if (phase, name) in own else (phase, f"{op.partition('.')[0]}.{which}")
-        return draw[known] / own[known] if own.get(known, 0.0) > 0 and known in draw else 1.0
+        for known in ((phase, name), (phase, f"{op.partition('.')[0]}.{which}")):
+            if own.get(known, 0.0) > 0 and known in draw:
+                return draw[known] / own[known]
+        rates = own.get((phase, "rate"), 0.0), draw.get((phase, "rate"), 0.0)
+        return rates[0] / rates[1] if op and min(rates) > 0 else 1.0
 
     return {(phase, name): value * ratio(phase, name) for (phase, name), value in best.items()}
