@@ -4,7 +4,7 @@ platform whose routes leave them out can't know when a link is full of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from iocast.platforms.documents import steps_of
@@ -50,17 +50,28 @@ def with_requests(
     load: blend.Question | None,
     moved: LinkBytes | None = None,
 ) -> tuple[dict[str, Ends], list[Note]]:
-    """The quantities of a platform with other links than the measured ones, and sentences. With observed bytes of its
-    operations the rate is at most what the links carry; where more bytes crossed them than those of operations may be,
-    the interval goes down to what they carry of all. Without bytes it begins where requests of REQUEST_BYTES would fill
-    a link. Unchanged where the forecast is below these rates.
+    """The quantities of a platform with other links than the measured ones, and sentences, as over_links() has them.
 
     @param shares of operations, by name
     @param load of closed ranks, whose mean response time follows the rate by Little's law
     @param moved bytes of the workload's operations, as observed"""
-    rate = quantities["rate"]
     if platform.fitted and not _edits_links(platform):
         return quantities, []
+    return over_links(system, shares, nodes, quantities, load, moved)
+
+
+def over_links(
+    system: ResolvedPlatform,
+    shares: Mapping[str, float],
+    nodes: int,
+    quantities: dict[str, Ends],
+    load: blend.Question | None,
+    moved: LinkBytes | None,
+) -> tuple[dict[str, Ends], list[Note]]:
+    """With observed bytes of operations the rate is at most what the links carry; where more bytes crossed them than
+    those of operations may be, the interval goes down to what they carry of all. Without bytes it begins where requests
+    of REQUEST_BYTES would fill a link. Unchanged where the forecast is below these rates."""
+    rate = quantities["rate"]
     full = min(_full_at(system, shares, nodes, moved), default=None)
     if full is None:
         return quantities, []
@@ -73,19 +84,7 @@ def with_requests(
 
     most = full.rate
     if moved is not None:
-        everything = moved.get("at_most")
-        worst = full if everything is None else min(_full_at(system, shares, nodes, everything), default=full)
-        found = {
-            name: _between(name, one, (most, longer(most)), (worst.rate, longer(worst.rate)), rate["value"])
-            for name, one in quantities.items()
-        }
-        notes: list[Note] = []
-        if most < rate["value"]:
-            notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station))
-        if everything is not None and worst.rate < min(most, rate["value"]) and rate["low"] is not None:
-            where = worst.nodes, worst.station
-            notes.append(LinkPerhapsFull(worst.link, worst.each, everything["ranks"], worst.rate, *where))
-        return found, notes
+        return _carried(full, moved, (system, shares, nodes), quantities, longer)
     if max(rate["value"], rate["high"] or 0.0) <= most:
         return quantities, []
     reached = rate["low"] is not None
@@ -100,6 +99,29 @@ def with_requests(
         return {**one, "high": max(high, one["value"] * longer(most))}
 
     return {name: reaching(name, one) for name, one in quantities.items()}, [unknown]
+
+
+def _carried(
+    full: Full,
+    moved: LinkBytes,
+    question: tuple[ResolvedPlatform, Mapping[str, float], int],
+    quantities: dict[str, Ends],
+    longer: Callable[[float], float],
+) -> tuple[dict[str, Ends], list[Note]]:
+    """Of the system, shares and nodes of a question, with bytes that were observed."""
+    rate, most, everything = quantities["rate"], full.rate, moved.get("at_most")
+    worst = full if everything is None else min(_full_at(*question, everything), default=full)
+    found = {
+        name: _between(name, one, (most, longer(most)), (worst.rate, longer(worst.rate)), rate["value"])
+        for name, one in quantities.items()
+    }
+    notes: list[Note] = []
+    if most < rate["value"]:
+        notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station))
+    if everything is not None and worst.rate < min(most, rate["value"]) and rate["low"] is not None:
+        where = worst.nodes, worst.station
+        notes.append(LinkPerhapsFull(worst.link, worst.each, everything["ranks"], worst.rate, *where))
+    return found, notes
 
 
 def _between(name: str, one: Ends, here: tuple[float, float], worst: tuple[float, float], own: float) -> Ends:

@@ -75,6 +75,8 @@ def cautions(search: Search, answer: StudyDocument) -> list[Note]:
             for result in shown.best.values()
             for sentence, kind in result.get("model_limits", {}).items()
         ]
+        of_links = search.desk.links_of
+        found += [one for point in search.points for one in of_links.get((shown.design.number, point), [])]
     about = {name for level in study.levels for name in level.workloads}
     if idle := [name for name in study.workloads if name not in about]:
         found.append(note.NoLevelAbout(idle))

@@ -32,7 +32,7 @@ from iocast.records.quantities import ACCELERATORS
 from iocast.rules.residuals import Residuals
 from iocast.rules.applied import Quantities, Rules, changes_of
 from iocast.ground.strict_yaml import allowed_sentence
-from iocast.study import carried
+from iocast.study import carried, over_links
 from iocast.study.questions import Ask, Point
 from iocast.study.designs import Design, Designs, Platform, Variants
 from iocast.study.documents import Down, edited
@@ -70,6 +70,8 @@ class Desk:
         self._check_measurements()
         self.not_simulated: list[Note] = []
         """Sentences on measured systems that simple rules can't be applied to."""
+        self.links_of: dict[tuple[int, Point], list[Note]] = {}
+        """By design and point what its links carry, where that is less than the platform does."""
         self.found = 0
         self.before_computing: Callable[[], None] | None = None
         """Called once, when something must be computed."""
@@ -363,7 +365,7 @@ class Desk:
         fitted = self.variants.platform_of(design).fitted
         found = carried.shifted(result, residuals, self.question(ask.point.workload, scale, fitted))
         changes = self.changes(design, ask.point.workload, scale)
-        return carried.changed(found, changes) if changes else found
+        return over_links.limited(self, ask, carried.changed(found, changes) if changes else found)
 
     def rules(self, design: Design, workload: str, scale: Scale) -> Rules | None:
         """What is known of the measured system at this scale beside the design's platform; None where the platform was

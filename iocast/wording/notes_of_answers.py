@@ -171,7 +171,7 @@ def _link(one: note.LinkFull | note.LinkPerhapsFull | note.LinkUnknown) -> str:
 def _link_full(one: note.LinkFull) -> str:
     return (
         f"The rate is what {_link(one)} can carry: operations moved {quantity('bytes', one.bytes_each)} each, as was "
-        f"observed at {one.ranks} ranks; the platform alone, whose requests have no bytes, says "
+        f"observed at {one.ranks} rank{'s' * (one.ranks != 1)}; the platform alone, whose requests have no bytes, says "
         f"{quantity('rate', one.platform_rate)}."
     )
 

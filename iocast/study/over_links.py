@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Designs with other links than the measured ones, whose operations were observed to move bytes: what their links carry,
+as a forecast of the same system has it (iocast/forecasts/links.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from iocast.forecasts.links import LINKS, over_links
+from iocast.forecasts.request import resolved
+from iocast.records.forecast import Ends
+from iocast.records.note import Note
+from iocast.rules.applied import target
+from iocast.study import carried
+from iocast.study.documents import Edit
+from iocast.study.evaluate import Result
+from iocast.study.questions import Ask
+
+if TYPE_CHECKING:
+    from iocast.study.desk import Desk
+
+
+def limited(desk: Desk, ask: Ask, result: Result) -> Result:
+    """The result with a rate that its links carry, and times as much longer; the desk keeps what a forecast says of the
+    best estimate's links."""
+    found, notes = _over_links(desk, ask, result)
+    if notes and ask.replication == 0 and ask.factors is None:
+        desk.links_of[ask.design, ask.point] = notes
+    return found
+
+
+def _over_links(desk: Desk, ask: Ask, result: Result) -> tuple[Result, list[Note]]:
+    design, scale, workload = desk.designs.at(ask.design), desk.scale(ask), ask.point.workload
+    fitted = desk.variants.platform_of(design).fitted
+    moved, found = fitted.get("link_bytes"), result.get("quantities", {})
+    factors = None if ask.factors is None else dict(ask.factors)
+    edits = desk.variants.edits(design, ask.point.scenario, ask.replication, factors)
+    if moved is None or not found.get("rate") or not _edits_links(edits) or desk.residuals(design, workload) is None:
+        return result, []
+    is_open = float(desk.profiles[workload]["given"].get("rate", 0)) > 0
+    load = None if is_open else target(desk.question(workload, scale, fitted))
+    system = resolved(desk.variants.document(design, ask.point.scenario, ask.replication, factors))
+    shares = {
+        name.removesuffix(".rate"): rate / found["rate"] for name, rate in found.items() if name.endswith(".rate")
+    }
+    times = {carried.fitted_name(name) for name in found} - {"rate"}
+    asked = {"rate": _alone(found["rate"])} | dict.fromkeys(times, _alone(1.0))
+    values, notes = over_links(system, shares, scale.nodes, asked, load, moved)
+    changes = {name: ends["value"] / asked[name]["value"] for name, ends in values.items()}
+    return result if set(changes.values()) == {1.0} else carried.changed(result, changes), notes
+
+
+def _edits_links(edits: Iterable[Edit]) -> bool:
+    return any(
+        "network" in edit.value if edit.how == "lay" else edit.path.removeprefix("network.") in ("network", *LINKS)
+        for edit in edits
+    )
+
+
+def _alone(value: float) -> Ends:
+    return {"value": value, "low": value, "high": value}
