@@ -7,11 +7,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from iocast import listing
-from iocast.platforms.documents import Document, get_path, mechanisms_in
-from iocast.platforms.platform_names import idle_edit, texts_in
+from iocast.platforms.documents import Document, get_path, mechanisms_in, steps_of
+from iocast.platforms.platform_names import idle_edit, route_name, texts_in
+from iocast.records.platform import ResolvedPlatform
+from iocast.runs.limits_of import route_of, transfers
 
 COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
 KEYS: dict[str, dict[str, str]] = {
@@ -134,7 +136,23 @@ def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator
                 )
     for key, unit in NETWORK.items():
         if value := (resolved.get("network") or {}).get(key):
-            yield _control("platform", ("network", key), f"network: {key.replace('_', ' ')}", "", unit, value, False)
+            label, idle = f"network: {key.replace('_', ' ')}", _idle_links(resolved, operations)
+            yield _control("platform", ("network", key), label, "", unit, value, False, idle)
+
+
+def _idle_links(resolved: Mapping[str, Any], operations: list[str]) -> str:
+    """Why links change no answer to a workload with these operations; "" where they may."""
+    system = cast(ResolvedPlatform, resolved)
+    routes = [route_of(system, route_name(op, system)) for op in operations]
+    parts = [resolved.get(section) for section in mechanisms_in(resolved)]
+    if not operations or any("transfer" in step for route in routes for step, _ in transfers(route, system)):
+        return ""
+    if any("transfer" in step for part in parts for step in steps_of(part or {})):
+        return ""
+    return (
+        f"No operation of this workload ({', '.join(sorted(operations))}) moves bytes over links of this platform, so "
+        "that no value here changes the answer. A forecast (iocast predict --edit) knows those that were observed."
+    )
 
 
 def _of_demands(document: Document, operations: list[str]) -> Iterator[Control]:
