@@ -156,12 +156,14 @@ FAR_OFF = 0.25
 
 
 def far_off_where_checked(fitted: FittedSection, rule: BestRule | None) -> list[Note]:
-    errors = [row["error"] for row in fitted.get("holdout", {}).get("rows", []) if row["quantity"] == "rate"]
+    holdout = fitted.get("holdout", {})
+    errors = [row["error"] for row in holdout.get("rows", []) if row["quantity"] == "rate"]
     if not errors or abs(errors[0]) <= FAR_OFF:
         return []
     phase = (fitted.get("campaign") or {}).get("phase") or ""
     closer = rule is not None and abs(rule["error"]) < abs(errors[0])
-    return [note.FarOffWhereChecked(errors[0], FAR_OFF, phase, closer)]
+    scales = holdout.get("ranks", 0), holdout.get("fitted_up_to", 0)
+    return [note.FarOffWhereChecked(errors[0], FAR_OFF, phase, closer, *scales)]
 
 
 def beyond_measured(platform: Fitted, ranks: int, largest: int, factor: float) -> list[Note]:

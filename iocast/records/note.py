@@ -346,13 +346,15 @@ class MeasuredHere(Note, frozen=True):
 
 
 class FarOffWhereChecked(Note, frozen=True):
-    """The rate at the held-out scale was missed by more than is worth extrapolating. `rule_closer`: whether a simple
-    rule was closer."""
+    """The rate at the scale that a calibration held out, `ranks`, was missed by more than is worth extrapolating, from
+    measurements of up to `fitted_up_to`. `rule_closer`: whether a simple rule was closer."""
 
     error: float
     limit: float
     phase: str = ""
     rule_closer: bool = False
+    ranks: int = 0
+    fitted_up_to: int = 0
 
 
 class BeyondObserved(Note, frozen=True):

@@ -1,28 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Designs with other links than the measured ones, whose operations were observed to move bytes: what their links carry,
-as a forecast of the same system has it (iocast/forecasts/links.py)."""
+"""Designs with other links than the measured ones, whose operations were observed to move bytes: what their links
+carry, as a forecast of the same system has it (iocast/forecasts/links.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
 
 from iocast.forecasts.links import LINKS, over_links
 from iocast.forecasts.request import resolved
 from iocast.records.forecast import Ends
 from iocast.records.note import Note
 from iocast.rules.applied import target
+from iocast.rules.residuals import Residuals
+from iocast.runs.question import Question
 from iocast.study import carried
+from iocast.study.designs import Design, Designs, Variants
 from iocast.study.documents import Edit
 from iocast.study.evaluate import Result
-from iocast.study.questions import Ask
+from iocast.study.questions import Ask, Point
+from iocast.study.spec import Scale
 
-if TYPE_CHECKING:
-    from iocast.study.desk import Desk
+
+class Desk(Protocol):
+    """The parts of a study's desk that links need."""
+
+    designs: Designs
+    variants: Variants
+    profiles: dict[str, Result]
+    links_of: dict[tuple[int, Point], list[Note]]
+
+    def scale(self, ask: Ask) -> Scale: ...
+    def residuals(self, design: Design, workload: str) -> Residuals | None: ...
+    def question(self, workload: str, scale: Scale, fitted: Mapping[str, Any]) -> Question: ...
 
 
 def limited(desk: Desk, ask: Ask, result: Result) -> Result:
-    """The result with a rate that its links carry, and times as much longer; the desk keeps what a forecast says of the
+    """The result with a rate that its links carry, and times as much longer; the desk keeps a forecast's words on the
     best estimate's links."""
     found, notes = _over_links(desk, ask, result)
     if notes and ask.replication == 0 and ask.factors is None:
@@ -45,9 +59,9 @@ def _over_links(desk: Desk, ask: Ask, result: Result) -> tuple[Result, list[Note
         name.removesuffix(".rate"): rate / found["rate"] for name, rate in found.items() if name.endswith(".rate")
     }
     times = {carried.fitted_name(name) for name in found} - {"rate"}
-    asked = {"rate": _alone(found["rate"])} | dict.fromkeys(times, _alone(1.0))
-    values, notes = over_links(system, shares, scale.nodes, asked, load, moved)
-    changes = {name: ends["value"] / asked[name]["value"] for name, ends in values.items()}
+    given = {"rate": _alone(found["rate"])} | dict.fromkeys(times, _alone(1.0))
+    values, notes = over_links(system, shares, scale.nodes, given, load, moved)
+    changes = {name: ends["value"] / given[name]["value"] for name, ends in values.items()}
     return result if set(changes.values()) == {1.0} else carried.changed(result, changes), notes
 
 

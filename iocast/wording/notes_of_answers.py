@@ -365,11 +365,14 @@ def _measured_here(one: note.MeasuredHere) -> str:
 def _far_off_where_checked(one: note.FarOffWhereChecked) -> str:
     of = f" of {one.phase}" if one.phase else ""
     closer = ", and a simple rule was closer" if one.rule_closer else ""
-    return (
-        f"At the held-out scale the forecast{of} was more than {100 * one.limit:.0f} % too "
-        f"{'high' if one.error > 0 else 'low'}{closer}: plan with the interval, not with its middle, and measure one "
-        "more scale."
-    )
+    way = "high" if one.error > 0 else "low"
+    what = f"At the held-out scale the forecast{of} was more than {100 * one.limit:.0f} % too {way}"
+    if one.ranks and one.fitted_up_to:
+        what = (
+            f"The calibration checked itself: from up to {one.fitted_up_to} rank{'s' * (one.fitted_up_to != 1)} its "
+            f"forecast{of} at {one.ranks} was {100 * abs(one.error):.0f} % too {way}"
+        )
+    return f"{what}{closer}: plan with the interval, not with its middle, and measure one more scale."
 
 
 @of_code.register

@@ -90,6 +90,7 @@ NUMBERS = [
         "stat did 1.00 GB/s with 8 ranks; if it was on as many nodes, take the measurement.",
     ),
     (note.FarOffWhereChecked(-0.5, 0.25, "stat", True), "of stat was more than 25 % too low, and a simple rule was"),
+    (note.FarOffWhereChecked(0.31, 0.25, "stat", False, 8, 4), "from up to 4 ranks its forecast of stat at 8 was 31 %"),
     (note.FarOffWhereChecked(0.5, 0.25), "At the held-out scale the forecast was more than 25 % too high:"),
     (
         note.BeyondObserved(RATE, "server cpu", 1e3, 0.8, 16, 2e-4),

@@ -42,7 +42,7 @@ def question(load: dict[str, float]) -> Question:
 
 
 def desk_of(edits: list[Edit], moved: LinkBytes | None = MOVED, load: dict[str, float] | None = None) -> Any:
-    """As much of a desk as is asked for links; its one design has these edits."""
+    """The parts of a desk that links need; its one design has these edits."""
     document = edited(whole({"schema_version": 1, "extends": "network"}), edits)
     variants = SimpleNamespace(
         platform_of=lambda design: SimpleNamespace(fitted={"campaign": {}, "link_bytes": moved}),
@@ -73,9 +73,9 @@ def test_links_carry_of_a_design_what_they_carry_of_a_forecast(key: str, limit: 
         name: {"value": value, "low": value, "high": value} for name, value in (("rate", RATE), ("stat.q50", TIME))
     }
     shares, at = {"stat": 0.6, "unlink": 0.4}, target(question(load))
-    said, notes = with_requests(fitted, resolved(fitted.best()), shares, NODES, given, at, MOVED)
-    assert found["rate"] == pytest.approx(said["rate"]["value"])
-    assert found["stat.q50"] == pytest.approx(said["stat.q50"]["value"])
+    forecast, notes = with_requests(fitted, resolved(fitted.best()), shares, NODES, given, at, MOVED)
+    assert found["rate"] == pytest.approx(forecast["rate"]["value"])
+    assert found["stat.q50"] == pytest.approx(forecast["stat.q50"]["value"])
     assert found["stat.rate"] / found["rate"] == pytest.approx(0.6)
     assert found["seconds"] * found["rate"] == pytest.approx(2.0 * RATE)
     assert desk.links_of.get((1, ask().point), []) == notes
