@@ -55,7 +55,7 @@ def with_requests(
     @param shares of operations, by name
     @param load of closed ranks, whose mean response time follows the rate by Little's law
     @param moved bytes of the workload's operations, as observed"""
-    if platform.fitted and not _edits_links(platform):
+    if platform.fitted and not edits_links(platform):
         return quantities, []
     return over_links(system, shares, nodes, quantities, load, moved)
 
@@ -145,7 +145,8 @@ def _between(name: str, one: Ends, here: tuple[float, float], worst: tuple[float
     }
 
 
-def _edits_links(platform: Fitted) -> bool:
+def edits_links(platform: Fitted) -> bool:
+    """Whether it has other links than those that were measured."""
     edited = {path for path, _ in platform.edits}
     overlays = {f"network.{key}" for overlay in platform.documents[1:] for key in overlay.get("network") or {}}
     return any(path == "network" or path.removeprefix("network.") in LINKS for path in edited | overlays)

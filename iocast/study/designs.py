@@ -17,6 +17,7 @@ from iocast.platforms.content import content_hash, whole
 from iocast.platforms.family import MeasuredSystem, family_of, others_of_family, set_by_hand_to
 from iocast.platforms.fitted import Fitted
 from iocast.platforms.documents import Document, get_path, merge
+from iocast.forecasts.links import edits_links
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
 from iocast.runs.question import Question
@@ -133,6 +134,7 @@ class Platform:
         self.reference = reference
         self.fitted = fitted.fitted
         self.edited, self.undecided = fitted.edited, bool(fitted.fitted) and fitted.undecided
+        self.other_links = edits_links(fitted)
         self.phases = fitted.phases
         own = fitted.chain()[0][1]
         self.description, self.source = str(own.get("description") or ""), str(own.get("source") or "")

@@ -39,21 +39,23 @@ def limited(desk: Desk, ask: Ask, result: Result) -> Result:
     """The result with a rate that its links carry, and times as much longer; the desk keeps a forecast's words on the
     best estimate's links."""
     found, notes = _over_links(desk, ask, result)
-    if notes and ask.replication == 0 and ask.factors is None:
+    if notes and ask.replication == 0 and ask.factors is None and ask.at is None:
         desk.links_of[ask.design, ask.point] = notes
     return found
 
 
 def _over_links(desk: Desk, ask: Ask, result: Result) -> tuple[Result, list[Note]]:
     design, scale, workload = desk.designs.at(ask.design), desk.scale(ask), ask.point.workload
-    fitted = desk.variants.platform_of(design).fitted
-    moved, found = fitted.get("link_bytes"), result.get("quantities", {})
+    platform, found = desk.variants.platform_of(design), result.get("quantities", {})
+    moved = platform.fitted.get("link_bytes")
+    if moved is None or not found.get("rate") or desk.residuals(design, workload) is None:
+        return result, []
     factors = None if ask.factors is None else dict(ask.factors)
     edits = desk.variants.edits(design, ask.point.scenario, ask.replication, factors)
-    if moved is None or not found.get("rate") or not _edits_links(edits) or desk.residuals(design, workload) is None:
+    if not (platform.other_links or _edits_links(edits)):
         return result, []
     is_open = float(desk.profiles[workload]["given"].get("rate", 0)) > 0
-    load = None if is_open else target(desk.question(workload, scale, fitted))
+    load = None if is_open else target(desk.question(workload, scale, platform.fitted))
     system = resolved(desk.variants.document(design, ask.point.scenario, ask.replication, factors))
     shares = {
         name.removesuffix(".rate"): rate / found["rate"] for name, rate in found.items() if name.endswith(".rate")

@@ -41,12 +41,15 @@ def question(load: dict[str, float]) -> Question:
     return Question.of({"pattern": "md-workbench", "parameters": load}, place, "benchmark")
 
 
-def desk_of(edits: list[Edit], moved: LinkBytes | None = MOVED, load: dict[str, float] | None = None) -> Any:
-    """The parts of a desk that links need; its one design has these edits."""
+def desk_of(
+    edits: list[Edit], moved: LinkBytes | None = MOVED, load: dict[str, float] | None = None, other: bool = False
+) -> Any:
+    """The parts of a desk that links need; its one design has these edits, or its platform's
+    own file."""
     document = edited(whole({"schema_version": 1, "extends": "network"}), edits)
     variants = SimpleNamespace(
-        platform_of=lambda design: SimpleNamespace(fitted={"campaign": {}, "link_bytes": moved}),
-        edits=lambda *_: edits,
+        platform_of=lambda design: SimpleNamespace(fitted={"campaign": {}, "link_bytes": moved}, other_links=other),
+        edits=lambda *_: [] if other else edits,
         document=lambda *_: document,
     )
     return SimpleNamespace(
@@ -90,6 +93,11 @@ def test_designs_with_the_measured_links_are_as_they_were(edits: list[Edit]) -> 
 def test_without_observed_bytes_no_value_changes() -> None:
     edits = [Edit("network.node_bandwidth", "set", "1kB/s")]
     assert over_links.limited(desk_of(edits, None), ask(), RESULT) is RESULT
+
+
+def test_links_of_a_file_that_extends_the_calibration_count() -> None:
+    desk = desk_of([Edit("network.node_bandwidth", "set", "1kB/s")], other=True)
+    assert over_links.limited(desk, ask(), RESULT)["quantities"]["rate"] == pytest.approx(NODES * 1e3 / 20)
 
 
 def test_a_piece_laid_over_the_links_counts_and_replications_leave_no_word() -> None:
