@@ -4,10 +4,10 @@
 change, the forecasts are sealed with their hashes, and only then each change is made and measured: 32 ranks on eight
 nodes. Prints forecast and measured gain by change.
 
-    validation/lab/whatifs.py [SERVER...] --keep DIR [--json] [--page docs/scoreboard.md]
+    validation/lab/whatifs.py [SERVER...] --keep DIR [--only CHANGE]... [--json] [--page docs/scoreboard.md]
 
 DIR is that of protocol.py. Needs root and what each server needs; 15 to 25 minutes a server. With the same DIR, what
-is measured there is not measured again."""
+is measured there is not measured again. With --only some changes are made, and all are forecast."""
 
 import argparse
 import json
@@ -257,14 +257,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("servers", nargs="*", metavar="SERVER", help="by default all that protocol.py has finished")
     parser.add_argument("--keep", type=Path, required=True, help="the directory of protocol.py")
+    parser.add_argument(
+        "--only", action="append", metavar="CHANGE", help=f"of {', '.join(one.title for one in CHANGES)}"
+    )
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
+    if unknown := set(given.only or ()) - {one.title for one in CHANGES}:
+        parser.error(f"there is no change {', '.join(sorted(unknown))}")
     rows = []
     for server in given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml")):
         out = given.keep / server
         changes = [BASE, *changes_of(find(server))]
         forecasts = forecasts_of(server, changes, out)
+        changes = [one for one in changes if not given.only or one is BASE or one.title in given.only]
         rates = {}
         for change in changes:
             found = measured(server, change, out)
