@@ -22,7 +22,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from programs import REPOSITORY
+from programs import REPOSITORY, has_ended
 
 from iocast.ground import binaries
 from iocast.errors import InputError, RunError
@@ -360,14 +360,6 @@ def test_a_running_laboratory_with_a_damaged_manifest_is_removed_by_its_mark(
     assert laboratory.down(name)
     assert processes and not any(process.is_running() for process in processes) and not record.directory.exists()
     assert not list(Path("/sys/fs/cgroup").glob(f"**/{record.group}"))
-
-
-def has_ended(process: psutil.Process) -> bool:
-    """Also one that its parent has collected between two looks."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @pytest.mark.needs("laboratory")

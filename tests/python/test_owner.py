@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 import pytest
 from schedule import mostly_long
-from programs import REPOSITORY
+from programs import REPOSITORY, has_ended
 
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
 from kills import LAUNCHERS, kill  # noqa: E402
@@ -403,7 +403,7 @@ def test_an_orphan_replaces_no_results(iocast: Iocast, tmp_path: Path) -> None:
     process.communicate()
     done = iocast("measure", root, "--campaign", plan, "--out", out, "--json")
     assert done.returncode == 0, done.stderr
-    assert not rank.is_running() or rank.status() == psutil.STATUS_ZOMBIE
+    assert has_ended(rank)
     (point,) = json.loads(done.stdout)["points"]
     (run,) = (p for p in (out / "runs").iterdir() if p.name == point["name"])
     content = json.loads((run / "run.json").read_text())
