@@ -32,7 +32,7 @@ from scoreboard import put  # noqa: E402
 from iocast.ground import binaries  # noqa: E402
 from iocast.ground.files import write_json  # noqa: E402
 from iocast.lab import laboratory  # noqa: E402
-from iocast.lab.servers import Server, find  # noqa: E402
+from iocast.lab.servers import Server, all_servers, find  # noqa: E402
 from iocast.runs.run_directory import find_runs  # noqa: E402
 
 RANKS_PER_NODE = 4
@@ -257,14 +257,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("servers", nargs="*", metavar="SERVER", help="by default all that protocol.py has finished")
     parser.add_argument("--keep", type=Path, required=True, help="the directory of protocol.py")
-    parser.add_argument(
-        "--only", action="append", metavar="CHANGE", help=f"of {', '.join(one.title for one in CHANGES)}"
-    )
+    parser.add_argument("--only", action="append", metavar="CHANGE", help="its title, as the table has it")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
-    if unknown := set(given.only or ()) - {one.title for one in CHANGES}:
-        parser.error(f"there is no change {', '.join(sorted(unknown))}")
+    known = {one.title for server in all_servers() for one in changes_of(find(server))}
+    if unknown := set(given.only or ()) - known:
+        parser.error(f"there is no change {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(known))}")
     rows = []
     for server in given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml")):
         out = given.keep / server
