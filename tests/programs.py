@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the built programs are, and whether they have ended."""
+"""Where the built programs are."""
 
 import os
 from pathlib import Path
-
-import psutil
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -18,11 +16,3 @@ def find_program(name: str) -> Path | None:
         newest = sorted(others, key=lambda build: (build / "bin" / name).stat().st_mtime, reverse=True)
         places = [REPOSITORY / "build", *newest]
     return next((place / "bin" / name for place in places if (place / "bin" / name).exists()), None)
-
-
-def has_ended(process: psutil.Process) -> bool:
-    """Also one that its parent has collected between two looks."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True

@@ -22,7 +22,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from programs import REPOSITORY, has_ended
+from ended import has_ended
+from programs import REPOSITORY
 
 from iocast.ground import binaries
 from iocast.errors import InputError, RunError

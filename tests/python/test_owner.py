@@ -21,7 +21,8 @@ from typing import Any
 import psutil
 import pytest
 from schedule import mostly_long
-from programs import REPOSITORY, has_ended
+from ended import has_ended
+from programs import REPOSITORY
 
 sys.path.append(str(REPOSITORY / "validation" / "kills"))
 from kills import LAUNCHERS, kill  # noqa: E402
