@@ -141,23 +141,30 @@ def route_name(operation: str, resolved: Mapping[str, Any]) -> str:
     return operation if operation in resolved["operations"] else FALLBACKS.get(operation, operation)
 
 
+def reached(resolved: Mapping[str, Any], operations: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The routes that a workload with these operations takes, by name, and the names in them: of parts, and of those
+    behind them."""
+    routes = {route_name(op, resolved) for op in operations} | {"wake"}
+    names = set(texts_in({name: resolved["operations"].get(name, []) for name in routes}))
+    for _ in resolved:  # what drains, fills and fetches reaches more; a chain is no longer than the sections
+        for kind in ("locks", "caches", "buffers", *mechanisms_in(resolved)):
+            parts = resolved.get(kind) or {}
+            names |= {text for name in names & set(parts) for text in texts_in(parts[name])}
+    return routes, names
+
+
 def idle_edit(path: str, resolved: Document, operations: Iterable[str]) -> str | None:
     """Why an edit at the path changes no answer to a workload with these operations; None where it may."""
     section, _, rest = path.partition(".")
     used = set(operations)
-    routes = {route_name(op, resolved) for op in used} | {"wake"}
-    reached = set(texts_in({name: resolved["operations"].get(name, []) for name in routes}))
+    routes, parts = reached(resolved, used)
     mechanisms = mechanisms_in(resolved)
-    for _ in resolved:  # what drains, fills and fetches reaches more; a chain is no longer than the sections
-        for kind in ("locks", "caches", "buffers", *mechanisms):
-            parts = resolved.get(kind) or {}
-            reached |= {text for name in reached & set(parts) for text in texts_in(parts[name])}
     known = resolved.get(section)
     names = [name for name in known if rest == name or rest.startswith(f"{name}.")] if isinstance(known, dict) else []
     if section == "operations":
         idle = bool(names) and max(names, key=len) not in routes
     elif section in ("stations", "limits", "locks", "caches", "buffers", *mechanisms):
-        idle = bool(names) and max(names, key=len) not in reached
+        idle = bool(names) and max(names, key=len) not in parts
     else:
         return None
     if not idle:

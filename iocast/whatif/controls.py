@@ -7,13 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any
 
 from iocast import listing
 from iocast.platforms.documents import Document, get_path, mechanisms_in, steps_of
-from iocast.platforms.platform_names import idle_edit, route_name, texts_in
-from iocast.records.platform import ResolvedPlatform
-from iocast.runs.limits_of import route_of, transfers
+from iocast.platforms.platform_names import idle_edit, reached, texts_in
 
 COUNT, FACTOR, SECONDS, BYTES, BANDWIDTH = "", "factor", "s", "B", "B/s"
 KEYS: dict[str, dict[str, str]] = {
@@ -142,12 +140,11 @@ def _of_platform(resolved: Mapping[str, Any], operations: list[str]) -> Iterator
 
 def _idle_links(resolved: Mapping[str, Any], operations: list[str]) -> str:
     """Why links change no answer to a workload with these operations; "" where they may."""
-    system = cast(ResolvedPlatform, resolved)
-    routes = [route_of(system, route_name(op, system)) for op in operations]
-    parts = [resolved.get(section) for section in mechanisms_in(resolved)]
-    if not operations or any("transfer" in step for route in routes for step, _ in transfers(route, system)):
-        return ""
-    if any("transfer" in step for part in parts for step in steps_of(part or {})):
+    routes, names = reached(resolved, operations)
+    sections = ("caches", "buffers", *mechanisms_in(resolved))
+    parts = [part for kind in sections for name, part in (resolved.get(kind) or {}).items() if name in names]
+    steps = steps_of([*(resolved["operations"].get(name, []) for name in routes), *parts])
+    if not operations or any("transfer" in step for step in steps):
         return ""
     return (
         f"No operation of this workload ({', '.join(sorted(operations))}) moves bytes over links of this platform, so "

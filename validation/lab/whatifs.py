@@ -264,6 +264,8 @@ def main() -> None:
     known = {one.title for server in all_servers() for one in changes_of(find(server))}
     if unknown := set(given.only or ()) - known:
         parser.error(f"there is no change {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(known))}")
+    if given.only and given.page:
+        parser.error("--page has all changes of its servers; leave out --only")
     rows = []
     for server in given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml")):
         out = given.keep / server
