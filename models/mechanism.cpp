@@ -167,8 +167,8 @@ void PlatformReader::read_owner(const MechanismKind& kind, const YamlNode& yaml,
   if (!station)
     return;
   if (yaml.has("per"))
-    station->fail(
-        fmt::format("a {} is of a node or the system (per) or of each instance of a station, not both", kind.word));
+    station->fail(fmt::format("a {} has an owner (per: {}), or each instance of a station has one, not both", kind.word,
+                              fmt::join(owners, " or ")));
   spec.station = static_cast<int32_t>(read_station(*station));
   if (platform_.stations[static_cast<size_t>(spec.station)].per == Per::node)
     station->fail("a station of the client nodes has one instance each; write per: node instead");
@@ -303,6 +303,9 @@ void PlatformReader::check_beside_step(const YamlNode& item, const Step& step) c
     if (sends && spec.station == static_cast<int32_t>(step.target))
       item["station"].fail(fmt::format("the {} is at that station already", owner));
   }
+  if (step.kind == Step::Kind::look && platform_.caches[step.target].of_ranks())
+    item[step.forgets ? "forget" : "cache"].fail(
+        fmt::format("{} is no rank's and can't look into the cache of one", what));
   if (!spec.of_nodes() && !of_a_node)
     check_nodeless_step(item, step, fmt::format("the {} is no node's, and so {} can't ", owner, what));
 }

@@ -17,7 +17,7 @@ namespace iocast {
 
 enum class Discipline : uint8_t { fcfs, ps, timeslice };
 /// Whom one instance of a station, limit or lock belongs to.
-enum class Per : uint8_t { system, node, dataset, object };
+enum class Per : uint8_t { system, node, dataset, object, rank };
 /// What chooses the instance of a station.
 enum class Spread : uint8_t { dataset, object, stripe, round_robin };
 /// How often a visit needs its demand.
@@ -273,6 +273,7 @@ struct MechanismSpec : Named {
 
   virtual ~MechanismSpec() = default;
   bool of_nodes() const { return station < 0 && per == Per::node; }
+  bool of_ranks() const { return station < 0 && per == Per::rank; }
 };
 
 /// Memory that takes writes at once and empties in the background, in pieces that go through steps of their own.

@@ -21,7 +21,8 @@ inline const char* const no_owner = "'{}' can't own this. {}";
 
 inline const char* name_of(Per per)
 {
-  return per == Per::system ? "system" : per == Per::node ? "node" : per == Per::object ? "object" : "dataset";
+  static constexpr std::array<const char*, 5> names{"system", "node", "dataset", "object", "rank"};
+  return names[static_cast<size_t>(per)];
 }
 
 /// Reads a platform file, section by section: what there is (platform_stations.cpp), what keeps things in memory

@@ -406,9 +406,9 @@ std::string PlatformReader::read_forget_of(const YamlNode& of, Step& step)
   if (std::find(known.begin(), known.end(), of.text()) == known.end())
     of.fail(fmt::format("nothing can be forgotten of '{}'. {}", of.text(), allowed_sentence(of.text(), known)));
   auto& cache = platform_.caches[step.target];
-  if (!cache.of_nodes())
-    of.fail(
-        fmt::format("the cache '{}' is no node's; only what other nodes have is forgotten {}", cache.name, of.text()));
+  if (!cache.of_nodes() && !cache.of_ranks())
+    of.fail(fmt::format("the cache '{}' is no node's and no rank's; only what others have is forgotten {}", cache.name,
+                        of.text()));
   step.flush                = of.text() == "elsewhere" ? Flush::elsewhere : Flush::everywhere;
   cache.forgotten_by_others = true;
   return of.text();

@@ -35,6 +35,8 @@ void check(Named& part, const YamlNode& yaml, const Platform& platform)
                                   yaml["page"].text(), yaml["capacity"].text()));
   if (cache.valid_at_most < cache.valid)
     yaml["valid_at_most"].fail(fmt::format("an entry is valid for {} at first, which is longer", yaml["valid"].text()));
+  if (cache.of_ranks() && cache.ahead > 0)
+    yaml["ahead"].fail("what is fetched ahead is a node's, not a rank's");
   if (cache.ahead > 0)
     check_ahead(cache, yaml, platform);
 }
@@ -115,6 +117,7 @@ const bool registered = register_mechanism({
                   {"miss", "steps of a miss, default none"},
                   {"evict", "steps that follow when the operation brought something in that had something else "
                             "removed, such as its write-back"}},
+    .owners    = {Per::node, Per::rank, Per::system},
     .check     = check,
     .order     = 4,
 });

@@ -151,6 +151,7 @@ void System::make_caches()
   cache_sums_.resize(platform_.caches.size());
   for (const auto& spec : platform_.caches) {
     caches_.emplace_back(spec, spec.of_nodes()    ? placement_.nodes()
+                               : spec.of_ranks()  ? placement_.ranks
                                : spec.station < 0 ? 1
                                                   : platform_.stations[static_cast<size_t>(spec.station)].count);
     caches_.back().idle = never_hits(spec);
@@ -200,6 +201,8 @@ uint32_t System::cache_instance(JobId id, const Caches& caches, uint64_t offset)
 {
   if (caches.spec->of_nodes())
     return jobs_[id].owner;
+  if (caches.spec->of_ranks())
+    return id; // only ranks look there
   if (caches.spec->station < 0)
     return 0;
   const auto& station = platform_.stations[static_cast<size_t>(caches.spec->station)];
@@ -319,7 +322,7 @@ void System::forget(JobId id, Caches& caches)
 void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
 {
   const Op& op          = op_of(id);
-  const uint32_t spared = where == Flush::elsewhere ? jobs_[id].owner : nobody;
+  const uint32_t spared = where == Flush::elsewhere ? cache_instance(id, caches, 0) : nobody;
   if (caches.spec->page == 0)
     caches.forget_elsewhere(entry_key(op), spared);
   else if (is_access(op.kind))

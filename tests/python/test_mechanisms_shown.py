@@ -81,6 +81,22 @@ TRUTHS: dict[str, dict[str, Any]] = {
             "create": {"open": [{"station": "server", "demand": "make"}, MINE]},
         },
     },
+    "stat recalled from other": {
+        "stations": {"server": {"servers": 2}},
+        "caches": {"own": {"objects": 1000000}},
+        "demands": {"look": {"law": "lognormal", "mean": "20us", "sigma": 0.3}, "called": "1ms", "back": "8ms"},
+        "operations": {
+            "stat": [
+                {"delay": "look"},
+                {"cache": "own", "miss": [{"station": "server", "demand": "called"}, {"delay": "back"}]},
+            ],
+            "create": {
+                "open": [{"station": "server", "demand": "make"}],
+                "close": [{"forget": "own", "of": "elsewhere"}, {"cache": "own"}],
+            },
+            "unlink": [{"station": "server", "demand": "drop"}, {"forget": "own", "of": "everywhere"}],
+        },
+    },
     "objects on 4 servers of 1": {"stations": {"server": {"count": 4, "spread": "object", "servers": 1}}},
     "parts at 4 servers of 1": {
         "stations": {"server": {"count": 4, "servers": 1}},
@@ -117,7 +133,7 @@ def _measured(platform: Path, scales: tuple[int, ...], place: Path) -> list[Poin
     return group([Run(place / str(n)) for n in scales])
 
 
-ALWAYS = ("requests in turn", "newest first", "objects on 4 servers of 1")
+ALWAYS = ("requests in turn", "newest first", "stat recalled from other", "objects on 4 servers of 1")
 
 
 @pytest.mark.parametrize("true", mostly_long(TRUTHS, ALWAYS, "a calibration each; of each kind of evidence one runs"))

@@ -61,13 +61,13 @@ WORKLOADS = (
     ),
     Workload("PostMark", "postmark", {"number": "30", "transactions": "60", "read": "16KiB", "write": "16KiB"}),
     Workload("IOR of 64 KiB", "ior-easy", {"transfer_size": "64KiB", "per_process": "8MiB"}),
-    Workload("IOR of 2 MiB", "ior-easy", {"transfer_size": "2MiB", "per_process": "64MiB"}),
+    Workload("IOR of 2 MiB", "ior-easy", {"transfer_size": "2MiB", "per_process": "16MiB"}),
     Workload(
         "mix",
         "mix-small-files-and-stream",
         {
             "small.datasets": "2",
-            "small.objects": "10",
+            "small.objects": "20",
             "small.iterations": "20",
             "stream.transfer_size": "64KiB",
             "stream.per_process": "4MiB",

@@ -6,7 +6,16 @@ others, where all else leaves a misfit, those are fitted that come nearest to th
 from __future__ import annotations
 
 from iocast.calibrate.recipe import PLAIN, Option
-from iocast.calibrate.structures import elsewhere, in_turn, last, newest_first, several, slow_answers, slow_nodes
+from iocast.calibrate.structures import (
+    elsewhere,
+    in_turn,
+    last,
+    newest_first,
+    recalled,
+    several,
+    slow_answers,
+    slow_nodes,
+)
 from iocast.calibrate.structures.seen import Seen
 from iocast.platforms.documents import get_path
 
@@ -21,7 +30,7 @@ def shown(found: Seen | None) -> list[Option]:
         return []
     stack = newest_first.options(found)
     order = in_turn.options(found) or [*stack, *last.options(found)]
-    return [*([] if stack else slow_nodes.shown(found)), *order, *slow_answers.options(found)]
+    return [*([] if stack else slow_nodes.shown(found)), *order, *recalled.shown(found), *slow_answers.options(found)]
 
 
 def servers_of(options: list[Option], found: Seen | None) -> int | None:
@@ -37,4 +46,6 @@ def servers_of(options: list[Option], found: Seen | None) -> int | None:
 
 def unseen(found: Seen | None) -> list[Option]:
     """All others."""
-    return [] if found is None else [*several.options(found), *elsewhere.options(found), *slow_nodes.unseen(found)]
+    if found is None:
+        return []
+    return [*several.options(found), *elsewhere.options(found), *recalled.unseen(found), *slow_nodes.unseen(found)]

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of others: what a client has made or changed it answers itself, by a capability, token or lock of its own.
+Another one that asks for it has the server call that back first. A lone client sees none of this; two and more do, and
+an operation takes far longer there than waiting for each other explains. Clients are nodes, as where a kernel mounts a
+file system, or ranks, each with a library of its own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+from iocast.calibrate.recipe import Option, Parameter
+from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits
+from iocast.platforms.documents import Document, get_path
+from iocast.runs.run_directory import Point
+
+HELD, ASKED, AWAITED = "held", "recall", "recalled"
+"""The cache of a client's own objects; the server's work to call one back, and the time until it has come back."""
+OBJECTS = 1_000_000_000
+"""Of a client: more than any workload makes."""
+CLIENT = 0.05
+"""Share of the longest operation's time, up to which a lone client's answer is not the server's."""
+LONGER = 2.0
+"""Wait over the longest one of other operations, from which on it is tried where all else leaves a misfit."""
+QUARTILE = "q75"
+"""Of two clients, each may ask for own objects half of the time; the rest is above the median."""
+CHANGES = ("create", "append", "pwrite")
+SHORTEST = 1e-6
+
+
+def shown(found: Seen) -> list[Option]:
+    """Of nodes and of ranks, if operations take longer than behind the longest one of every other rank."""
+    longest = max(found.alone.values())
+    return _options(found, lambda waits, ranks: {one for one in waits if waits[one] > (ranks - 1) * longest})
+
+
+def unseen(found: Seen) -> list[Option]:
+    """The same, if some operations wait for far longer than the others, and that does not show by itself."""
+    return [] if shown(found) else _options(found, lambda waits, _: _apart(waits))
+
+
+def _apart(waits: dict[str, float]) -> set[str]:
+    """Those that wait longest, down to the first that waits far longer than the next one; none where none does."""
+    ordered = sorted(waits, key=lambda one: waits[one], reverse=True)
+    for number, (one, following) in enumerate(itertools.pairwise(ordered), 1):
+        if waits[one] > LONGER * max(waits[following], SHORTEST):
+            return set(ordered[:number])
+    return set()
+
+
+def _options(found: Seen, which: Callable[[dict[str, float], int], set[str]]) -> list[Option]:
+    """which: of the waits by demand and the ranks at a point, those that are called back. The fewest ranks of several
+    nodes tell it, where nodes or ranks may be the clients; those of one node, where only ranks may."""
+    several = [point for point in found.closed if (point.first.record.placement.nodes or 1) > 1]
+    one_node = [point for point in found.closed if point not in several]
+    for points, owners in ((several, ("node", "rank")), (one_node, ("rank",))):
+        if points and (called := which(waits := _waits(found, points[0]), points[0].ranks)):
+            return [
+                one for owner in owners for one in _option(found, {d: waits[d] for d in waits if d in called}, owner)
+            ]
+    return []
+
+
+def _waits(found: Seen, point: Point) -> dict[str, float]:
+    """By demand, seconds from a lone rank's mean to the upper quartile."""
+    tags = {demand: found.routes[demand].removeprefix("operations.") for demand in found.laws}
+    return {
+        demand: point.value(f"{tag}.{QUARTILE}") - found.alone[demand]
+        for demand, tag in tags.items()
+        if point.has(f"{tag}.{QUARTILE}")
+    }
+
+
+def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
+    """One, of `node` or `rank`. waits: seconds by demand, of the operations whose objects are called back; none where
+    all are."""
+    makes = next((path for op in CHANGES if (path := _end_of(found, op))), None)
+    if len(waits) == len(found.alone) or makes is None:
+        return []
+    longest = max(found.alone.values())
+
+    def rewrite(document: Document) -> None:
+        def asks(steps: Steps, number: int, visit: Document) -> Steps:
+            alone = visit["demand"]
+            own = {"delay": alone} if found.alone[alone] < CLIENT * longest else visit
+            missing = [{"station": found.station, "demand": ASKED}, {"delay": AWAITED}]
+            return [*steps[:number], own, {"cache": HELD, "miss": missing}, *steps[number + 1 :]]
+
+        rewrite_visits(document, found, asks, iter(waits))
+
+    changed = [{"forget": HELD, "of": "elsewhere"}, {"cache": HELD}]
+    then: Document = {path: changed for op in CHANGES if (path := _end_of(found, op))}
+    if gone := _end_of(found, "unlink"):
+        then[gone] = [{"forget": HELD, "of": "everywhere"}]
+    edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {ASKED: "1ms", AWAITED: "1ms"}}
+    half = max(waits.values()) / 2
+    parameters = tuple(
+        Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")
+        for name in (ASKED, AWAITED)
+    )
+    named = " and ".join(dict.fromkeys(found.operation(demand) for demand in waits))
+    name = f"{named} recalled from other {owner}s"
+    return [Option(name, edit=edit, then=then, parameters=parameters, rewrite=rewrite)]
+
+
+def _end_of(found: Seen, op: str) -> str | None:
+    """The path of the steps with which an operation ends; None where the family has no such operation."""
+    route = get_path(found.family, f"operations.{op}")
+    if isinstance(route, dict) and route:
+        return f"operations.{op}.{list(route)[-1]}"
+    return f"operations.{op}" if isinstance(route, list) else None

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caches of ranks: each process has its own, as with a client library, so that where ranks are makes no difference."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from iocast.ground import binaries
+
+LOOKED, MADE, REMOVED = 10e-3, 1e-3, 1e-3
+"""Seconds at the one server: of a stat of an object of another client, of a create, of an unlink."""
+PLATFORM: dict[str, Any] = {
+    "schema_version": 1,
+    "stations": {"server": {"servers": 1}},
+    "caches": {"held": {"per": "rank", "objects": 1000000}},
+    "operations": {
+        "stat": [{"cache": "held", "miss": [{"station": "server", "demand": f"{LOOKED}s"}]}],
+        "create": {
+            "open": [{"station": "server", "demand": f"{MADE}s"}],
+            "write": [],
+            "close": [{"forget": "held", "of": "elsewhere"}, {"cache": "held"}],
+        },
+        "read": {"open": [], "read": [], "close": []},
+        "unlink": [{"station": "server", "demand": f"{REMOVED}s"}, {"forget": "held", "of": "everywhere"}],
+        "mkdir": [],
+        "rmdir": [],
+    },
+}
+
+
+def _benchmark(place: Path, owner: str, nodes: int, per_node: int) -> dict[str, Any]:
+    file = place / f"{owner}.yaml"
+    file.write_text(yaml.safe_dump(PLATFORM | {"caches": {"held": {"per": owner, "objects": 1000000}}}))
+    command = [binaries.find("iocast-sim"), "--platform", str(file), "--nodes", str(nodes), "--ppn", str(per_node)]
+    run = binaries.run_json([*command, "--json"])
+    phase: dict[str, Any] = next(one for one in run["phases"] if one["name"] == "benchmark")
+    return phase
+
+
+def _answer(phase: dict[str, Any]) -> Any:
+    return phase["rate"], phase["caches"], {op: one["mean"] for op, one in phase["latency"].items()}
+
+
+def test_ranks_with_caches_of_their_own_are_like_nodes(tmp_path: Path) -> None:
+    asked = _answer(_benchmark(tmp_path, "node", 4, 1))
+    assert _answer(_benchmark(tmp_path, "rank", 4, 1)) == asked
+    assert _answer(_benchmark(tmp_path, "rank", 1, 4)) == asked
+    assert _answer(_benchmark(tmp_path, "node", 1, 4)) != asked  # one client, which made all of it
+    assert _answer(_benchmark(tmp_path, "rank", 1, 1)) == _answer(_benchmark(tmp_path, "node", 1, 1))
+
+
+def test_all_objects_are_of_others_where_ranks_are_many(tmp_path: Path) -> None:
+    """16 ranks with ten datasets each: none comes back to its own, so that a full server has four operations in this
+    time."""
+    phase = _benchmark(tmp_path, "rank", 4, 4)
+    assert phase["caches"]["held"]["hits"] == 0
+    assert phase["rate"] == pytest.approx(4 / (LOOKED + MADE + REMOVED), rel=0.01)
