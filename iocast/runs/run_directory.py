@@ -18,7 +18,7 @@ from iocast.runs.agreement import check_agreement
 from iocast.errors import InputError
 from iocast.ground.binaries import as_setting
 from iocast.ground.files import read_campaign, read_json
-from iocast.runs.phases import BYTES, main_phases, operations_in, phase_sentences
+from iocast.runs.phases import BYTES, is_beside, main_phases, operations_in, phase_sentences
 from iocast.runs.question import Question, mounts_of
 from iocast.records.simulated import RunDocument
 from iocast.records.forecast import WorkloadDocument
@@ -413,7 +413,7 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
     tool doesn't count them), in the order of the first run. Where runs of a series have none in common, as those of a
     table with a line for each phase, all phases of the series.
 
-    @raises InputError when there is none"""
+    @raises InputError when there is none, or none but set-up and clean-up where runs have others"""
     by_run: list[dict[str, float]] = []
     found = run_directories(paths)
     for path, _, _ in found:
@@ -430,6 +430,16 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
         raise InputError(
             "No phase is in all of these runs; give runs of one workload, or name a phase with --phase. They have "
             f"{', '.join(names)}."
+        )
+    mains = {
+        path.name: own for (path, _, _), one in zip(found, by_run) if (own := [p for p in one if not is_beside(p)])
+    }
+    if mains and all(is_beside(name) for name in common):
+        apart = {", ".join(own): name for name, own in mains.items()}
+        have = "; ".join(f"'{name}' has {own}" for own, name in sorted(apart.items()))
+        raise InputError(
+            f"No phase but set-up and clean-up is in all of these runs: {have}. Give runs with the same phases, or name "
+            "one with --phase. A mix with fewer ranks than members runs some of them alone, with other phases."
         )
     return {name: sum(one.get(name, 0) for one in by_run) for name in main_phases(common)}
 

@@ -252,3 +252,18 @@ def test_a_mix_is_simulated_with_its_members(simulator: Path, tmp_path: Path, mo
     assert members.items() <= settings.items()
     again = binaries.simulate("local", "mix", settings, 1, 3, 0)
     assert [p["operations"] for p in again["phases"] if p["name"] == "benchmark"] == [run.phases[0].operations]
+
+
+def test_a_mix_whose_lone_rank_does_other_phases_is_not_fitted_to_their_clean_up(tmp_path: Path) -> None:
+    """A lone rank of a mix is one of its members; what it has in common with more ranks says nothing of the mix."""
+    simulator, workload = binaries.find("iocast-sim"), "mix-small-files-and-stream"
+    small = ("small.datasets=2", "small.objects=5", "small.iterations=5", "stream.per_process=4MiB")
+    settings = [word for one in small for word in ("--set", one)]
+    places = [tmp_path / str(ranks) for ranks in (1, 4)]
+    for place in places:
+        command = [simulator, "--platform", "lustre", "--workload", workload, "--ppn", place.name, *settings]
+        subprocess.run([*command, "--nodes", "1", "--out", str(place)], check=True, capture_output=True)
+    with pytest.raises(InputError, match=r"'1' has benchmark; '4' has benchmark\+write.*A mix with fewer ranks"):
+        chosen_phases(places, [])
+    assert chosen_phases(places[1:], [])[0] == "benchmark+write"
+    assert chosen_phases(places, ["cleanup"]) == ["cleanup"]

@@ -4,7 +4,8 @@
 that protocol.py has calibrated is measured with mdtest, PostMark, IOR of small and of large requests, and a mix: one
 rank on one node, two on two, four on four and sixteen on four. Two forecasts of 16 and 32 ranks on eight nodes are
 written with their hashes before these are measured: from a calibration with that workload, and from the one with
-md-workbench, which never saw it. Prints how wrong both were, each apart, and what nothing had measured.
+md-workbench, which never saw it. A mix, of which a lone rank does but one member, has the second alone. Prints how
+wrong both were, each apart, and what nothing had measured.
 
     validation/lab/workloads.py [SERVER...] --keep DIR [--only WORKLOAD]... [--json] [--page docs/scoreboard.md]
 
