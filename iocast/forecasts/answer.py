@@ -37,7 +37,7 @@ from iocast.forecasts.cautions import (
 )
 from iocast.forecasts import links
 from iocast.forecasts.grown import grown_rates
-from iocast.forecasts.one_system import Correction
+from iocast.forecasts.one_system import Correction, full_link
 from iocast.forecasts.phase import (
     best_rule,
     by_operation,
@@ -235,12 +235,14 @@ def predict(
             quantities = rules.changed(quantities, changes)
         elif applied is not None and not platform.edited:
             quantities, bounded = applied.apply(quantities, level)
+        of_links: list[Note] = []
         if not platform.rates_alone:
             system = resolved(platform.best(), platform.file)
             load = rules.target(question) if closed else None
             seen = links.observed_bytes(platform, question)
             quantities, of_links = links.with_requests(platform, system, shares.share, nodes, quantities, load, seen)
             limited += of_links
+        full = next((one for one in of_links if isinstance(one, note.LinkFull)), None)
         one = cast(PhaseDocument, {"phase": name, "blend": None, "bounded": None})
         if blended is not None:
             blends[name], one["blend"] = blended, sentence(blended)
@@ -269,6 +271,8 @@ def predict(
         if "growth" in shown:
             one["growth"] = shown["growth"]
         phases[name] = {**one, **model.at(correction)}
+        if full is not None:
+            phases[name] = {**phases[name], **full_link(full, quantities["rate"]["value"])}
     answer = {**answer, **phases.pop(main)}
     answer["further_phases"] = list(phases.values())
     samples, of_main = found[main]

@@ -80,8 +80,11 @@ def over_links(
         """Times of operations, of those that the platform has at its own rate."""
         if load is None or most >= rate["value"]:
             return 1.0
-        return blend.mean_response(load, most) / blend.mean_response(load, rate["value"])
+        # Pauses leave a small part of the time to operations, of which a correction of the rate takes too much or all.
+        own = max(blend.mean_response(load, rate["value"]), middle)
+        return max(1.0, blend.mean_response(load, most) / own)
 
+    middle = _median_time(quantities, shares)
     most = full.rate
     if moved is not None:
         return _carried(full, moved, (system, shares, nodes), quantities, longer)
@@ -118,9 +121,10 @@ def _carried(
     notes: list[Note] = []
     if most < rate["value"]:
         notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station))
-    if everything is not None and worst.rate < min(most, rate["value"]) and rate["low"] is not None:
+    if everything is not None and worst.rate < min(most, rate["value"]):
+        reached = rate["low"] is not None
         where = worst.nodes, worst.station
-        notes.append(LinkPerhapsFull(worst.link, worst.each, everything["ranks"], worst.rate, *where))
+        notes.append(LinkPerhapsFull(worst.link, worst.each, everything["ranks"], worst.rate, reached, *where))
     return found, notes
 
 
@@ -155,18 +159,21 @@ def edits_links(platform: Fitted) -> bool:
 def _full_at(
     system: ResolvedPlatform, shares: Mapping[str, float], nodes: int, moved: LinkBytes | MovedAtMost | None
 ) -> Iterator[Full]:
-    """Of each link that operations without transfers cross."""
+    """Of each link that operations without transfers cross; with observed bytes, which are those of the mean operation
+    and what it transfers among them, that all operations cross."""
     network = system.get("network") or NetworkDocument()
     bandwidth: dict[str, float] = {key: network.get(key, 0.0) for key in LINKS}
     crossing: dict[str, list[str]] = {}  # operations by the station that all nodes share
     for op, share in shares.items():
         route = route_of(system, route_name(op, system))
-        if share > 0 and not any("transfer" in step for step, _ in transfers(route, system)):
+        moves = any("transfer" in step for step, _ in transfers(route, system))
+        if share > 0 and (moved is not None or not moves):
             for station in dict.fromkeys(_shared(route, system)):
                 crossing.setdefault(station, []).append(op)
     every = list(dict.fromkeys(op for ops in crossing.values() for op in ops))
     one_way = both_ways = float(REQUEST_BYTES)
-    if moved is not None and len(every) == sum(share > 0 for share in shares.values()):
+    if moved is not None and every:
+        every = [op for op, share in shares.items() if share > 0]
         one_way, both_ways = max(moved["sent"], moved["received"]), moved["sent"] + moved["received"]
     links = [
         ("node_bandwidth", nodes, "", nodes, every, one_way),
@@ -180,6 +187,13 @@ def _full_at(
         if bandwidth[key] > 0 and operations:
             whole = sum(shares[op] for op in operations)
             yield Full(bandwidth[key] * count / (each * whole), key, own, station, operations, each)
+
+
+def _median_time(quantities: Mapping[str, Ends], shares: Mapping[str, float]) -> float:
+    """Of an operation, in seconds; 0 where a median of one of them is not known."""
+    medians = [(share, quantities.get(f"{op}.q50")) for op, share in shares.items() if share > 0]
+    whole = sum(share for share, _ in medians)
+    return sum(share * one["value"] for share, one in medians if one) / whole if all(one for _, one in medians) else 0.0
 
 
 def observed_bytes(platform: Fitted, question: Question) -> LinkBytes | None:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from iocast.rules import blend
 from iocast.runs import limits_of
-from iocast.runs.limits_of import Limit
+from iocast.runs.limits_of import Kind, Limit
+from iocast.records.note import LinkFull
 from iocast.records.forecast import CourseRow, Ends, Timeline
 from iocast.records.simulated import BusyLink, SimulatedPhase, time_line
+from iocast.wording.notes_of_answers import link_name
 from iocast.wording.text import quantity
 from iocast.records.platform import ResolvedPlatform
 
@@ -239,6 +241,18 @@ class Simulated:
             links: list[BusyLink] = [{**one, "busy": min(1.0, one["busy"] * correction.factor)} for one in busiest]
             changed["network"] = {**self.phase["network"], "busiest": links}
         return changed
+
+
+def full_link(one: LinkFull, rate: float) -> OneSystem:
+    """What limits a rate that is what a link carries of the bytes of operations, which no station's use tells."""
+    name = link_name(one)
+    name = name[0].upper() + name[1:]
+    carried = f"{quantity('rate', rate)} of these operations, {quantity('bytes', one.bytes_each)} each"
+    return {
+        "bottleneck": f"{name}, full of the bytes that operations were observed to move.",
+        "limited_by": Kind.LINKS.value,
+        "links": f"{name} carry at most {carried}.",
+    }
 
 
 def _mean_response(phase: SimulatedPhase) -> float:

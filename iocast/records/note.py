@@ -178,12 +178,13 @@ class LinkFull(Note, frozen=True):
 
 class LinkPerhapsFull(Note, frozen=True):
     """The rate at which a link is full of all bytes that crossed it at this many ranks, some of which ranks may have
-    sent each other; the interval goes down to it."""
+    sent each other. `reached`: whether the interval goes down to it."""
 
     link: str
     bytes_each: float
     ranks: int
     rate: float
+    reached: bool = True
     nodes: int = 0
     station: str = ""
 

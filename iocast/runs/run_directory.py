@@ -438,8 +438,8 @@ def measured_phases(paths: list[Path]) -> dict[str, float]:
         apart = {", ".join(own): name for name, own in mains.items()}
         have = "; ".join(f"'{name}' has {own}" for own, name in sorted(apart.items()))
         raise InputError(
-            f"No phase but set-up and clean-up is in all of these runs: {have}. Give runs with the same phases, or name "
-            "one with --phase. A mix with fewer ranks than members runs some of them alone, with other phases."
+            f"No phase but set-up and clean-up is in all of these runs: {have}. Give runs with the same phases, or "
+            "name one with --phase. A mix with fewer ranks than members runs some of them alone, with other phases."
         )
     return {name: sum(one.get(name, 0) for one in by_run) for name in main_phases(common)}
 

@@ -38,30 +38,34 @@ class Desk(Protocol):
 def limited(desk: Desk, ask: Ask, result: Result) -> Result:
     """The result with a rate that its links carry, and times as much longer; the desk keeps a forecast's words on the
     best estimate's links."""
-    found, notes = _over_links(desk, ask, result)
-    if notes and ask.replication == 0 and ask.factors is None and ask.at is None:
+    is_best = ask.replication == 0 and ask.factors is None and ask.at is None
+    found, notes = _over_links(desk, ask, result, is_best)
+    if is_best and notes:
         desk.links_of[ask.design, ask.point] = notes
+    elif is_best:
+        desk.links_of.pop((ask.design, ask.point), None)  # of another solver's rate
     return found
 
 
-def _over_links(desk: Desk, ask: Ask, result: Result) -> tuple[Result, list[Note]]:
+def _over_links(desk: Desk, ask: Ask, result: Result, is_best: bool) -> tuple[Result, list[Note]]:
     design, scale, workload = desk.designs.at(ask.design), desk.scale(ask), ask.point.workload
     platform, found = desk.variants.platform_of(design), result.get("quantities", {})
-    moved = platform.fitted.get("link_bytes")
-    if moved is None or not found.get("rate") or desk.residuals(design, workload) is None:
+    speaks = desk.residuals(design, workload) is not None
+    moved = platform.fitted.get("link_bytes") if speaks else None
+    if not found.get("rate") or (moved is None and not is_best):  # what isn't known changes no value
         return result, []
     factors = None if ask.factors is None else dict(ask.factors)
     edits = desk.variants.edits(design, ask.point.scenario, ask.replication, factors)
     if not (platform.other_links or _edits_links(edits)):
         return result, []
     is_open = float(desk.profiles[workload]["given"].get("rate", 0)) > 0
-    load = None if is_open else target(desk.question(workload, scale, platform.fitted))
+    load = None if is_open or moved is None else target(desk.question(workload, scale, platform.fitted))
     system = resolved(desk.variants.document(design, ask.point.scenario, ask.replication, factors))
     shares = {
         name.removesuffix(".rate"): rate / found["rate"] for name, rate in found.items() if name.endswith(".rate")
     }
     times = {carried.fitted_name(name) for name in found} - {"rate"}
-    given = {"rate": _alone(found["rate"])} | dict.fromkeys(times, _alone(1.0))
+    given = {"rate": _alone(found["rate"])} | {name: _alone(found.get(name) or 1.0) for name in times}
     values, notes = over_links(system, shares, scale.nodes, given, load, moved)
     changes = {name: ends["value"] / given[name]["value"] for name, ends in values.items()}
     return result if set(changes.values()) == {1.0} else carried.changed(result, changes), notes
@@ -69,10 +73,14 @@ def _over_links(desk: Desk, ask: Ask, result: Result) -> tuple[Result, list[Note
 
 def _edits_links(edits: Iterable[Edit]) -> bool:
     return any(
-        "network" in edit.value if edit.how == "lay" else edit.path.removeprefix("network.") in ("network", *LINKS)
+        _lays_links(edit.value) if edit.how == "lay" else edit.path.removeprefix("network.") in ("network", *LINKS)
         for edit in edits
     )
 
 
+def _lays_links(piece: Mapping[str, Any]) -> bool:
+    return "network" in piece and (piece["network"] is None or bool(piece["network"].keys() & set(LINKS)))
+
+
 def _alone(value: float) -> Ends:
-    return {"value": value, "low": value, "high": value}
+    return {"value": value, "low": None, "high": None}

@@ -159,7 +159,7 @@ def _held_as_measured(one: note.HeldAsMeasured) -> str:
     )
 
 
-def _link(one: note.LinkFull | note.LinkPerhapsFull | note.LinkUnknown) -> str:
+def link_name(one: note.LinkFull | note.LinkPerhapsFull | note.LinkUnknown) -> str:
     if one.station:
         return f"the network cards of '{one.station}'"
     if one.nodes:
@@ -170,9 +170,9 @@ def _link(one: note.LinkFull | note.LinkPerhapsFull | note.LinkUnknown) -> str:
 @of_code.register
 def _link_full(one: note.LinkFull) -> str:
     return (
-        f"The rate is what {_link(one)} can carry: operations moved {quantity('bytes', one.bytes_each)} each, as was "
-        f"observed at {one.ranks} rank{'s' * (one.ranks != 1)}; the platform alone, whose requests have no bytes, says "
-        f"{quantity('rate', one.platform_rate)}."
+        f"The rate is what {link_name(one)} can carry: operations moved {quantity('bytes', one.bytes_each)} each, as "
+        f"was observed at {one.ranks} rank{'s' * (one.ranks != 1)}; the platform alone, whose requests have no bytes, "
+        f"says {quantity('rate', one.platform_rate)}."
     )
 
 
@@ -180,8 +180,8 @@ def _link_full(one: note.LinkFull) -> str:
 def _link_perhaps_full(one: note.LinkPerhapsFull) -> str:
     return (
         f"At {one.ranks} ranks {quantity('bytes', one.bytes_each)} an operation crossed links, some of which ranks of "
-        f"several nodes may have sent each other. If they did not, {_link(one)} carry {quantity('rate', one.rate)}, "
-        "down to which the interval reaches."
+        f"several nodes may have sent each other. If they did not, {link_name(one)} carry {quantity('rate', one.rate)}"
+        f"{', down to which the interval reaches' if one.reached else ', of which nothing here takes account'}."
     )
 
 
@@ -190,8 +190,8 @@ def _link_unknown(one: note.LinkUnknown) -> str:
     reach = ", down to which the interval reaches" * one.reached
     return (
         f"The platform moves no bytes of requests over links: what {', '.join(one.operations)} "
-        f"send{'s' * (len(one.operations) == 1)} over {_link(one)} is not known, so that their limit changes no value "
-        f"here. With {one.bytes_each // 1024} KiB each way an operation they are full at "
+        f"send{'s' * (len(one.operations) == 1)} over {link_name(one)} is not known, so that their limit changes no "
+        f"value here. With {one.bytes_each // 1024} KiB each way an operation they are full at "
         f"{quantity('rate', one.rate)}{reach}."
     )
 

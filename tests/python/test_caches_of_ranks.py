@@ -44,10 +44,10 @@ def _answer(phase: dict[str, Any]) -> Any:
 
 
 def test_ranks_with_caches_of_their_own_are_like_nodes(tmp_path: Path) -> None:
-    asked = _answer(_benchmark(tmp_path, "node", 4, 1))
-    assert _answer(_benchmark(tmp_path, "rank", 4, 1)) == asked
-    assert _answer(_benchmark(tmp_path, "rank", 1, 4)) == asked
-    assert _answer(_benchmark(tmp_path, "node", 1, 4)) != asked  # one client, which made all of it
+    of_nodes = _answer(_benchmark(tmp_path, "node", 4, 1))
+    assert _answer(_benchmark(tmp_path, "rank", 4, 1)) == of_nodes
+    assert _answer(_benchmark(tmp_path, "rank", 1, 4)) == of_nodes
+    assert _answer(_benchmark(tmp_path, "node", 1, 4)) != of_nodes  # one client, which made all of it
     assert _answer(_benchmark(tmp_path, "rank", 1, 1)) == _answer(_benchmark(tmp_path, "node", 1, 1))
 
 

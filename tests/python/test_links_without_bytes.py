@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from schedule import SOME_PLATFORMS, mostly_long
 
-from iocast.records.note import LinkPerhapsFull, LinkUnknown
+from iocast.records.note import LinkFull, LinkPerhapsFull, LinkUnknown
 from iocast.calibrate.reading import link_bytes
 from iocast.forecasts.answer import predict
 from iocast.forecasts.links import LINKS, REQUEST_BYTES, with_requests
+from iocast.forecasts.one_system import full_link
 from iocast.forecasts.request import resolved
 from iocast.platforms.documents import PLATFORMS
 from iocast.platforms.fitted import Fitted
@@ -106,6 +107,33 @@ def test_links_carry_no_more_than_the_observed_bytes_of_operations(key: str, eac
     assert with_requests(as_measured, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved) == (given, [])
 
 
+@pytest.mark.parametrize("name", ["network", "nfs", "lustre", "gpfs"])
+def test_observed_bytes_are_of_the_mean_operation_whatever_routes_have(name: str) -> None:
+    """Transfers of some operations, and operations at no shared station, take nothing from what was observed."""
+    moved: LinkBytes = {"sent": 20.0, "received": 10.0, "ranks": 4}
+    platform = replace(with_limit(name, "node_bandwidth"), fitted={"campaign": {}})
+    shares = dict.fromkeys(("stat", "create", "read", "unlink"), 0.25)
+    found, notes = with_requests(
+        platform, resolved(platform.best()), shares, NODES, {"rate": RATE}, Question(8, 4), moved
+    )
+    assert found["rate"]["value"] == pytest.approx(LIMIT * NODES / 20.0)
+    assert [one.bytes_each for one in notes if isinstance(one, LinkFull)] == [20.0]
+
+
+@pytest.mark.parametrize("rate", [3150.0, 3190.0, 3199.0, 3200.0, 3250.0])
+def test_pauses_leave_operations_no_less_than_their_median(rate: float) -> None:
+    """32 ranks that pause for 10 ms do 3,200 operations a second at most; a corrected rate may say more. Little's law
+    at what links carry has the mean."""
+    moved: LinkBytes = {"sent": 100.0, "received": 100.0, "ranks": 1}
+    platform = replace(with_limit("network", "node_bandwidth", 25e3), fitted={"campaign": {}})
+    given = {"rate": {**RATE, "value": rate}, "stat.q50": {"value": 1e-4, "low": None, "high": None}}
+    found, _ = with_requests(
+        platform, resolved(platform.best()), {"stat": 1.0}, NODES, given, Question(8, 4, think_time=1e-2), moved
+    )
+    assert found["rate"]["value"] == pytest.approx(1000.0)
+    assert found["stat.q50"]["value"] <= 32 / 1000 - 1e-2 + 1e-9
+
+
 @pytest.mark.parametrize("key", LINKS[:2])
 def test_the_interval_reaches_down_to_what_links_carry_of_all_that_crossed_them(key: str) -> None:
     """Whether or not the operations' own bytes fill them."""
@@ -162,3 +190,10 @@ def test_bytes_of_operations_are_those_of_client_nodes(tmp_path: Path) -> None:
     one: list[Any] = points[:4]
     assert link_bytes(one) == {"sent": 80.0, "received": 40.0, "ranks": 2}
     assert link_bytes([]) is None
+
+
+def test_a_full_link_is_what_limits_the_rate() -> None:
+    found = full_link(LinkFull("node_bandwidth", 1187.0, 1, 500.0, nodes=2), 84.0)
+    assert found["limited_by"] == "links"
+    assert found["bottleneck"].startswith("The network cards of 2 client nodes, full of")
+    assert "84.0 /s of these operations, 1.19 kB each" in found["links"]

@@ -54,6 +54,7 @@ NUMBERS = [
     (note.HeldAsMeasured(0.75), "is 25 % below the calibrated platform's"),
     (note.LinkFull("node_bandwidth", 5000.0, 16, 2000.0, nodes=1), "the network cards of 1 client node can carry"),
     (note.LinkPerhapsFull("node_bandwidth", 5e3, 16, 900.0, nodes=2), "cards of 2 client nodes carry 900 /s, down to"),
+    (note.LinkPerhapsFull("node_bandwidth", 5e3, 16, 900.0, False, nodes=2), "900 /s, of which nothing here"),
     (
         note.LinkUnknown("server_bandwidth", ["stat"], 4096, 1e5, True, station="mds"),
         "what stat sends over the network cards of 'mds' is not known, so that their limit changes no value here. With "

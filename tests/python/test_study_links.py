@@ -16,7 +16,7 @@ from iocast.platforms.content import whole
 from iocast.platforms.fitted import Fitted
 from iocast.records.fitted import LinkBytes
 from iocast.records.forecast import Ends
-from iocast.records.note import LinkFull
+from iocast.records.note import LinkFull, LinkUnknown
 from iocast.rules.applied import target
 from iocast.runs.question import Question
 from iocast.study import over_links
@@ -73,7 +73,7 @@ def test_links_carry_of_a_design_what_they_carry_of_a_forecast(key: str, limit: 
     found = over_links.limited(desk, ask(), RESULT)["quantities"]
     fitted = replace(Fitted.open("network", [setting]), fitted={"campaign": {}})
     given: dict[str, Ends] = {
-        name: {"value": value, "low": value, "high": value} for name, value in (("rate", RATE), ("stat.q50", TIME))
+        name: {"value": value, "low": None, "high": None} for name, value in (("rate", RATE), ("stat.q50", TIME))
     }
     shares, at = {"stat": 0.6, "unlink": 0.4}, target(question(load))
     forecast, notes = with_requests(fitted, resolved(fitted.best()), shares, NODES, given, at, MOVED)
@@ -90,9 +90,27 @@ def test_designs_with_the_measured_links_are_as_they_were(edits: list[Edit]) -> 
     assert over_links.limited(desk_of(edits), ask(), RESULT) is RESULT
 
 
-def test_without_observed_bytes_no_value_changes() -> None:
-    edits = [Edit("network.node_bandwidth", "set", "1kB/s")]
-    assert over_links.limited(desk_of(edits, None), ask(), RESULT) is RESULT
+def test_without_observed_bytes_no_value_changes_and_a_word_says_so() -> None:
+    for fastest, words in (("1kB/s", [LinkUnknown]), ("1GB/s", [])):
+        desk = desk_of([Edit("network.node_bandwidth", "set", fastest)], None)
+        for number in (0, 3):
+            assert over_links.limited(desk, ask(number), RESULT) is RESULT
+        assert [type(one) for one in desk.links_of.get((1, ask().point), [])] == words
+
+
+def test_words_are_of_the_last_result() -> None:
+    """An analytic screening's rate may be above a link and the simulation's below it."""
+    desk = desk_of([Edit("network.node_bandwidth", "set", "1kB/s")])
+    over_links.limited(desk, ask(), RESULT)
+    assert desk.links_of
+    slow = {name: value / 100 if name.endswith("rate") else value for name, value in RESULT["quantities"].items()}
+    over_links.limited(desk, ask(), {"quantities": slow, "stations": {}})
+    assert not desk.links_of
+
+
+def test_a_piece_laid_over_the_network_without_its_links_changes_nothing() -> None:
+    desk = desk_of([Edit("", "lay", {"network": {"latency": "1us"}})])
+    assert over_links.limited(desk, ask(), RESULT) is RESULT
 
 
 def test_links_of_a_file_that_extends_the_calibration_count() -> None:

@@ -32,7 +32,7 @@ from scoreboard import put  # noqa: E402
 from iocast.ground import binaries  # noqa: E402
 from iocast.ground.files import write_json  # noqa: E402
 from iocast.lab import laboratory  # noqa: E402
-from iocast.lab.servers import Server, all_servers, find  # noqa: E402
+from iocast.lab.servers import Server, find  # noqa: E402
 from iocast.runs.run_directory import find_runs  # noqa: E402
 
 RANKS_PER_NODE = 4
@@ -239,6 +239,8 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
             {True: "yes", False: "no", None: "-"}[row["inside"]],
         ]
         lines.append("| " + " | ".join(cells) + " |")
+    if not forecast:
+        return lines
     known = [row["inside"] for row in forecast if row["inside"] is not None]
     right = sum(row["direction"] for row in forecast)
     refused = len(rows) - len(forecast)
@@ -261,17 +263,20 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--page", type=Path, help="put the table there, between its marks")
     given = parser.parse_args()
-    known = {one.title for server in all_servers() for one in changes_of(find(server))}
+    servers = given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml"))
+    known = {one.title for server in servers for one in changes_of(find(server))}
     if unknown := set(given.only or ()) - known:
-        parser.error(f"there is no change {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(known))}")
+        parser.error(f"these servers have no change {', '.join(sorted(unknown))}; allowed: {', '.join(sorted(known))}")
     if given.only and given.page:
         parser.error("--page has all changes of its servers; leave out --only")
     rows = []
-    for server in given.servers or sorted(file.parent.name for file in given.keep.glob("*/fitted.yaml")):
+    for server in servers:
         out = given.keep / server
         changes = [BASE, *changes_of(find(server))]
         forecasts = forecasts_of(server, changes, out)
         changes = [one for one in changes if not given.only or one is BASE or one.title in given.only]
+        if len(changes) == 1:
+            continue
         rates = {}
         for change in changes:
             found = measured(server, change, out)

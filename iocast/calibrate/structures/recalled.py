@@ -14,7 +14,7 @@ from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits
 from iocast.platforms.documents import Document, get_path
 from iocast.runs.run_directory import Point
 
-HELD, ASKED, AWAITED = "held", "recall", "recalled"
+HELD, CALL, AWAITED = "held", "recall", "recalled"
 """The cache of a client's own objects; the server's work to call one back, and the time until it has come back."""
 OBJECTS = 1_000_000_000
 """Of a client: more than any workload makes."""
@@ -83,7 +83,7 @@ def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
         def asks(steps: Steps, number: int, visit: Document) -> Steps:
             alone = visit["demand"]
             own = {"delay": alone} if found.alone[alone] < CLIENT * longest else visit
-            missing = [{"station": found.station, "demand": ASKED}, {"delay": AWAITED}]
+            missing = [{"station": found.station, "demand": CALL}, {"delay": AWAITED}]
             return [*steps[:number], own, {"cache": HELD, "miss": missing}, *steps[number + 1 :]]
 
         rewrite_visits(document, found, asks, iter(waits))
@@ -92,11 +92,11 @@ def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
     then: Document = {path: changed for op in CHANGES if (path := _end_of(found, op))}
     if gone := _end_of(found, "unlink"):
         then[gone] = [{"forget": HELD, "of": "everywhere"}]
-    edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {ASKED: "1ms", AWAITED: "1ms"}}
+    edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {CALL: "1ms", AWAITED: "1ms"}}
     half = max(waits.values()) / 2
     parameters = tuple(
         Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")
-        for name in (ASKED, AWAITED)
+        for name in (CALL, AWAITED)
     )
     named = " and ".join(dict.fromkeys(found.operation(demand) for demand in waits))
     name = f"{named} recalled from other {owner}s"
