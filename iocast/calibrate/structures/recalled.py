@@ -22,6 +22,8 @@ CLIENT = 0.05
 """Share of the longest operation's time, up to which a lone client's answer is not the server's."""
 LONGER = 2.0
 """Wait over the longest one of other operations, from which on it is tried where all else leaves a misfit."""
+MOST = 0.5
+"""Share of the operations that are called back."""
 QUARTILE = "q75"
 """Of two clients, each may ask for own objects half of the time; the rest is above the median."""
 CHANGES = ("create", "append", "pwrite")
@@ -73,9 +75,10 @@ def _waits(found: Seen, point: Point) -> dict[str, float]:
 
 def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
     """One, of `node` or `rank`. waits: seconds by demand, of the operations whose objects are called back; none where
-    all are."""
+    most are: then what waits less is rather no server's."""
     makes = next((path for op in CHANGES if (path := _end_of(found, op))), None)
-    if len(waits) == len(found.alone) or makes is None:
+    called, every = ({found.operation(demand) for demand in some} for some in (waits, found.alone))
+    if len(called) > MOST * len(every) or makes is None:
         return []
     longest = max(found.alone.values())
 
