@@ -14,7 +14,9 @@ from schedule import mostly_long
 from iocast.ground import binaries
 from iocast.calibrate import own_work, search, structures
 from iocast.calibrate.recipe import family_document, read_recipe
-from iocast.calibrate.structures import seen, several
+from iocast.calibrate.structure_search import Search
+from iocast.calibrate.structures import recalled, seen, several
+from iocast.calibrate.trace import Trace
 from iocast.calibrate.fit import calibrate
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict
@@ -150,6 +152,27 @@ def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monk
     fitted.write_text(dump(document))
     forecast = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 32, 1)
     assert forecast["quantities"]["rate"]["value"] == pytest.approx(_rate(truth, 32, 99), rel=0.06)
+
+
+def test_a_call_has_as_many_requests_as_a_full_server_has_time_for(tmp_path: Path) -> None:
+    """Where operations are multiples of the shortest one: an unlink of three, a call of two."""
+    request = {"station": "server", "demand": "make"}
+    truth = copy.deepcopy(TRUTHS["stat recalled from other"])
+    truth["operations"]["unlink"][:1] = [request] * 3
+    truth["operations"]["stat"][1]["miss"][:1] = [request] * 2
+    truth["operations"]["read"] = {"open": [request]}
+    del truth["demands"]["called"]
+    truth["demands"]["back"] = "20ms"
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    file = tmp_path / "truth.yaml"
+    file.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml"} | truth))
+    points = _measured(file, (1, 4, 16), tmp_path)
+    found = Search(read_recipe(str(tmp_path / "family.yaml")), points, 0, lambda *_: None, Trace(None)).seen
+    assert found is not None
+    # simulated runs tell no backend
+    owners = ("nodes", "nodes, requests in turn", "ranks", "ranks, requests in turn")
+    assert [one.name for one in recalled.shown(found)] == [f"stat recalled from other {owner}" for owner in owners]
+    assert recalled._turns(found, ["look"]) == {"make": 1, "fetch": 1, "drop": 3, "recalled": 2}
 
 
 @pytest.mark.parametrize(

@@ -28,24 +28,27 @@ def options(found: Seen) -> list[Option]:
     if counts is None:
         return []
 
-    def rewrite(document: Document) -> None:
-        fewest = min(counts, key=lambda demand: (counts[demand], found.alone[demand]))
-        base = found.laws[fewest]
-        for demand, count in counts.items():
-            moved = {"shift": own["shift"]} if "shift" in (own := document["demands"][demand]) else {}
-            document["demands"][demand] = {**base, "scale": found.alone[demand] / count / found.alone[fewest], **moved}
+    return [Option(NAME, edit={}, rewrite=lambda document: repeat(document, found, counts))]
 
-        def repeated(steps: Steps, number: int, visit: Document) -> Steps:
-            around = (
-                number > 0 and number + 1 < len(steps) and "delay" in steps[number - 1] and "delay" in steps[number + 1]
-            )
-            first, last = (number - 1, number + 2) if around else (number, number + 1)
-            one: Steps = steps[first:last]
-            return [*steps[:first], *one * counts[visit["demand"]], *steps[last:]]
 
-        rewrite_visits(document, found, repeated)
+def repeat(document: Document, found: Seen, counts: dict[str, int]) -> None:
+    """Has these demands visit the server several times, each for a share of a lone rank's time, by the law of the one
+    with the fewest."""
+    fewest = min(counts, key=lambda demand: (counts[demand], found.alone[demand]))
+    base = found.laws[fewest]
+    for demand, count in counts.items():
+        moved = {"shift": own["shift"]} if "shift" in (own := document["demands"][demand]) else {}
+        document["demands"][demand] = {**base, "scale": found.alone[demand] / count / found.alone[fewest], **moved}
 
-    return [Option(NAME, edit={}, rewrite=rewrite)]
+    def repeated(steps: Steps, number: int, visit: Document) -> Steps:
+        around = (
+            number > 0 and number + 1 < len(steps) and "delay" in steps[number - 1] and "delay" in steps[number + 1]
+        )
+        first, last = (number - 1, number + 2) if around else (number, number + 1)
+        one: Steps = steps[first:last]
+        return [*steps[:first], *one * counts[visit["demand"]], *steps[last:]]
+
+    rewrite_visits(document, found, repeated, iter(counts))
 
 
 def requests(found: Seen) -> dict[str, int] | None:

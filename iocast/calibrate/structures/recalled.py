@@ -7,9 +7,10 @@ file system, or ranks, each with a library of its own."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from iocast.calibrate.recipe import Option, Parameter
+from iocast.calibrate.structures import in_turn
 from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits
 from iocast.platforms.documents import Document, get_path
 from iocast.runs.run_directory import Point
@@ -28,6 +29,9 @@ QUARTILE = "q75"
 """Of two clients, each may ask for own objects half of the time; the rest is above the median."""
 CHANGES = ("create", "append", "pwrite")
 SHORTEST = 1e-6
+MOUNTED = ("posix", "mpiio")
+"""Backends that a kernel's client is behind."""
+THREADS = (1, 2, 4, 8, 16)
 
 
 def shown(found: Seen) -> list[Option]:
@@ -55,12 +59,19 @@ def _options(found: Seen, which: Callable[[dict[str, float], int], set[str]]) ->
     nodes tell it, where nodes or ranks may be the clients; those of one node, where only ranks may."""
     several = [point for point in found.closed if (point.first.record.placement.nodes or 1) > 1]
     one_node = [point for point in found.closed if point not in several]
-    for points, owners in ((several, ("node", "rank")), (one_node, ("rank",))):
+    clients = _clients(found.single)
+    for points, owners in ((several, clients), (one_node, {"rank"} & {*clients})):
         if points and (called := which(waits := _waits(found, points[0]), points[0].ranks)):
-            return [
-                one for owner in owners for one in _option(found, {d: waits[d] for d in waits if d in called}, owner)
-            ]
+            own = {demand: wait for demand, wait in waits.items() if demand in called}
+            return [one for owner in owners for one in _of_owner(found, own, owner)]
     return []
+
+
+def _clients(single: Point) -> tuple[str, ...]:
+    """Whose the memory of a client may be: a kernel's, of its node; a backend's that speaks to servers itself, of its
+    rank; either where runs don't tell."""
+    backend = (single.first.json.get("backend") or {}).get("name")
+    return ("node", "rank") if not backend else ("node",) if backend in MOUNTED else ("rank",)
 
 
 def _waits(found: Seen, point: Point) -> dict[str, float]:
@@ -73,9 +84,39 @@ def _waits(found: Seen, point: Point) -> dict[str, float]:
     }
 
 
-def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
+def _turns(found: Seen, called: Collection[str]) -> dict[str, int]:
+    """By demand of the server, of how many requests in turn it is, were the shortest one; none where that says nothing,
+    or the others are no multiples of it. Under AWAITED those of a call that a full server of the fewest threads that
+    it can have would have time for."""
+    longest, most = max(found.alone.values()), found.closed[-1]
+    own = {d: mean for d, mean in found.alone.items() if mean >= CLIENT * longest and d not in called}
+    if not own:
+        return {}
+    least = min(own.values())
+    exact = {demand: mean / least for demand, mean in own.items()}
+    counts = {demand: round(value) for demand, value in exact.items()}
+    if max(counts.values()) < 2 or any(abs(exact[one] - counts[one]) > in_turn.NEAR * exact[one] for one in exact):
+        return {}
+    done = {demand: most.first.count(found.operation(demand)) for demand in found.alone}
+    calls = sum(done[demand] for demand in called)
+    service = sum(done[demand] * mean for demand, mean in own.items())
+    total = sum(most.first.count(op) for op in most.first.operations)
+    for threads in THREADS:
+        left = threads * total / most.value("rate") - service
+        if left > calls * least:
+            return {**counts, AWAITED: round(left / calls / least)}
+    return {}
+
+
+def _of_owner(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
+    """Each call by itself, and where operations look so, all as requests in turn."""
+    found_turns = _turns(found, waits.keys())
+    return [one for turns in ({}, found_turns)[: 1 + bool(found_turns)] for one in _option(found, waits, owner, turns)]
+
+
+def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, int]) -> list[Option]:
     """One, of `node` or `rank`. waits: seconds by demand, of the operations whose objects are called back; none where
-    most are: then what waits less is rather no server's."""
+    most are: then what waits less is rather no server's. turns: of how many requests operations and calls are."""
     makes = next((path for op in CHANGES if (path := _end_of(found, op))), None)
     called, every = ({found.operation(demand) for demand in some} for some in (waits, found.alone))
     if len(called) > MOST * len(every) or makes is None:
@@ -86,10 +127,13 @@ def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
         def asks(steps: Steps, number: int, visit: Document) -> Steps:
             alone = visit["demand"]
             own = {"delay": alone} if found.alone[alone] < CLIENT * longest else visit
-            missing = [{"station": found.station, "demand": CALL}, {"delay": AWAITED}]
+            call = {"station": found.station, "demand": CALL}
+            missing = [*[call] * turns.get(AWAITED, 1), {"delay": AWAITED}]
             return [*steps[:number], own, {"cache": HELD, "miss": missing}, *steps[number + 1 :]]
 
         rewrite_visits(document, found, asks, iter(waits))
+        if counts := {demand: count for demand, count in turns.items() if demand != AWAITED}:
+            in_turn.repeat(document, found, counts)
 
     changed = [{"forget": HELD, "of": "elsewhere"}, {"cache": HELD}]
     then: Document = {path: changed for op in CHANGES if (path := _end_of(found, op))}
@@ -102,7 +146,7 @@ def _option(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
         for name in (CALL, AWAITED)
     )
     named = " and ".join(dict.fromkeys(found.operation(demand) for demand in waits))
-    name = f"{named} recalled from other {owner}s"
+    name = f"{named} recalled from other {owner}s{', requests in turn' if turns else ''}"
     return [Option(name, edit=edit, then=then, parameters=parameters, rewrite=rewrite)]
 
 
