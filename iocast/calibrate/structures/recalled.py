@@ -142,8 +142,8 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
     edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {CALL: "1ms", AWAITED: "1ms"}}
     half = max(waits.values()) / 2
     parameters = tuple(
-        Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")
-        for name in (CALL, AWAITED)
+        Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half / parts, unit="s")
+        for name, parts in ((CALL, turns.get(AWAITED, 1)), (AWAITED, 1))
     )
     named = " and ".join(dict.fromkeys(found.operation(demand) for demand in waits))
     name = f"{named} recalled from other {owner}s{', requests in turn' if turns else ''}"
