@@ -140,10 +140,13 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
     if gone := _end_of(found, "unlink"):
         then[gone] = [{"forget": HELD, "of": "everywhere"}]
     edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {CALL: "1ms", AWAITED: "1ms"}}
+    if turns:  # all requests are alike: a call's were found to cost nothing where the fit was free to say so
+        fewest = min((d for d in turns if d != AWAITED), key=lambda demand: (turns[demand], found.alone[demand]))
+        edit["demands"][CALL] = found.laws[fewest]
     half = max(waits.values()) / 2
     parameters = tuple(
-        Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half / parts, unit="s")
-        for name, parts in ((CALL, turns.get(AWAITED, 1)), (AWAITED, 1))
+        Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")
+        for name in ((AWAITED,) if turns else (CALL, AWAITED))
     )
     named = " and ".join(dict.fromkeys(found.operation(demand) for demand in waits))
     name = f"{named} recalled from other {owner}s{', requests in turn' if turns else ''}"
