@@ -47,11 +47,13 @@ MIDDLE = ("q50", "q75", "q95")
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload of the catalogue and its sizes: some hundred requests a rank, so that a lone one takes a second."""
+    """A workload of the catalogue and its sizes: some hundred requests a rank, so that a lone one takes a second.
+    alone: whether a lone rank does all of it, without which no calibration can be with it."""
 
     name: str
     workload: str
     settings: dict[str, str]
+    alone: bool = True
 
 
 WORKLOADS = (
@@ -73,6 +75,7 @@ WORKLOADS = (
             "stream.transfer_size": "64KiB",
             "stream.per_process": "4MiB",
         },
+        alone=False,
     ),
 )
 
@@ -85,7 +88,8 @@ def measured_ways(server: str, load: Workload, out: Path) -> dict[str, dict[str,
     """Of one workload of a server: the validation of each way to forecast it, by what its calibration had measured."""
     place = out / "workloads" / directory_of(load)
     campaign = place / "campaign"
-    ways = {OWN: (place / "own", place / "own" / "fitted.yaml"), ACROSS: (place / "across", out / "fitted.yaml")}
+    ways = {OWN: (place / "own", place / "own" / "fitted.yaml")} if load.alone else {}
+    ways[ACROSS] = (place / "across", out / "fitted.yaml")
     answers = {way: directory / "validation.json" for way, (directory, _) in ways.items()}
     if not all(file.exists() for file in answers.values()):
         for directory, _ in ways.values():
@@ -94,7 +98,7 @@ def measured_ways(server: str, load: Workload, out: Path) -> dict[str, dict[str,
         plan.write_text(PLAN.format(workload=load.workload, settings=json.dumps(load.settings)))
         with brought_up(server, {}) as lab:
             measure(lab, str(plan), "fit", campaign)
-            if not (own := ways[OWN][1]).exists():
+            if OWN in ways and not (own := ways[OWN][1]).exists():
                 iocast("calibrate", campaign, "--out", own)
             for directory, fitted in ways.values():
                 forecasts = directory / "forecasts"

@@ -34,11 +34,11 @@ def options(found: Seen) -> list[Option]:
 def repeat(document: Document, found: Seen, counts: dict[str, int]) -> None:
     """Has these demands visit the server several times, each for a share of a lone rank's time, by the law of the one
     with the fewest."""
-    fewest = min(counts, key=lambda demand: (counts[demand], found.alone[demand]))
-    base = found.laws[fewest]
+    shortest = fewest(found, counts)
+    base = found.laws[shortest]
     for demand, count in counts.items():
         moved = {"shift": own["shift"]} if "shift" in (own := document["demands"][demand]) else {}
-        document["demands"][demand] = {**base, "scale": found.alone[demand] / count / found.alone[fewest], **moved}
+        document["demands"][demand] = {**base, "scale": found.alone[demand] / count / found.alone[shortest], **moved}
 
     def repeated(steps: Steps, number: int, visit: Document) -> Steps:
         around = (
@@ -49,6 +49,11 @@ def repeat(document: Document, found: Seen, counts: dict[str, int]) -> None:
         return [*steps[:first], *one * counts[visit["demand"]], *steps[last:]]
 
     rewrite_visits(document, found, repeated, iter(counts))
+
+
+def fewest(found: Seen, counts: dict[str, int]) -> str:
+    """The demand of the fewest requests, of equals the shortest one: its law is that of a request."""
+    return min(counts, key=lambda demand: (counts[demand], found.alone[demand]))
 
 
 def requests(found: Seen) -> dict[str, int] | None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of others: what a client has made or changed it answers itself, by a capability, token or lock of its own.
-Another one that asks for it has the server call that back first. A lone client sees none of this; two and more do, and
+A request of another one makes the server call that back first. A lone client sees none of this; two and more do, and
 an operation takes far longer there than waiting for each other explains. Clients are nodes, as where a kernel mounts a
 file system, or ranks, each with a library of its own."""
 
@@ -26,7 +26,7 @@ LONGER = 2.0
 MOST = 0.5
 """Share of the operations that are called back."""
 QUARTILE = "q75"
-"""Of two clients, each may ask for own objects half of the time; the rest is above the median."""
+"""Of two clients, each may look at own objects half of the time; the rest is above the median."""
 CHANGES = ("create", "append", "pwrite")
 SHORTEST = 1e-6
 MOUNTED = ("posix", "mpiio")
@@ -84,19 +84,18 @@ def _waits(found: Seen, point: Point) -> dict[str, float]:
     }
 
 
-def _turns(found: Seen, called: Collection[str]) -> dict[str, int]:
-    """By demand of the server, of how many requests in turn it is, were the shortest one; none where that says nothing,
-    or the others are no multiples of it. Under AWAITED those of a call that a full server of the fewest threads that
-    it can have would have time for."""
+def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
+    """Number of requests by demand of the server, if the shortest one is one request, and of a call: as many as a full
+    server of the fewest possible threads has time for. Nothing, and 1, where all have one or are no multiples."""
     longest, most = max(found.alone.values()), found.closed[-1]
     own = {d: mean for d, mean in found.alone.items() if mean >= CLIENT * longest and d not in called}
     if not own:
-        return {}
+        return {}, 1
     least = min(own.values())
     exact = {demand: mean / least for demand, mean in own.items()}
     counts = {demand: round(value) for demand, value in exact.items()}
     if max(counts.values()) < 2 or any(abs(exact[one] - counts[one]) > in_turn.NEAR * exact[one] for one in exact):
-        return {}
+        return {}, 1
     done = {demand: most.first.count(found.operation(demand)) for demand in found.alone}
     calls = sum(done[demand] for demand in called)
     service = sum(done[demand] * mean for demand, mean in own.items())
@@ -104,19 +103,19 @@ def _turns(found: Seen, called: Collection[str]) -> dict[str, int]:
     for threads in THREADS:
         left = threads * total / most.value("rate") - service
         if left > calls * least:
-            return {**counts, AWAITED: round(left / calls / least)}
-    return {}
+            return counts, round(left / calls / least)
+    return {}, 1
 
 
 def _of_owner(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
     """Each call by itself, and where operations look so, all as requests in turn."""
-    found_turns = _turns(found, waits.keys())
-    return [one for turns in ({}, found_turns)[: 1 + bool(found_turns)] for one in _option(found, waits, owner, turns)]
+    plain, (turns, calls) = _option(found, waits, owner, {}, 1), _turns(found, waits.keys())
+    return [*plain, *_option(found, waits, owner, turns, calls)] if turns else plain
 
 
-def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, int]) -> list[Option]:
+def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, int], calls: int) -> list[Option]:
     """One, of `node` or `rank`. waits: seconds by demand, of the operations whose objects are called back; none where
-    most are: then what waits less is rather no server's. turns: of how many requests operations and calls are."""
+    most are: then what waits less is rather no server's. turns: number of requests by demand, calls: of a call."""
     makes = next((path for op in CHANGES if (path := _end_of(found, op))), None)
     called, every = ({found.operation(demand) for demand in some} for some in (waits, found.alone))
     if len(called) > MOST * len(every) or makes is None:
@@ -124,16 +123,16 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
     longest = max(found.alone.values())
 
     def rewrite(document: Document) -> None:
-        def asks(steps: Steps, number: int, visit: Document) -> Steps:
+        def looking(steps: Steps, number: int, visit: Document) -> Steps:
             alone = visit["demand"]
             own = {"delay": alone} if found.alone[alone] < CLIENT * longest else visit
             call = {"station": found.station, "demand": CALL}
-            missing = [*[call] * turns.get(AWAITED, 1), {"delay": AWAITED}]
+            missing = [*[call] * calls, {"delay": AWAITED}]
             return [*steps[:number], own, {"cache": HELD, "miss": missing}, *steps[number + 1 :]]
 
-        rewrite_visits(document, found, asks, iter(waits))
-        if counts := {demand: count for demand, count in turns.items() if demand != AWAITED}:
-            in_turn.repeat(document, found, counts)
+        rewrite_visits(document, found, looking, iter(waits))
+        if turns:
+            in_turn.repeat(document, found, turns)
 
     changed = [{"forget": HELD, "of": "elsewhere"}, {"cache": HELD}]
     then: Document = {path: changed for op in CHANGES if (path := _end_of(found, op))}
@@ -141,8 +140,7 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
         then[gone] = [{"forget": HELD, "of": "everywhere"}]
     edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {CALL: "1ms", AWAITED: "1ms"}}
     if turns:  # all requests are alike: a call's were found to cost nothing where the fit was free to say so
-        fewest = min((d for d in turns if d != AWAITED), key=lambda demand: (turns[demand], found.alone[demand]))
-        edit["demands"][CALL] = found.laws[fewest]
+        edit["demands"][CALL] = found.laws[in_turn.fewest(found, turns)]
     half = max(waits.values()) / 2
     parameters = tuple(
         Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")
