@@ -97,7 +97,8 @@ def measured_ways(server: str, load: Workload, out: Path) -> dict[str, dict[str,
         plan = place / "plan.yaml"
         plan.write_text(PLAN.format(workload=load.workload, settings=json.dumps(load.settings)))
         with brought_up(server, {}) as lab:
-            measure(lab, str(plan), "fit", campaign)
+            if OWN in ways:
+                measure(lab, str(plan), "fit", campaign)
             if OWN in ways and not (own := ways[OWN][1]).exists():
                 iocast("calibrate", campaign, "--out", own)
             for directory, fitted in ways.values():
