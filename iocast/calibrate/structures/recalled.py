@@ -7,6 +7,7 @@ file system, or ranks, each with a library of its own."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Collection
 
 from iocast.calibrate.recipe import Option, Parameter
@@ -103,7 +104,9 @@ def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
     for threads in THREADS:
         left = threads * total / most.value("rate") - service
         if left > calls * least:
-            return counts, round(left / calls / least)
+            # With more, the server is not full, and something else takes the time.
+            share = left / calls / least if calls else math.inf
+            return (counts, round(share)) if share <= 4 * max(counts.values()) else ({}, 1)
     return {}, 1
 
 
