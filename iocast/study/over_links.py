@@ -22,6 +22,10 @@ from iocast.study.questions import Ask, Point
 from iocast.study.spec import Scale
 
 
+A_SECOND = "a second"
+"""A quantity that no result has: how much longer any time gets, also where its own value is 0."""
+
+
 class Desk(Protocol):
     """The parts of a study's desk that links need."""
 
@@ -64,10 +68,13 @@ def _over_links(desk: Desk, ask: Ask, result: Result, is_best: bool) -> tuple[Re
     shares = {
         name.removesuffix(".rate"): rate / found["rate"] for name, rate in found.items() if name.endswith(".rate")
     }
-    times = {carried.fitted_name(name) for name in found} - {"rate"}
-    given = {"rate": _alone(found["rate"])} | {name: _alone(found.get(name) or 1.0) for name in times}
-    values, notes = over_links(system, shares, scale.nodes, given, load, moved)
-    changes = {name: ends["value"] / given[name]["value"] for name, ends in values.items()}
+    medians = {name: found[name] for name in (f"{op}.q50" for op in shares) if found.get(name)}
+    given = {"rate": found["rate"], A_SECOND: 1.0} | medians
+    values, notes = over_links(
+        system, shares, scale.nodes, {name: _alone(one) for name, one in given.items()}, load, moved
+    )
+    changes = {carried.fitted_name(name): values[A_SECOND]["value"] for name in found}
+    changes["rate"] = values["rate"]["value"] / found["rate"]
     return result if set(changes.values()) == {1.0} else carried.changed(result, changes), notes
 
 

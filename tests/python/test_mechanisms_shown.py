@@ -4,7 +4,9 @@ by what nothing else explains, and forecasts beyond them hold."""
 
 import copy
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from iocast.ground import binaries
 from iocast.calibrate import own_work, search, structures
 from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.structure_search import Search
-from iocast.calibrate.structures import recalled, seen, several
+from iocast.calibrate.structures import in_turn, recalled, seen, several
 from iocast.calibrate.trace import Trace
 from iocast.calibrate.fit import calibrate
 from iocast.platforms.fitted import Fitted
@@ -154,8 +156,10 @@ def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monk
     assert forecast["quantities"]["rate"]["value"] == pytest.approx(_rate(truth, 32, 99), rel=0.06)
 
 
-def test_a_call_has_as_many_requests_as_a_full_server_has_time_for(tmp_path: Path) -> None:
-    """Where operations are multiples of the shortest one: an unlink of three, a call of two."""
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Search:
+    """Operations that are multiples of the shortest one: an unlink of three requests, a call of two."""
+    place = tmp_path_factory.mktemp("calls")
     request = {"station": "server", "demand": "make"}
     truth = copy.deepcopy(TRUTHS["stat recalled from other"])
     truth["operations"]["unlink"][:1] = [request] * 3
@@ -163,16 +167,65 @@ def test_a_call_has_as_many_requests_as_a_full_server_has_time_for(tmp_path: Pat
     truth["operations"]["read"] = {"open": [request]}
     del truth["demands"]["called"]
     truth["demands"]["back"] = "20ms"
-    (tmp_path / "family.yaml").write_text(FAMILY)
-    file = tmp_path / "truth.yaml"
+    (place / "family.yaml").write_text(FAMILY)
+    file = place / "truth.yaml"
     file.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml"} | truth))
-    points = _measured(file, (1, 4, 16), tmp_path)
-    found = Search(read_recipe(str(tmp_path / "family.yaml")), points, 0, lambda *_: None, Trace(None)).seen
+    points = _measured(file, (1, 4, 16), place)
+    return Search(read_recipe(str(place / "family.yaml")), points, 0, lambda *_: None, Trace(None))
+
+
+CALLED = "stat recalled from other"
+OF_NODES_AND_RANKS = [f"{CALLED} nodes", f"{CALLED} nodes, requests in turn"] + [
+    f"{CALLED} ranks", f"{CALLED} ranks, requests in turn"
+]  # fmt: skip
+"""Simulated runs tell no backend."""
+
+
+def test_a_call_has_as_many_requests_as_a_full_server_has_time_for(calls: Search) -> None:
+    found = calls.seen
     assert found is not None
-    # simulated runs tell no backend
-    owners = ("nodes", "nodes, requests in turn", "ranks", "ranks, requests in turn")
-    assert [one.name for one in recalled.shown(found)] == [f"stat recalled from other {owner}" for owner in owners]
+    assert [one.name for one in recalled.shown(found)] == OF_NODES_AND_RANKS
     assert recalled._turns(found, ["look"]) == ({"make": 1, "fetch": 1, "drop": 3}, 2)
+    before, last = found.closed
+    idle: Any = SimpleNamespace(first=last.first, ranks=last.ranks, value=lambda _: 4 * before.value("rate"))
+    # a server that isn't full has time for any number
+    assert recalled._turns(replace(found, closed=[before, idle]), ["look"]) == ({}, 1)
+
+
+def test_calls_show_at_any_scale_and_in_whole_operations(calls: Search) -> None:
+    found = calls.seen
+    assert found is not None
+    silent: Any = SimpleNamespace(first=found.closed[0].first, ranks=2, has=lambda _: False)
+    other = replace(found, closed=[silent, *found.closed])
+    assert [one.name for one in recalled.shown(other)] == OF_NODES_AND_RANKS
+    point = found.closed[0]
+    whole = recalled._waits(replace(found, tags={"make": "create"}), point)
+    assert whole == {"make": point.value("create.q75") - found.alone["make"]}
+
+
+def test_requests_of_a_call_lose_what_the_network_takes_of_all(calls: Search) -> None:
+    assert calls.seen is not None
+    option = next(one for one in recalled.shown(calls.seen) if one.name.endswith("in turn"))
+    document: dict[str, Any] = {"demands": {name: law | {"shift": "-1us"} for name, law in calls.seen.laws.items()}}
+    assert option.rewrite is not None
+    option.rewrite(document)
+    fewest = in_turn.fewest(calls.seen, {"make": 1, "fetch": 1, "drop": 3})
+    assert document["demands"][recalled.CALL] == document["demands"][fewest]
+    assert document["demands"][recalled.CALL]["shift"] == "-1us"
+
+
+def test_a_client_answers_of_its_own_directories(calls: Search, tmp_path: Path) -> None:
+    """As of its own files; those of another one are called back."""
+    assert calls.seen is not None
+    option = next(one for one in recalled.shown(calls.seen) if one.name.endswith("nodes"))
+    file = tmp_path / "calls.yaml"
+    file.write_text(dump(calls.build([option], {recalled.CALL: 1e-3, recalled.AWAITED: 1e-3})))
+    command = [binaries.find("iocast-sim"), "--platform", str(file), "--workload", "mdtest", "--json"]
+    for nodes, stride, share in ((1, 0, 1.0), (2, 0, 1.0), (2, 1, 0.0)):
+        run = binaries.run_json([*command, "--nodes", str(nodes), "--set", "items=50", "--set", f"stride={stride}"])
+        for name in ("directory-stat", "file-stat"):
+            (cache,) = next(phase for phase in run["phases"] if phase["name"] == name)["caches"].values()
+            assert cache["lookups"] == 50 * nodes and cache["hits"] == share * cache["lookups"]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +294,7 @@ def test_parts_at_several_servers_leave_no_lock_that_nothing_holds() -> None:
     }
     alone: Any = None  # of the lone rank's runs, which these structures don't look at
     route = {"drop": "operations.unlink"}
-    found = seen.Seen("server", {"drop": law}, route, {"drop": 2e-3}, {}, 16, 2.0, {}, alone, [])
+    found = seen.Seen("server", {"drop": law}, route, {"drop": "unlink"}, {"drop": 2e-3}, {}, 16, 2.0, {}, alone, [])
     for option in several.options(found):
         changed = copy.deepcopy(document)
         if option.rewrite is not None:

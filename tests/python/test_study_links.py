@@ -85,6 +85,16 @@ def test_links_carry_of_a_design_what_they_carry_of_a_forecast(key: str, limit: 
     assert any(isinstance(one, LinkFull) for one in notes) == (found["rate"] < RATE)
 
 
+@pytest.mark.parametrize("median", [{"stat.q50": 0.0}, {"stat.q75": TIME}, {}])
+def test_times_grow_as_the_rate_falls_where_a_median_is_not_known(median: dict[str, float]) -> None:
+    """Nothing stands for it: 32 ranks without pauses take as much longer as fewer operations are done."""
+    result = {"quantities": {"rate": 3200.0, "stat.rate": 3200.0, "stat.q99": TIME} | median, "stations": {}}
+    desk = desk_of([Edit("network.node_bandwidth", "set", "1kB/s")], load={"waiting_factor": 0.0})
+    found = over_links.limited(desk, ask(), result)["quantities"]
+    assert found["rate"] == pytest.approx(NODES * 1e3 / 20)
+    assert found["stat.q99"] == pytest.approx(TIME * 3200 / found["rate"])
+
+
 @pytest.mark.parametrize("edits", [[], [Edit("stations.server.servers", "set", 4)]])
 def test_designs_with_the_measured_links_are_as_they_were(edits: list[Edit]) -> None:
     assert over_links.limited(desk_of(edits), ask(), RESULT) is RESULT

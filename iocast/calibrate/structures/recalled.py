@@ -6,6 +6,7 @@ file system, or ranks, each with a library of its own."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Callable, Collection
@@ -28,7 +29,8 @@ MOST = 0.5
 """Share of the operations that are called back."""
 QUARTILE = "q75"
 """Of two clients, each may look at own objects half of the time; the rest is above the median."""
-CHANGES = ("create", "append", "pwrite")
+CHANGES = ("create", "append", "pwrite", "mkdir")
+REMOVALS = ("unlink", "rmdir")
 SHORTEST = 1e-6
 MOUNTED = ("posix", "mpiio")
 """Backends that a kernel's client is behind."""
@@ -38,12 +40,16 @@ THREADS = (1, 2, 4, 8, 16)
 def shown(found: Seen) -> list[Option]:
     """Of nodes and of ranks, if operations take longer than behind the longest one of every other rank."""
     longest = max(found.alone.values())
-    return _options(found, lambda waits, ranks: {one for one in waits if waits[one] > (ranks - 1) * longest})
+
+    def which(waits: dict[str, float], ranks: int) -> set[str]:
+        return {one for one in waits if waits[one] > (ranks - 1) * longest}
+
+    return _options(found, which, len(found.closed))
 
 
 def unseen(found: Seen) -> list[Option]:
     """The same, if some operations wait for far longer than the others, and that does not show by itself."""
-    return [] if shown(found) else _options(found, lambda waits, _: _apart(waits))
+    return [] if shown(found) else _options(found, lambda waits, _: _apart(waits), 1)
 
 
 def _apart(waits: dict[str, float]) -> set[str]:
@@ -55,40 +61,46 @@ def _apart(waits: dict[str, float]) -> set[str]:
     return set()
 
 
-def _options(found: Seen, which: Callable[[dict[str, float], int], set[str]]) -> list[Option]:
-    """which: of the waits by demand and the ranks at a point, those that are called back. The fewest ranks of several
-    nodes tell it, where nodes or ranks may be the clients; those of one node, where only ranks may."""
+def _options(found: Seen, which: Callable[[dict[str, float], int], set[str]], scales: int) -> list[Option]:
+    """which: of the waits by demand and the ranks at a point, those that are called back. Points of several nodes tell
+    it, where nodes or ranks may be the clients; those of one node, where only ranks may. Of each the first `scales` are
+    looked at, the fewest ranks first: with more, operations wait for many things."""
     several = [point for point in found.closed if (point.first.record.placement.nodes or 1) > 1]
     one_node = [point for point in found.closed if point not in several]
-    clients = _clients(found.single)
-    for points, owners in ((several, clients), (one_node, {"rank"} & {*clients})):
-        if points and (called := which(waits := _waits(found, points[0]), points[0].ranks)):
+    clients = _clients([found.single, *found.closed])
+    for points, owners in ((several[:scales], clients), (one_node[:scales], {"rank"} & {*clients})):
+        for point in points if owners else ():
+            called = which(waits := _waits(found, point), point.ranks)
             own = {demand: wait for demand, wait in waits.items() if demand in called}
-            return [one for owner in owners for one in _of_owner(found, own, owner)]
+            if options := [one for owner in owners for one in _of_owner(found, own, owner)]:
+                return options
     return []
 
 
-def _clients(single: Point) -> tuple[str, ...]:
+def _clients(points: list[Point]) -> tuple[str, ...]:
     """Whose the memory of a client may be: a kernel's, of its node; a backend's that speaks to servers itself, of its
-    rank; either where runs don't tell."""
-    backend = (single.first.json.get("backend") or {}).get("name")
-    return ("node", "rank") if not backend else ("node",) if backend in MOUNTED else ("rank",)
+    rank; either where runs don't tell, or differ."""
+    backends = {(point.first.json.get("backend") or {}).get("name") for point in points} - {None}
+    owners = {"node" if backend in MOUNTED else "rank" for backend in backends}
+    return tuple(owners) if len(owners) == 1 else ("node", "rank")
 
 
 def _waits(found: Seen, point: Point) -> dict[str, float]:
     """By demand, seconds from a lone rank's mean to the upper quartile."""
-    tags = {demand: found.routes[demand].removeprefix("operations.") for demand in found.laws}
     return {
         demand: point.value(f"{tag}.{QUARTILE}") - found.alone[demand]
-        for demand, tag in tags.items()
+        for demand, tag in found.tags.items()
         if point.has(f"{tag}.{QUARTILE}")
     }
 
 
 def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
     """Number of requests by demand of the server, if the shortest one is one request, and of a call: as many as a full
-    server of the fewest possible threads has time for. Nothing, and 1, where all have one or are no multiples."""
+    server of the fewest possible threads has time for. Nothing, and 1, where all have one or are no multiples, or where
+    no server shows that it is full."""
     longest, most = max(found.alone.values()), found.closed[-1]
+    if not _levels_off(found):
+        return {}, 1
     own = {d: mean for d, mean in found.alone.items() if mean >= CLIENT * longest and d not in called}
     if not own:
         return {}, 1
@@ -110,8 +122,16 @@ def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
     return {}, 1
 
 
+def _levels_off(found: Seen) -> bool:
+    """Whether the last step of scale brought less than half of what as many more ranks bring to an idle server."""
+    before, last = [found.single, *found.closed][-2:]
+    return last.value("rate") / before.value("rate") < math.sqrt(last.ranks / before.ranks)
+
+
 def _of_owner(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
-    """Each call by itself, and where operations look so, all as requests in turn."""
+    """Each call by itself, and where operations look so, all as requests in turn; none without such operations."""
+    if not waits:
+        return []
     plain, (turns, calls) = _option(found, waits, owner, {}, 1), _turns(found, waits.keys())
     return [*plain, *_option(found, waits, owner, turns, calls)] if turns else plain
 
@@ -136,14 +156,13 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
         rewrite_visits(document, found, looking, iter(waits))
         if turns:
             in_turn.repeat(document, found, turns)
+            # All requests are alike: a call's were found to cost nothing where the fit was free to say so.
+            document["demands"][CALL] = copy.deepcopy(document["demands"][in_turn.fewest(found, turns)])
 
     changed = [{"forget": HELD, "of": "elsewhere"}, {"cache": HELD}]
     then: Document = {path: changed for op in CHANGES if (path := _end_of(found, op))}
-    if gone := _end_of(found, "unlink"):
-        then[gone] = [{"forget": HELD, "of": "everywhere"}]
+    then |= {path: [{"forget": HELD, "of": "everywhere"}] for op in REMOVALS if (path := _end_of(found, op))}
     edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {CALL: "1ms", AWAITED: "1ms"}}
-    if turns:  # all requests are alike: a call's were found to cost nothing where the fit was free to say so
-        edit["demands"][CALL] = found.laws[in_turn.fewest(found, turns)]
     half = max(waits.values()) / 2
     parameters = tuple(
         Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")
@@ -155,8 +174,9 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
 
 
 def _end_of(found: Seen, op: str) -> str | None:
-    """The path of the steps with which an operation ends; None where the family has no such operation."""
+    """The path of the steps with which an operation ends, of a file without bytes as well; None where the family has no
+    such operation."""
     route = get_path(found.family, f"operations.{op}")
     if isinstance(route, dict) and route:
-        return f"operations.{op}.{list(route)[-1]}"
+        return f"operations.{op}.close"
     return f"operations.{op}" if isinstance(route, list) else None

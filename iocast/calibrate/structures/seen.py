@@ -21,7 +21,8 @@ PLAIN = frozenset(("servers", "contention", "coherency", "crowding", "discipline
 @dataclass(frozen=True)
 class Seen:
     """station: the one that most operations visit. laws: of its demands, what a lone rank took, `empirical`. routes: by
-    demand, the path of the route that visits it. alone, grown: by demand, mean seconds of a lone rank, and of one of
+    demand, the path of the route that visits it. tags: by demand, the quantities that tell it, an operation's where runs
+    know it whole only. alone, grown: by demand, mean seconds of a lone rank, and of one of
     `ranks`, the most without think times. busy: servers that would be busy there all the time, were all of a lone
     rank's time service. single: the lone rank's point; closed: those of more ranks without think times, the fewest
     first."""
@@ -29,6 +30,7 @@ class Seen:
     station: str
     laws: Document
     routes: dict[str, str]
+    tags: dict[str, str]
     alone: dict[str, float]
     grown: dict[str, float]
     ranks: int
@@ -65,7 +67,7 @@ def look(
     if not closed or not station or not plain or spec.get("spread") == "stripe":
         return None
     most = closed[-1]
-    alone, grown, routes = {}, {}, {}
+    alone, grown, routes, tags = {}, {}, {}, {}
     for demand, tag in recipe.laws.items():
         op = tag.partition(".")[0]
         whole = wholes.get(op)
@@ -79,7 +81,7 @@ def look(
         ):
             continue
         alone[demand], grown[demand] = single.value(f"{measured}.mean"), most.value(f"{measured}.mean")
-        routes[demand] = f"operations.{tag}"
+        routes[demand], tags[demand] = f"operations.{tag}", measured
     if len(alone) < 2:
         return None
     counts = {demand: most.first.count(recipe.laws[demand].partition(".")[0]) for demand in alone}
@@ -87,7 +89,7 @@ def look(
     total = sum(most.first.count(op) for op in most.first.operations)
     busy = most.value("rate") * seconds / total if total else 0.0
     known = {demand: laws[demand] for demand in alone}
-    return Seen(station, known, routes, alone, grown, most.ranks, busy, family, single, closed)
+    return Seen(station, known, routes, tags, alone, grown, most.ranks, busy, family, single, closed)
 
 
 def rewrite_visits(
