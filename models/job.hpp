@@ -32,7 +32,7 @@ struct alignas(64) Job {
   bool joined : 1       = false;   ///< all ranks of the group have done what they do together
   bool beside : 1       = false;   ///< its steps are those of others' work or of a piece, not of an operation
   bool piece : 1        = false;   ///< of a buffer's drain, of a mechanism or of a cache's fetch
-  bool recalled : 1     = false;   ///< the lock of its last visit had to be called back from others
+  bool recalled : 1     = false;   ///< the lock of its last visit, or what its last step forgot, had to be called back
   bool evicted : 1      = false;   ///< its last look at a cache had something else evicted
   bool waited : 1       = false;   ///< at a cache for what is on its way, and looks again
   uint32_t operations   = 0;       ///< that the client has done; a number for random numbers, which may start again

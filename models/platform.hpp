@@ -303,6 +303,7 @@ struct CacheSpec : MechanismSpec {
   double valid             = 0;     ///< seconds for which an entry may be used since it came in; 0: without end
   double valid_at_most     = 0;     ///< up to which these double whenever they are over and the entry is used again
   bool forgotten_by_others = false; ///< some route takes out what other nodes have
+  bool calls_back          = false; ///< and has steps for where they had it
 };
 
 /// Nodes that are slower than the others at their own stations, or at one of them.

@@ -155,6 +155,9 @@ private:
   /// Steps for those who had to call the lock of the visit back.
   nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
                                      const std::vector<uint32_t>& held);
+  /// Steps that follow if the step before them had to call something back.
+  nlohmann::ordered_json read_called_back(const YamlNode& yaml, std::vector<Step>& out,
+                                          const std::vector<uint32_t>& held);
   /// A look at a cache, the steps of a hit, a jump over the others, and the steps of a miss.
   nlohmann::ordered_json read_look(const YamlNode& item, const YamlNode& cache, std::vector<Step>& out,
                                    const std::vector<uint32_t>& held);

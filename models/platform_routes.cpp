@@ -144,6 +144,12 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       if (const auto of = item.find("of"))
         json.back()["of"] = read_forget_of(*of, step);
       out.push_back(step);
+      if (const auto recall = item.find("recall")) {
+        if (step.flush == Flush::all)
+          recall->fail("only what others have is called back; add 'of: elsewhere' or 'of: everywhere'");
+        platform_.caches[step.target].calls_back = true;
+        json.back()["recall"]                    = read_called_back(*recall, out, held);
+      }
     } else {
       step.kind   = Step::Kind::visit;
       step.target = find_in(platform_.stations, item["station"], "station");
@@ -334,6 +340,12 @@ nlohmann::ordered_json PlatformReader::read_recall(const YamlNode& yaml, const S
 {
   if (visit.lock < 0 || visit.lock_share == 0 || !platform_.locks[static_cast<size_t>(visit.lock)].hand_over)
     yaml.fail("only a lock that nodes keep (one with a hand_over) and that this step takes is called back");
+  return read_called_back(yaml, out, held);
+}
+
+nlohmann::ordered_json PlatformReader::read_called_back(const YamlNode& yaml, std::vector<Step>& out,
+                                                        const std::vector<uint32_t>& held)
+{
   const size_t at = out.size();
   Step branch;
   branch.kind = Step::Kind::recalled;
@@ -540,7 +552,8 @@ void PlatformReader::lend_route(OpKind to, OpKind from)
         step.kind != Step::Kind::enter && step.kind != Step::Kind::flush &&
         !(step.kind == Step::Kind::use && !platform_.mechanisms[step.target]->kind->directories) &&
         !(step.kind == Step::Kind::leave && !platform_.mechanisms[step.target]->kind->directories) &&
-        !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0))
+        !(step.kind == Step::Kind::look && step.forgets && platform_.caches[step.target].page > 0 &&
+          !platform_.caches[step.target].calls_back))
       route.steps.push_back(step);
     else if (jumps) // to the next step, so that others lead where they did
       add_marker(route, Step::Kind::jump);

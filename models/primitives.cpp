@@ -74,7 +74,8 @@ std::vector<PrimitiveEntry> of_the_engine()
        {{"forget", "name of the cache: the node's or the server's own, unless `of` is given"},
         {"of",
          "elsewhere: from the caches of all other nodes, as when a lock is revoked; everywhere: from all. A pread "
-         "or pwrite removes the pages that it touches, any other operation all of the object's"}}},
+         "or pwrite removes the pages that it touches, any other operation all of the object's"},
+        {"recall", "with `of`: steps that follow when others had it, and it was called back"}}},
       {"flush",
        "a step that waits until a buffer is drained",
        {{"flush", "name of the buffer; the node's or the server's own"},

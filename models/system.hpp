@@ -382,7 +382,7 @@ private:
   template <class DoIt> void for_each_part(JobId id, const Caches& caches, Pages pages, DoIt do_it) const;
   [[gnu::noinline]] bool look_up(JobId id, const Step& step);
   void forget(JobId id, Caches& caches);
-  void forget_elsewhere(JobId id, Caches& caches, Flush where);
+  bool forget_elsewhere(JobId id, Caches& caches, Flush where);
   void check_caches();
 
   // read_ahead.cpp: the read-ahead of caches

@@ -78,6 +78,10 @@ def _warm(platform: ResolvedPlatform, routes: Sequence[Route], before: Collectio
                     f"what {', '.join(filled_by)} may have brought into the cache '{name}': each {route.operation} "
                     "looks there in vain"
                 )
+        found += [
+            f"who has the objects of the cache '{name}': each {route.operation} calls its own back from others"
+            for name in sorted(route.called_back)
+        ]
     return found
 
 

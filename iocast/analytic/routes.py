@@ -76,6 +76,7 @@ class Route:
     steps: list[Visit | Delay | Flow] = field(default_factory=list)
     once: bool = False  # no object sees it twice
     missed: set[str] = field(default_factory=set)  # caches whose look-ups are taken as misses
+    called_back: set[str] = field(default_factory=set)  # caches of which others are taken to have its objects
     filled: Collection[str] = ()  # buffers, by some operation of the mix
 
     @property
@@ -209,13 +210,20 @@ def _read_steps(
                 f"The route of {route.operation} waits for the buffer '{name}', whose filling and draining the "
                 "analytic solver can't know; use the simulator."
             )
-        elif "cache" in step or "forget" in step:
-            waits = (
-                "cache" in step
-                and "ahead" in platform["caches"][step["cache"]]
-                and route.operation in ("read", "pread")
-            )
-            if "forget" in step or (not {"hit", "miss", "evict"} & set(step) and not waits):
+        elif "forget" in step:
+            if "recall" not in step:
+                continue  # it takes no time
+            if not route.once or "objects" not in platform["caches"][step["forget"]]:
+                raise InputError(
+                    f"The route of {route.operation} calls back what others have in the cache '{step['forget']}'; who "
+                    "has it hangs on what was used before, which the analytic solver can't know; use the simulator "
+                    "(--solver simulate)."
+                )
+            route.called_back.add(step["forget"])
+            _read_steps(platform, step["recall"], size, blocks, limits, transfers, route, knows_entries)
+        elif "cache" in step:
+            waits = "ahead" in platform["caches"][step["cache"]] and route.operation in ("read", "pread")
+            if not {"hit", "miss", "evict"} & set(step) and not waits:
                 continue  # it takes no time
             whole = "objects" in platform["caches"][step["cache"]] or route.operation == "read"
             if route.once and whole and "evict" not in step:

@@ -342,10 +342,12 @@ def link_bytes(points: list[Point]) -> LinkBytes | None:
     ]
     if not seen:
         return None
-    largest = seen[-1][1]
+    (most, largest) = seen[-1]
     alone = [moved for point, moved in seen if point.first.placement[0] == 1]
     own = alone[-1] if alone else largest
     found: LinkBytes = {"sent": own["sent"], "received": own["received"], "ranks": own["ranks"]}
+    if not alone:
+        found["nodes"] = most.first.placement[0]
     sent, received = max(found["sent"], largest["sent"]), max(found["received"], largest["received"])
     if (sent, received) != (found["sent"], found["received"]):
         found["at_most"] = {"sent": sent, "received": received, "ranks": largest["ranks"]}

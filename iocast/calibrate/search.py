@@ -127,7 +127,8 @@ def _looks(document: Document) -> Looks | None:
 
     def follow(operation: str, route: Any) -> None:
         for step in steps_of(route):
-            name = str(step.get("cache") or step.get("buffer") or step.get("flush") or "")
+            recalled = step.get("forget") if "recall" in step else None
+            name = str(step.get("cache") or step.get("buffer") or step.get("flush") or recalled or "")
             behind = (caches.get(name) or buffers.get(name) or {}) if name else {}
             if not behind:
                 continue
@@ -135,7 +136,7 @@ def _looks(document: Document) -> Looks | None:
             touching.add(operation)
             if "buffer" in step:
                 asking.update(operations)  # while it drains it is in the way of all
-            elif "flush" in step or {"hit", "miss", "evict"} & set(step) or "ahead" in behind:
+            elif "flush" in step or recalled or {"hit", "miss", "evict"} & set(step) or "ahead" in behind:
                 asking.add(operation)
             follow(operation, [behind.get("drain"), behind.get("fetch")])
 

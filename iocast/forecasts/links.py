@@ -113,14 +113,15 @@ def _carried(
 ) -> tuple[dict[str, Ends], list[Note]]:
     """Of the system, shares and nodes of a question, with bytes that were observed."""
     rate, most, everything = quantities["rate"], full.rate, moved.get("at_most")
+    seen_on = moved.get("nodes", 1)
     worst = full if everything is None else min(_full_at(*question, everything), default=full)
     found = {
-        name: _between(name, one, (most, longer(most)), (worst.rate, longer(worst.rate)), rate["value"])
+        name: _between(name, one, (most, longer(most)), (worst.rate, longer(worst.rate)), rate["value"], seen_on > 1)
         for name, one in quantities.items()
     }
     notes: list[Note] = []
     if most < rate["value"]:
-        notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station))
+        notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station, seen_on))
     if everything is not None and worst.rate < min(most, rate["value"]):
         reached = rate["low"] is not None
         where = worst.nodes, worst.station
@@ -128,9 +129,12 @@ def _carried(
     return found, notes
 
 
-def _between(name: str, one: Ends, here: tuple[float, float], worst: tuple[float, float], own: float) -> Ends:
+def _between(
+    name: str, one: Ends, here: tuple[float, float], worst: tuple[float, float], own: float, perhaps_fewer: bool
+) -> Ends:
     """A quantity with what links carry of the bytes of operations, and of all that crossed them (`worst`): of both the
-    rate, and how much longer operations take. `own`: the platform's rate."""
+    rate, and how much longer operations take. `own`: the platform's rate. `perhaps_fewer`: operations may have moved
+    fewer bytes, and then the end of the interval is the platform's."""
     if name == "rate":
         factor, farthest = min(1.0, here[0] / own), min(1.0, worst[0] / own)
         low, high = one["low"], one["high"]
@@ -138,13 +142,13 @@ def _between(name: str, one: Ends, here: tuple[float, float], worst: tuple[float
             **one,
             "value": factor * one["value"],
             "low": None if low is None else farthest * low,
-            "high": None if high is None else factor * high,
+            "high": None if high is None else high if perhaps_fewer else factor * high,
         }
     low, high = one["low"], one["high"]
     return {
         **one,
         "value": here[1] * one["value"],
-        "low": None if low is None else here[1] * low,
+        "low": None if low is None else low if perhaps_fewer else here[1] * low,
         "high": None if high is None else max(here[1], worst[1]) * high,
     }
 

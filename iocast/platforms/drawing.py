@@ -174,7 +174,11 @@ OTHER_STEPS: dict[str, Callable[[Step], str]] = {
     "buffer": lambda step: f"bytes into buffer {step['buffer']}",
     "flush": lambda step: f"wait until buffer {step['flush']} has drained ({step['of']})",
     "cache": lambda step: f"look into cache {step['cache']}",
-    "forget": lambda step: f"cache {step['forget']} forgets it" + (f" ({step['of']})" if "of" in step else ""),
+    "forget": lambda step: (
+        f"cache {step['forget']} forgets it"
+        + (f" ({step['of']})" if "of" in step else "")
+        + (", and if others had it:" if step.get("recall") else "")
+    ),
 }
 """Words for all steps but visits and those of mechanisms, by the key that tells them."""
 

@@ -150,12 +150,13 @@ class MovedAtMost(TypedDict):
 
 class LinkBytes(TypedDict):
     """Bytes that an operation moved over the links of its own node: at the largest scale on one node, whose ranks send
-    each other nothing over links, or else at the largest that was observed. `at_most`: bytes at the largest scale,
-    where they are more."""
+    each other nothing over links, or else at the largest that was observed. `nodes`: of the latter; they may have sent
+    each other a part. `at_most`: bytes at the largest scale, where they are more."""
 
     sent: float
     received: float
     ranks: int
+    nodes: NotRequired[int]
     at_most: NotRequired[MovedAtMost]
 
 

@@ -162,7 +162,7 @@ void System::make_caches()
 /// and memory for nothing.
 bool System::never_hits(const CacheSpec& spec) const
 {
-  if (spec.ahead > 0)
+  if (spec.ahead > 0 || spec.calls_back)
     return false;
   const auto which = static_cast<uint32_t>(&spec - platform_.caches.data());
   const auto looks = [which](const std::vector<Step>& steps) {
@@ -240,7 +240,7 @@ bool System::look_up(JobId id, const Step& step)
     if (step.flush == Flush::all)
       forget(id, caches);
     else
-      forget_elsewhere(id, caches, step.flush);
+      jobs_[id].recalled = forget_elsewhere(id, caches, step.flush);
     ++jobs_[id].at;
     return true;
   }
@@ -318,10 +318,12 @@ void System::forget(JobId id, Caches& caches)
     });
 }
 
-/// Of pages, those of an access; what concerns the object as a whole takes out all that there are.
-void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
+/// Of pages, those of an access; what concerns the object as a whole takes out all that there are. True if anybody had
+/// some.
+bool System::forget_elsewhere(JobId id, Caches& caches, Flush where)
 {
   const Op& op          = op_of(id);
+  const uint64_t before = caches.sums.taken;
   const uint32_t spared = where == Flush::elsewhere ? cache_instance(id, caches, 0) : nobody;
   if (caches.spec->page == 0)
     caches.forget_elsewhere(entry_key(op), spared);
@@ -331,6 +333,7 @@ void System::forget_elsewhere(JobId id, Caches& caches, Flush where)
   else
     for (const uint64_t block : caches.page_holders->blocks_of(object_key(op)))
       caches.forget_elsewhere(block, ~uint64_t{0}, spared);
+  return caches.sums.taken > before;
 }
 
 void System::check_caches()

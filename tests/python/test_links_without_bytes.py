@@ -107,6 +107,19 @@ def test_links_carry_no_more_than_the_observed_bytes_of_operations(key: str, eac
     assert with_requests(as_measured, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved) == (given, [])
 
 
+def test_bytes_of_several_nodes_may_be_fewer() -> None:
+    """Ranks may have sent each other a part of them: the interval then ends where the platform's does."""
+    platform = replace(with_limit("network", "node_bandwidth"), fitted={"campaign": {}})
+    system, given = resolved(platform.best()), {"rate": RATE, "stat.q50": TIME}
+    for nodes, ends in ((1, False), (4, True)):
+        moved: LinkBytes = {"sent": 20.0, "received": 10.0, "ranks": 4}
+        if nodes > 1:
+            moved["nodes"] = nodes
+        found, (word,) = with_requests(platform, system, {"stat": 1.0}, NODES, given, Question(8, 4), moved)
+        assert (found["rate"]["high"] == RATE["high"], found["stat.q50"]["low"] == TIME["low"]) == (ends, ends)
+        assert found["rate"]["value"] < RATE["value"] and isinstance(word, LinkFull) and word.seen_on == nodes
+
+
 @pytest.mark.parametrize("name", ["network", "nfs", "lustre", "gpfs"])
 def test_observed_bytes_are_of_the_mean_operation_whatever_routes_have(name: str) -> None:
     """Transfers of some operations, and operations at no shared station, take nothing from what was observed."""
@@ -184,7 +197,7 @@ def test_bytes_of_operations_are_those_of_client_nodes(tmp_path: Path) -> None:
         points += [SimpleNamespace(ranks=ranks, waiting_factor=factor, first=run, runs=[run]) for factor in (0.0, 1.0)]
     several: list[Any] = points[4:]
     largest = {"sent": 100.0, "received": 50.0, "ranks": 8}
-    assert link_bytes(several) == largest
+    assert link_bytes(several) == largest | {"nodes": 2}
     several_and_one: list[Any] = points
     assert link_bytes(several_and_one) == {"sent": 80.0, "received": 40.0, "ranks": 2, "at_most": largest}
     one: list[Any] = points[:4]

@@ -40,6 +40,9 @@ operations:
   create: {open: [{station: server, demand: make}], write: [], close: []}
   mkdir: []
   rmdir: []
+  open: []
+  pwrite: []
+  close: []
 calibration:
   laws: {look: stat, fetch: read.open, drop: unlink, make: create.open}
   choices:
@@ -224,8 +227,17 @@ def test_a_client_answers_of_its_own_directories(calls: Search, tmp_path: Path) 
     for nodes, stride, share in ((1, 0, 1.0), (2, 0, 1.0), (2, 1, 0.0)):
         run = binaries.run_json([*command, "--nodes", str(nodes), "--set", "items=50", "--set", f"stride={stride}"])
         for name in ("directory-stat", "file-stat"):
-            (cache,) = next(phase for phase in run["phases"] if phase["name"] == name)["caches"].values()
-            assert cache["lookups"] == 50 * nodes and cache["hits"] == share * cache["lookups"]
+            caches = next(phase for phase in run["phases"] if phase["name"] == name)["caches"]
+            known, held = caches[recalled.KNOWN], caches[recalled.HELD]
+            assert known["lookups"] == 50 * nodes and known["hits"] == share * 50 * nodes
+            assert held["taken"] == (1 - share) * 50 * nodes
+    # objects of several clients are called back once, and those that nobody made not at all
+    shared = ["--nodes", "4", "--set", "items=50", "shared_files=true", "files_only=true", "write_size=1B"]
+    for phases, missed, taken in (("create,stat,remove", 3, 1), ("stat", 4, 0)):
+        run = binaries.run_json([*command, *shared, f"phases={phases}"])
+        caches = next(phase for phase in run["phases"] if phase["name"] == "file-stat")["caches"]
+        known, held = caches[recalled.KNOWN], caches[recalled.HELD]
+        assert (known["lookups"] - known["hits"], held["taken"]) == (missed * 50, taken * 50)
 
 
 @pytest.mark.parametrize(

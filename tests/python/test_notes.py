@@ -53,6 +53,7 @@ NUMBERS = [
     (note.HeldBelowCeiling(WIDE, 1234.5, 2000.0, 1.25), "about 1.23 k/s; the calibrated platform alone says"),
     (note.HeldAsMeasured(0.75), "is 25 % below the calibrated platform's"),
     (note.LinkFull("node_bandwidth", 5000.0, 16, 2000.0, nodes=1), "the network cards of 1 client node can carry"),
+    (note.LinkFull("node_bandwidth", 5000.0, 16, 2000.0, seen_on=4), "Ranks of the 4 nodes may have sent each other"),
     (note.LinkPerhapsFull("node_bandwidth", 5e3, 16, 900.0, nodes=2), "cards of 2 client nodes carry 900 /s, down to"),
     (note.LinkPerhapsFull("node_bandwidth", 5e3, 16, 900.0, False, nodes=2), "900 /s, of which nothing here"),
     (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of others: what a client has made or changed it answers itself, by a capability, token or lock of its own.
-A request of another one makes the server call that back first. A lone client sees none of this; two and more do, and
-an operation takes far longer there than waiting for each other explains. Clients are nodes, as where a kernel mounts a
-file system, or ranks, each with a library of its own."""
+A request of another one makes the server call that back first, and then several have it. A lone client sees none of
+this; two and more do, and an operation takes far longer there than waiting for each other explains. Clients are nodes,
+as where a kernel mounts a file system, or ranks, each with a library of its own."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits
 from iocast.platforms.documents import Document, get_path
 from iocast.runs.run_directory import Point
 
-HELD, CALL, AWAITED = "held", "recall", "recalled"
-"""The cache of a client's own objects; the server's work to call one back, and the time until it has come back."""
+HELD, KNOWN = "held", "known"
+"""Caches: of the objects that a client has alone, and of those that it answers for, as perhaps others do."""
+CALL, AWAITED = "recall", "recalled"
+"""The server's work for who doesn't know an object, and the time until it has come back from who has it alone."""
 OBJECTS = 1_000_000_000
 """Of a client: more than any workload makes."""
 CLIENT = 0.05
@@ -123,7 +125,7 @@ def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
 
 
 def _levels_off(found: Seen) -> bool:
-    """Whether the last step of scale brought less than half of what as many more ranks bring to an idle server."""
+    """Whether the last step of scale, in logarithms, brought less than half of an idle server's throughput."""
     before, last = [found.single, *found.closed][-2:]
     return last.value("rate") / before.value("rate") < math.sqrt(last.ranks / before.ranks)
 
@@ -144,14 +146,17 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
     if len(called) > MOST * len(every) or makes is None:
         return []
     longest = max(found.alone.values())
+    answered = {demand for demand in waits if found.alone[demand] < CLIENT * longest}
 
     def rewrite(document: Document) -> None:
         def looking(steps: Steps, number: int, visit: Document) -> Steps:
-            alone = visit["demand"]
-            own = {"delay": alone} if found.alone[alone] < CLIENT * longest else visit
-            call = {"station": found.station, "demand": CALL}
-            missing = [*[call] * calls, {"delay": AWAITED}]
-            return [*steps[:number], own, {"cache": HELD, "miss": missing}, *steps[number + 1 :]]
+            request = [{"station": found.station, "demand": CALL}] * calls
+            back: Document = {"forget": HELD, "of": "elsewhere", "recall": [{"delay": AWAITED}]}
+            if visit["demand"] in answered:
+                now = [{"delay": visit["demand"]}, {"cache": KNOWN, "miss": [*request, back]}]
+            else:  # the server has a request of it anyway
+                now = [visit, back | {"recall": [*request, {"delay": AWAITED}]}]
+            return [*steps[:number], *now, *steps[number + 1 :]]
 
         rewrite_visits(document, found, looking, iter(waits))
         if turns:
@@ -159,10 +164,13 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
             # All requests are alike: a call's were found to cost nothing where the fit was free to say so.
             document["demands"][CALL] = copy.deepcopy(document["demands"][in_turn.fewest(found, turns)])
 
-    changed = [{"forget": HELD, "of": "elsewhere"}, {"cache": HELD}]
+    caches = (HELD, KNOWN) if answered else (HELD,)
+    changed = [step for name in caches for step in ({"forget": name, "of": "elsewhere"}, {"cache": name})]
+    removed = [{"forget": name, "of": "everywhere"} for name in caches]
     then: Document = {path: changed for op in CHANGES if (path := _end_of(found, op))}
-    then |= {path: [{"forget": HELD, "of": "everywhere"}] for op in REMOVALS if (path := _end_of(found, op))}
-    edit: Document = {"caches": {HELD: {"per": owner, "objects": OBJECTS}}, "demands": {CALL: "1ms", AWAITED: "1ms"}}
+    then |= {path: removed for op in REMOVALS if (path := _end_of(found, op))}
+    memory = {name: {"per": owner, "objects": OBJECTS} for name in caches}
+    edit: Document = {"caches": memory, "demands": {CALL: "1ms", AWAITED: "1ms"}}
     half = max(waits.values()) / 2
     parameters = tuple(
         Parameter(name, f"demands.{name}", low=SHORTEST, high=max(10 * half, 1.0), start=half, unit="s")

@@ -21,8 +21,8 @@ PLAIN = frozenset(("servers", "contention", "coherency", "crowding", "discipline
 @dataclass(frozen=True)
 class Seen:
     """station: the one that most operations visit. laws: of its demands, what a lone rank took, `empirical`. routes: by
-    demand, the path of the route that visits it. tags: by demand, the quantities that tell it, an operation's where runs
-    know it whole only. alone, grown: by demand, mean seconds of a lone rank, and of one of
+    demand, the path of the route that visits it. tags: by demand, the quantities that tell it, an operation's where
+    runs know it whole only. alone, grown: by demand, mean seconds of a lone rank, and of one of
     `ranks`, the most without think times. busy: servers that would be busy there all the time, were all of a lone
     rank's time service. single: the lone rank's point; closed: those of more ranks without think times, the fewest
     first."""

@@ -106,7 +106,7 @@ def route(operation: str, parts: list[RoutePart]) -> list[Row]:
             for branch, of, below in (
                 ("hit", cache, step.get("hit")),
                 ("miss", cache, step.get("miss")),
-                ("recall", step.get("lock"), step.get("recall")),
+                ("recall", step.get("lock") or step.get("forget"), step.get("recall")),
             ):
                 walk(below or [], part, held, f"{case}, {branch} of {of}".lstrip(", "))
 
