@@ -156,7 +156,7 @@ inline bool Cache::adds_up() const
 /// All instances of a cache of the platform.
 struct Caches {
   /// Of all instances of a name together, unless there are very many: 2 to 4 GiB, taken as entries come. Who fetches
-  /// ahead must know of all pages.
+  /// ahead must know of all pages, who calls back of all objects.
   static constexpr uint32_t most_entries = 1 << 26;
 
   const CacheSpec* spec;
@@ -180,7 +180,7 @@ struct Caches {
 
   Caches(const CacheSpec& cache, uint32_t count) : spec(&cache)
   {
-    const uint32_t most = cache.ahead > 0 ? UINT32_MAX : std::max(most_entries / count, 64U);
+    const uint32_t most = cache.ahead > 0 || cache.calls_back ? UINT32_MAX : std::max(most_entries / count, 64U);
     if (cache.page > 0)
       pages.assign(count, PageCache(cache.capacity, most));
     else

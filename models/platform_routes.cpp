@@ -145,10 +145,15 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         json.back()["of"] = read_forget_of(*of, step);
       out.push_back(step);
       if (const auto recall = item.find("recall")) {
-        if (step.flush == Flush::all)
-          recall->fail("only what others have is called back; add 'of: elsewhere' or 'of: everywhere'");
-        platform_.caches[step.target].calls_back = true;
-        json.back()["recall"]                    = read_called_back(*recall, out, held);
+        auto& cache = platform_.caches[step.target];
+        if (step.flush != Flush::elsewhere)
+          recall->fail("only what others have is called back; write 'of: elsewhere'");
+        if (cache.valid > 0)
+          recall->fail(fmt::format("entries of the cache '{}' lapse ('valid'), and what has lapsed is not called back; "
+                                   "use a cache without",
+                                   cache.name));
+        cache.calls_back      = true;
+        json.back()["recall"] = read_called_back(*recall, out, held);
       }
     } else {
       step.kind   = Step::Kind::visit;

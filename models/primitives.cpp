@@ -75,7 +75,7 @@ std::vector<PrimitiveEntry> of_the_engine()
         {"of",
          "elsewhere: from the caches of all other nodes, as when a lock is revoked; everywhere: from all. A pread "
          "or pwrite removes the pages that it touches, any other operation all of the object's"},
-        {"recall", "with `of`: steps that follow when others had it, and it was called back"}}},
+        {"recall", "with `of: elsewhere`: steps that follow when others had it, and it was called back"}}},
       {"flush",
        "a step that waits until a buffer is drained",
        {{"flush", "name of the buffer; the node's or the server's own"},

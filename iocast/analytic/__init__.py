@@ -103,7 +103,9 @@ def solve(
     each = operations_total / whole if whole > 0 else 0.0
     there = objects - each * mix.get("create", 0.0)
     once = [kind for kind, count in mix.items() if each * count <= (1 + ROUNDING) * there]
-    routes = read_routes(platform, mix, size, slowdown, blocks or {}, once)
+    owners = {"node": nodes, "rank": nodes * ranks_per_node}
+    lone = [name for name, cache in platform.get("caches", {}).items() if owners.get(cache.get("per", "")) == 1]
+    routes = read_routes(platform, mix, size, slowdown, blocks or {}, once, lone)
     used = Used(nodes * ranks_per_node if datasets is None else datasets, objects)
     network = assembly.build(platform, routes, nodes, ranks_per_node, used)
     kinds = sum(r.count for r in routes)

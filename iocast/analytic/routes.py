@@ -78,6 +78,7 @@ class Route:
     missed: set[str] = field(default_factory=set)  # caches whose look-ups are taken as misses
     called_back: set[str] = field(default_factory=set)  # caches of which others are taken to have its objects
     filled: Collection[str] = ()  # buffers, by some operation of the mix
+    lone: Collection[str] = ()  # caches of a single client
 
     @property
     def visits(self) -> list[Visit]:
@@ -103,13 +104,15 @@ def read_routes(
     slowdown: float = 1.0,
     blocks: Mapping[str, float] = MappingProxyType({}),
     once: Collection[str] = (),
+    lone: Collection[str] = (),
 ) -> list[Route]:
     """The route of each operation of `mix` that occurs.
 
     `size` is the bytes of one read or write; by operation, or one for all. Only by operation can it say how many
     entries are listed (of `readdir`), and that objects are empty. `blocks`: of a strided access, by operation; one
     where it has none. `slowdown` is a factor on demands at stations of a node. `once`: operations that no object sees
-    twice, whose look-ups in caches of objects are misses, as those of whole objects in caches of pages are.
+    twice, whose look-ups in caches of objects are misses, as those of whole objects in caches of pages are. `lone`:
+    caches that only one node or rank has, from whom nothing is called back.
 
     Raises InputError for an operation without a route or with demands by entry, buffers, caches or mechanisms, for
     locks that some share and some don't, and for a mix with nothing in it.
@@ -131,7 +134,7 @@ def read_routes(
                 f"The platform {platform.get('name', '')} has no route for {operation}; "
                 f"it has {', '.join(sorted(known))}.{hint}"
             )
-        route = Route(operation, float(count), once=operation in once, filled=filled)
+        route = Route(operation, float(count), once=operation in once, filled=filled, lone=lone)
         for part in known[name]:
             each = size.get(operation, 0.0) if isinstance(size, Mapping) else size
             number = blocks.get(operation, 1.0)
@@ -211,7 +214,7 @@ def _read_steps(
                 "analytic solver can't know; use the simulator."
             )
         elif "forget" in step:
-            if "recall" not in step:
+            if not step.get("recall") or step["forget"] in route.lone:
                 continue  # it takes no time
             if not route.once or "objects" not in platform["caches"][step["forget"]]:
                 raise InputError(

@@ -28,6 +28,8 @@ UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
 production systems, whose repeats differ more: three repeats on Mistral by a factor of 1.8, the MDWorkbench paper's
 Tables 1 and 2 by 6 % in the median, 13 % at worst (Kunkel & Markomanolis 2018)."""
 
+LEVELS_OFF = 0.5
+"""Logarithmic slope of throughput between the two largest scales, below which something else than servers is short."""
 NOISE_KINDS = ("rate", "q50", "q75", "q95", "q99", "max")
 LAW_PROBABILITIES = (
     *(
@@ -329,6 +331,18 @@ def _rate_within(run: Run) -> tuple[float, int] | None:
     if reported and (reported.repeats or 0) > 1 and reported.standard_deviation is not None and reported.mean:
         return (reported.standard_deviation / reported.mean) ** 2, int(reported.repeats or 0) - 1
     return None
+
+
+def levels_off(points: list[Point]) -> bool:
+    """Whether throughput without think times grows by less than half of the last step of scale."""
+    rates: dict[float, list[float]] = {}
+    for point in points:
+        if point.waiting_factor == 0:
+            rates.setdefault(point.ranks, []).append(math.log(point.value("rate")))
+    if len(rates) < 2:
+        return False
+    before, last = sorted(rates)[-2:]
+    return float(np.mean(rates[last]) - np.mean(rates[before])) < LEVELS_OFF * math.log(last / before)
 
 
 def link_bytes(points: list[Point]) -> LinkBytes | None:

@@ -47,9 +47,11 @@ class StandIn:
 
     def put(self, document: Document, family: Document) -> None:
         """Gives it the route that the other one has in the document, or in `family`, with a copy of that demand under
-        its own name; then it moves its own bytes, as the number of these differs."""
+        its own name; then it moves its own bytes, as the number of these differs, and leaves in caches what it did."""
         path = f"operations.{self.like}"
         route: list[Any] = copy.deepcopy(get_path(document if holds(document, path) else family, path))
+        route = [step for step in route if not _leaves(step)]
+        route += [step for step in get_path(document, f"operations.{self.tag}") or [] if _leaves(step)]
         moves = any("transfer" in step for step in steps_of(route))
         route += [] if moves else [step for step in get_path(family, f"operations.{self.tag}") if "transfer" in step]
         for step in map(_plain, steps_of(route)):
@@ -96,6 +98,11 @@ def _visited(family: Document, tag: str, demand: str) -> str:
     """The station at which an operation or part has this demand; "" where at none."""
     steps = map(_plain, steps_of(get_path(family, f"operations.{tag}")))
     return next((step["station"] for step in steps if step.get("demand") == demand and "station" in step), "")
+
+
+def _leaves(step: Document) -> bool:
+    """Whether it takes no time, and changes what caches have."""
+    return ("cache" in step or "forget" in step) and not {"hit", "miss", "evict", "recall"} & set(step)
 
 
 def _plain(step: Step) -> Document:

@@ -61,8 +61,6 @@ MAX_TIED = 3
 """Structures with which a choice is tried, at most: each costs the choice's options once more."""
 NO_LIMIT_TIED = 0.5
 """The same, from which on no limit is the answer: a number of servers must show in the data."""
-LEVELS_OFF = 0.5
-"""Logarithmic slope of throughput between the two largest scales, below which something else than servers is short."""
 BESIDE_NO_LIMIT = 0.25
 """Weight of all numbers of servers that nobody has missed, beside that of no limit, where something else is short: a
 second limit so near would be a coincidence. Chosen by hand."""
@@ -137,7 +135,7 @@ class Search:
             self.choices[structures.CHOICE] = [*shown, structures.NONE]
         self.nearest: dict[str, float] = {}
         self.unseen = self._unseen()
-        self.levels_off = levels_off(points)
+        self.levels_off = reading.levels_off(points)
 
     def simulations_of(self, fit: Fit) -> int:
         """How many one evaluation of its structure takes."""
@@ -558,18 +556,6 @@ def follow(document: Document, then: Document, family: Document) -> None:
 
 def say(structure: dict[str, str]) -> str:
     return ", ".join(f"{choice} {name}" for choice, name in structure.items())
-
-
-def levels_off(points: list[Point]) -> bool:
-    """Whether throughput without think times grows by less than half of the last step of scale."""
-    rates: dict[float, list[float]] = {}
-    for point in points:
-        if point.waiting_factor == 0:
-            rates.setdefault(point.ranks, []).append(math.log(point.value("rate")))
-    if len(rates) < 2:
-        return False
-    before, last = sorted(rates)[-2:]
-    return float(np.mean(rates[last]) - np.mean(rates[before])) < LEVELS_OFF * math.log(last / before)
 
 
 def shown_by(run: Run, recipe: Recipe) -> dict[str, Any]:

@@ -121,7 +121,8 @@ def _carried(
     }
     notes: list[Note] = []
     if most < rate["value"]:
-        notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], full.nodes, full.station, seen_on))
+        where, reached = (full.nodes, full.station), rate["high"] is not None
+        notes.append(LinkFull(full.link, full.each, moved["ranks"], rate["value"], *where, seen_on, reached))
     if everything is not None and worst.rate < min(most, rate["value"]):
         reached = rate["low"] is not None
         where = worst.nodes, worst.station

@@ -167,8 +167,8 @@ class HeldAsMeasured(Note, frozen=True):
 
 class LinkFull(Note, frozen=True):
     """The rate is what a link can carry of the bytes that an operation was observed to move, up to this many ranks.
-    `seen_on`: nodes of these, where they are several: the bytes may be fewer, and the interval reaches up to the
-    platform's rate."""
+    `seen_on`: nodes of these, where they are several: the bytes may be fewer. `reached`: whether the interval then
+    goes up to the platform's rate."""
 
     link: str
     bytes_each: float
@@ -177,6 +177,7 @@ class LinkFull(Note, frozen=True):
     nodes: int = 0
     station: str = ""
     seen_on: int = 1
+    reached: bool = True
 
 
 class LinkPerhapsFull(Note, frozen=True):

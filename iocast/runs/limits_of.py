@@ -275,7 +275,7 @@ class Crossing(Enum):
 
     ALL = "all, while the operation lasts"
     PERHAPS_LATER = "all, but perhaps after the phase: what drains from buffers"
-    UNLESS_CACHED = "those that no cache answers"
+    UNLESS_CACHED = "those that no cache answers, or that are called back"
 
 
 def transfers(
@@ -289,7 +289,7 @@ def transfers(
             later = Crossing.PERHAPS_LATER if crossing is Crossing.ALL else crossing
             yield from transfers(system.get("buffers", {}).get(step["buffer"], {}).get("drain", []), system, later)
         for key in BELOW:
-            behind = Crossing.UNLESS_CACHED if key in ("hit", "miss", "evict") else crossing
+            behind = Crossing.UNLESS_CACHED if key in ("hit", "miss", "evict", "recall") else crossing
             yield from transfers(step.get(key, []), system, behind)
 
 

@@ -173,8 +173,11 @@ def _link_full(one: note.LinkFull) -> str:
         f"The rate is what {link_name(one)} can carry: operations moved {quantity('bytes', one.bytes_each)} each, as "
         f"was observed at {one.ranks} rank{'s' * (one.ranks != 1)}; the platform alone, whose requests have no bytes, "
         f"says {quantity('rate', one.platform_rate)}."
-        + f" Ranks of the {one.seen_on} nodes may have sent each other a part of them: up to that rate nothing is "
-        "excluded." * (one.seen_on > 1)
+        + (one.seen_on > 1)
+        * (
+            f" Ranks of the {one.seen_on} nodes may have sent each other a part of them, so that links carry more"
+            f"{': the interval goes up to that rate' if one.reached else ', of which nothing here takes account'}."
+        )
     )
 
 

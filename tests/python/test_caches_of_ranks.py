@@ -95,5 +95,23 @@ def test_the_solver_takes_all_as_called_back_and_refuses_what_is_looked_at_twice
     found = analytic.solve(platform, {"stat": 1.0}, 2, 4, 0, 1000, objects=1000)
     assert found.rate == pytest.approx(8 / BACK)
     assert any("'held'" in one and "calls its own back" in one for one in found.left_out)
+    alone = analytic.solve(platform, {"stat": 1.0, "create": 1.0}, 1, 1, 0, 1000, objects=1000)
+    assert alone.rate == pytest.approx(2 / MADE)  # from nobody
+    assert not any("'held'" in one for one in alone.left_out)
     with pytest.raises(InputError, match="calls back what others have .*--solver simulate"):
         analytic.solve(platform, {"stat": 1.0}, 2, 4, 0, 1001, objects=1000)
+
+
+def test_pages_are_called_back_whatever_routes_are_lent(tmp_path: Path) -> None:
+    """A directory goes the way of a file that is opened. Nobody has pages of it."""
+    opened = [{"station": "server", "demand": f"{MADE}s"}, CALL | {"forget": "pages"}]
+    create = {"open": opened, "write": [], "close": [{"cache": "held"}]}
+    routes = {op: route for op, route in PLATFORM["operations"].items() if op != "mkdir"} | {"create": create}
+    caches = PLATFORM["caches"] | {"pages": {"per": "node", "capacity": "1GiB", "page": "4KiB"}}
+    file = tmp_path / "pages.yaml"
+    file.write_text(yaml.safe_dump(CALLED | {"operations": routes, "caches": caches}))
+    command = [binaries.find("iocast-sim"), "--platform", str(file), "--workload", "mdtest", "--set", "items=5"]
+    run = binaries.run_json([*command, "--nodes", "2", "--json"])
+    made = {phase["name"]: phase["latency"] for phase in run["phases"] if phase["name"].endswith("-create")}
+    for name, op in (("directory-create", "mkdir"), ("file-create", "create")):
+        assert made[name][op]["max"] < BACK

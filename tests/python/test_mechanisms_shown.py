@@ -190,7 +190,8 @@ def test_a_call_has_as_many_requests_as_a_full_server_has_time_for(calls: Search
     assert [one.name for one in recalled.shown(found)] == OF_NODES_AND_RANKS
     assert recalled._turns(found, ["look"]) == ({"make": 1, "fetch": 1, "drop": 3}, 2)
     before, last = found.closed
-    idle: Any = SimpleNamespace(first=last.first, ranks=last.ranks, value=lambda _: 4 * before.value("rate"))
+    rate = 4 * before.value("rate")
+    idle: Any = SimpleNamespace(first=last.first, ranks=last.ranks, waiting_factor=0.0, value=lambda _: rate)
     # a server that isn't full has time for any number
     assert recalled._turns(replace(found, closed=[before, idle]), ["look"]) == ({}, 1)
 
@@ -198,10 +199,13 @@ def test_a_call_has_as_many_requests_as_a_full_server_has_time_for(calls: Search
 def test_calls_show_at_any_scale_and_in_whole_operations(calls: Search) -> None:
     found = calls.seen
     assert found is not None
-    silent: Any = SimpleNamespace(first=found.closed[0].first, ranks=2, has=lambda _: False)
+    silent: Any = SimpleNamespace(
+        first=found.closed[0].first, ranks=2, waiting_factor=0.0, has=lambda _: False, value=lambda _: 100.0
+    )
     other = replace(found, closed=[silent, *found.closed])
     assert [one.name for one in recalled.shown(other)] == OF_NODES_AND_RANKS
     point = found.closed[0]
+    assert not recalled._options(found, lambda *_: {"make"}, 1)  # what is made now nobody has had before
     whole = recalled._waits(replace(found, tags={"make": "create"}), point)
     assert whole == {"make": point.value("create.q75") - found.alone["make"]}
 
@@ -221,11 +225,25 @@ def test_a_client_answers_of_its_own_directories(calls: Search, tmp_path: Path) 
     """As of its own files; those of another one are called back."""
     assert calls.seen is not None
     option = next(one for one in recalled.shown(calls.seen) if one.name.endswith("nodes"))
-    file = tmp_path / "calls.yaml"
-    file.write_text(dump(calls.build([option], {recalled.CALL: 1e-3, recalled.AWAITED: 1e-3})))
-    command = [binaries.find("iocast-sim"), "--platform", str(file), "--workload", "mdtest", "--json"]
-    for nodes, stride, share in ((1, 0, 1.0), (2, 0, 1.0), (2, 1, 0.0)):
-        run = binaries.run_json([*command, "--nodes", str(nodes), "--set", "items=50", "--set", f"stride={stride}"])
+    document = calls.build([option], {recalled.CALL: 1e-3, recalled.AWAITED: 1e-3})
+    lending = copy.deepcopy(document)  # of which directories go the way of files
+    for op in ("mkdir", "rmdir"):
+        del lending["operations"][op]
+    lending["extends"] = str(tmp_path / "family.yaml")
+    (tmp_path / "family.yaml").write_text(FAMILY.replace("  mkdir: []\n  rmdir: []\n", ""))
+    (tmp_path / "calls.yaml").write_text(dump(document))
+    (tmp_path / "lending.yaml").write_text(dump(lending))
+
+    def command(platform: str) -> list[str]:
+        file = str(tmp_path / f"{platform}.yaml")
+        return [binaries.find("iocast-sim"), "--platform", file, "--workload", "mdtest", "--json"]
+
+    for platform, nodes, stride, share in (
+        *(("calls", nodes, stride, share) for nodes, stride, share in ((1, 0, 1.0), (2, 0, 1.0), (2, 1, 0.0))),
+        *(("lending", nodes, stride, share) for nodes, stride, share in ((1, 0, 1.0), (2, 1, 0.0))),
+    ):
+        settings = ["--set", "items=50", f"stride={stride}"]
+        run = binaries.run_json([*command(platform), "--nodes", str(nodes), *settings])
         for name in ("directory-stat", "file-stat"):
             caches = next(phase for phase in run["phases"] if phase["name"] == name)["caches"]
             known, held = caches[recalled.KNOWN], caches[recalled.HELD]
@@ -234,7 +252,7 @@ def test_a_client_answers_of_its_own_directories(calls: Search, tmp_path: Path) 
     # objects of several clients are called back once, and those that nobody made not at all
     shared = ["--nodes", "4", "--set", "items=50", "shared_files=true", "files_only=true", "write_size=1B"]
     for phases, missed, taken in (("create,stat,remove", 3, 1), ("stat", 4, 0)):
-        run = binaries.run_json([*command, *shared, f"phases={phases}"])
+        run = binaries.run_json([*command("calls"), *shared, f"phases={phases}"])
         caches = next(phase for phase in run["phases"] if phase["name"] == "file-stat")["caches"]
         known, held = caches[recalled.KNOWN], caches[recalled.HELD]
         assert (known["lookups"] - known["hits"], held["taken"]) == (missed * 50, taken * 50)

@@ -452,6 +452,7 @@ operations:
         ("of: elsewhere", "of: elswhere", ("p.yaml:18", "'elswhere'", "Did you mean 'elsewhere'")),
         ("{forget: pages", "{forget: server", ("p.yaml:18", "'server' is no node's", "elsewhere")),
         ("of: elsewhere", "recall: [{delay: 1ms}]", ("p.yaml:18", "only what others have is called back")),
+        ("of: elsewhere", "of: everywhere, recall: [{delay: 1ms}]", ("p.yaml:18", "write 'of: elsewhere'")),
     ],
 )
 def test_caches_that_read_ahead_of_platform_files(

@@ -66,6 +66,22 @@ def test_bytes_are_its_own() -> None:
         assert {"station": "server", "demand": "pwrite"} in route
 
 
+def test_a_stand_in_leaves_in_caches_what_it_did_itself() -> None:
+    """And not what the other one leaves there; what the other one waits for is its own as well."""
+    family, own, other = family_document("network"), {"cache": "own"}, {"forget": "own", "of": "elsewhere"}
+    called = {**other, "recall": [{"delay": "back"}]}
+    document: Document = {
+        "demands": {"append.write": LAW},
+        "operations": {
+            "append": {"write": [{"station": "server", "demand": "append.write"}, other, called]},
+            "pwrite": [{"station": "server", "demand": "pwrite"}, own],
+        },
+    }
+    StandIn("pwrite", "pwrite", "append.write", "append.write").put(document, family)
+    route = [step for step in document["operations"]["pwrite"] if "transfer" not in step]
+    assert route == [{"station": "server", "demand": "pwrite"}, called, own]
+
+
 def test_where_a_structure_left_the_demand_out_the_route_is_named() -> None:
     """As where each operation is several requests of another law."""
     family, part = family_document("network"), {"station": "server", "demand": "part"}

@@ -15,7 +15,8 @@ from iocast.calibrate.draws import together
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.recipe import Option, Parameter, read_recipe, simplest
 from iocast.calibrate.search import Fit
-from iocast.calibrate.structure_search import USUAL_MISFIT, Search, levels_off
+from iocast.calibrate.reading import levels_off
+from iocast.calibrate.structure_search import USUAL_MISFIT, Search
 from iocast.errors import InputError
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts.answer import predict

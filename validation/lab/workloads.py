@@ -34,11 +34,15 @@ workload: {workload}
 settings: {settings}
 repeats: 2
 points:
-  - {{ranks: 1, nodes: 1, role: fit}}
-  - {{ranks: 2, nodes: 2, role: fit}}
-  - {{ranks: 4, nodes: 4, role: fit}}
-  - {{ranks: 16, nodes: 4, role: fit}}
   - {{ranks: [16, 32], nodes: 8, role: check}}
+"""
+FIT = """\
+  - {ranks: 2, nodes: 2, role: fit}
+  - {ranks: 4, nodes: 4, role: fit}
+  - {ranks: 16, nodes: 4, role: fit}
+"""
+FIT_ALONE = """\
+  - {ranks: 1, nodes: 1, role: fit}
 """
 OWN, ACROSS = "that workload", "md-workbench alone"
 """What a forecast's calibration had measured."""
@@ -95,10 +99,10 @@ def measured_ways(server: str, load: Workload, out: Path) -> dict[str, dict[str,
         for directory, _ in ways.values():
             directory.mkdir(parents=True, exist_ok=True)
         plan = place / "plan.yaml"
-        plan.write_text(PLAN.format(workload=load.workload, settings=json.dumps(load.settings)))
+        fit = FIT_ALONE + FIT if load.alone else FIT
+        plan.write_text(PLAN.format(workload=load.workload, settings=json.dumps(load.settings)) + fit)
         with brought_up(server, {}) as lab:
-            if OWN in ways:
-                measure(lab, str(plan), "fit", campaign)
+            measure(lab, str(plan), "fit", campaign)
             if OWN in ways and not (own := ways[OWN][1]).exists():
                 iocast("calibrate", campaign, "--out", own)
             for directory, fitted in ways.values():

@@ -11,9 +11,10 @@ import itertools
 import math
 from collections.abc import Callable, Collection
 
+from iocast.calibrate import reading
 from iocast.calibrate.recipe import Option, Parameter
 from iocast.calibrate.structures import in_turn
-from iocast.calibrate.structures.seen import Seen, Steps, rewrite_visits
+from iocast.calibrate.structures.seen import Seen, Steps, leave_out_unused_locks, rewrite_visits
 from iocast.platforms.documents import Document, get_path
 from iocast.runs.run_directory import Point
 
@@ -33,6 +34,8 @@ QUARTILE = "q75"
 """Of two clients, each may look at own objects half of the time; the rest is above the median."""
 CHANGES = ("create", "append", "pwrite", "mkdir")
 REMOVALS = ("unlink", "rmdir")
+MAKE = ("create", "mkdir")
+"""What they make nobody has had before."""
 SHORTEST = 1e-6
 MOUNTED = ("posix", "mpiio")
 """Backends that a kernel's client is behind."""
@@ -73,6 +76,7 @@ def _options(found: Seen, which: Callable[[dict[str, float], int], set[str]], sc
     for points, owners in ((several[:scales], clients), (one_node[:scales], {"rank"} & {*clients})):
         for point in points if owners else ():
             called = which(waits := _waits(found, point), point.ranks)
+            called = {demand for demand in called if found.operation(demand) not in MAKE}
             own = {demand: wait for demand, wait in waits.items() if demand in called}
             if options := [one for owner in owners for one in _of_owner(found, own, owner)]:
                 return options
@@ -101,7 +105,7 @@ def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
     server of the fewest possible threads has time for. Nothing, and 1, where all have one or are no multiples, or where
     no server shows that it is full."""
     longest, most = max(found.alone.values()), found.closed[-1]
-    if not _levels_off(found):
+    if not reading.levels_off([found.single, *found.closed]):
         return {}, 1
     own = {d: mean for d, mean in found.alone.items() if mean >= CLIENT * longest and d not in called}
     if not own:
@@ -122,12 +126,6 @@ def _turns(found: Seen, called: Collection[str]) -> tuple[dict[str, int], int]:
             share = left / calls / least if calls else math.inf
             return (counts, round(share)) if share <= 4 * max(counts.values()) else ({}, 1)
     return {}, 1
-
-
-def _levels_off(found: Seen) -> bool:
-    """Whether the last step of scale, in logarithms, brought less than half of an idle server's throughput."""
-    before, last = [found.single, *found.closed][-2:]
-    return last.value("rate") / before.value("rate") < math.sqrt(last.ranks / before.ranks)
 
 
 def _of_owner(found: Seen, waits: dict[str, float], owner: str) -> list[Option]:
@@ -163,6 +161,7 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
             in_turn.repeat(document, found, turns)
             # All requests are alike: a call's were found to cost nothing where the fit was free to say so.
             document["demands"][CALL] = copy.deepcopy(document["demands"][in_turn.fewest(found, turns)])
+        leave_out_unused_locks(document)
 
     caches = (HELD, KNOWN) if answered else (HELD,)
     changed = [step for name in caches for step in ({"forget": name, "of": "elsewhere"}, {"cache": name})]
@@ -182,9 +181,9 @@ def _option(found: Seen, waits: dict[str, float], owner: str, turns: dict[str, i
 
 
 def _end_of(found: Seen, op: str) -> str | None:
-    """The path of the steps with which an operation ends, of a file without bytes as well; None where the family has no
-    such operation."""
+    """The path of the steps with which an operation ends, or the open of a file, which directories and files without
+    bytes have as well; None where the family has no such operation."""
     route = get_path(found.family, f"operations.{op}")
     if isinstance(route, dict) and route:
-        return f"operations.{op}.close"
+        return f"operations.{op}.open"
     return f"operations.{op}" if isinstance(route, list) else None
