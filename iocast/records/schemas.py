@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Any, Union
@@ -46,7 +47,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         code = parts[kind.__name__]
         code["properties"]["text"] = {"type": "string"}
         code["required"].append("text")
-    return found | {CAUTION: DIALECT | {"anyOf": codes["anyOf"], "$defs": parts}}
+    found |= {CAUTION: DIALECT | {"anyOf": codes["anyOf"], "$defs": parts}}
+    return {name: made_plain(schema) for name, schema in found.items()}
 
 
 def _schema(kind: Any) -> dict[str, Any]:
@@ -55,6 +57,16 @@ def _schema(kind: Any) -> dict[str, Any]:
         if "cautions" in part.get("properties", {}):
             part["properties"]["cautions"]["items"] = {"$ref": CAUTION}
     return made
+
+
+def made_plain(part: Any) -> Any:
+    """With docstrings as inspect.cleandoc() has them: msgspec indents their lines up to 0.22 and not from 0.23 on."""
+    if isinstance(part, dict):
+        return {
+            key: inspect.cleandoc(value) if key == "description" and isinstance(value, str) else made_plain(value)
+            for key, value in part.items()
+        }
+    return [made_plain(one) for one in part] if isinstance(part, list) else part
 
 
 if __name__ == "__main__":

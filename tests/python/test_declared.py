@@ -19,7 +19,7 @@ import iocast
 from iocast.records.comparison import ComparisonDocument
 from iocast.records.forecast import ForecastDocument
 from iocast.records.knee import KneeDocument
-from iocast.records.schemas import schemas
+from iocast.records.schemas import made_plain, schemas
 from iocast.records.validation import ValidationDocument
 
 SMALL = {"datasets": 1, "iterations": 10, "objects": 10}
@@ -89,6 +89,13 @@ def test_the_manual_has_the_schemas() -> None:
     assert there == json.loads(json.dumps(schemas())), (
         "the declarations changed; run: .venv/bin/python -m iocast.records.schemas docs/schemas"
     )
+
+
+def test_schemas_are_those_of_every_msgspec() -> None:
+    """Whether it indents the lines of docstrings (up to 0.22) or not."""
+    plain = {"description": "one\ntwo", "properties": {"description": {"description": "three"}}}
+    indented = {"description": "one\n    two", "properties": {"description": {"description": "three"}}}
+    assert made_plain(indented) == plain == made_plain(plain)
 
 
 def test_answers_keep_their_schemas() -> None:
