@@ -31,6 +31,11 @@ GIVEN: dict[str, str] = {}
 """Options that the command line has, as they are written, by their parameter of the verb that runs."""
 LINE: list[str] = []
 """The command line, as words."""
+OTHER_NAMES = {
+    f"--{what}": "--ppn"
+    for what in ("ranks-per-node", "processes-per-node", "tasks-per-node", "ntasks-per-node", "npernode")
+}
+"""Names that launchers, benchmarks and iocast's own words have for an option."""
 MOVED: dict[str, dict[str, str]] = {}
 """By verb: options that it had once, with the sentence that names what has taken their place."""
 
@@ -92,6 +97,9 @@ class Verb(TyperCommand):
                 raise InputError(sentence) from None
             option = str(getattr(error, "option_name", ""))
             moved = MOVED.get(str(self.name), {}).get(option, NO_SEED if option == "--seed" else None)
+            own = OTHER_NAMES.get(option, "")
+            if moved is None and any(own in parameter.opts for parameter in self.get_params(ctx)):
+                moved = f"It is {own} here."
             if moved is None or type(error).__name__ != "NoSuchOption":
                 raise
             raise InputError(f"iocast {self.name} has no option {option}. {moved}") from None

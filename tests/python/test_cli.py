@@ -124,6 +124,14 @@ def test_old_commands_are_refused_as_they_were_written(ask: Iocast, tmp_path: Pa
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("option", ["--ranks-per-node", "--ntasks-per-node"])
+def test_a_launchers_name_of_an_option_names_ours(option: str, iocast: Iocast) -> None:
+    done = iocast("predict", "lustre", option, "4")
+    assert done.returncode == 2 and done.stderr == f"iocast: iocast predict has no option {option}. It is --ppn here.\n"
+    other = iocast("list", "platforms", option, "4")  # which has no ranks
+    assert other.returncode == 2 and "--ppn" not in other.stderr
+
+
 def test_another_unknown_option_is_refused_as_ever(ask: Iocast, tmp_path: Path) -> None:
     done = ask("measure", tmp_path, "--campain", "quick")
     assert done.returncode == 2 and "--campaign" in done.stderr
