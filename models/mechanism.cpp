@@ -174,13 +174,31 @@ void PlatformReader::read_owner(const MechanismKind& kind, const YamlNode& yaml,
     station->fail("a station of the client nodes has one instance each; write per: node instead");
 }
 
+namespace {
+
+/// A part that has none of `keys`: with what it has in their place.
+[[noreturn]] void refuse_without(const MechanismKind& kind, const std::vector<std::string>& keys, const YamlNode& yaml)
+{
+  for (const auto& [key, value] : yaml.entries()) {
+    const auto has_name = [&key](const auto& one) { return one.name == key; };
+    if (key != "per" && key != "station" && std::none_of(kind.keys.begin(), kind.keys.end(), has_name))
+      value.fail(fmt::format("a {} has no key '{}'. {}", kind.word, key, allowed_sentence(key, keys)));
+  }
+  yaml.fail(fmt::format("a {} needs one of these keys: {}", kind.word, fmt::join(keys, ", ")));
+}
+
+} // namespace
+
 void PlatformReader::read_keys(const MechanismKind& kind, const YamlNode& yaml, Named& part)
 {
   for (const auto& keys : kind.one_of) {
     const auto is_there = [&](const std::string& key) { return yaml.has(key); };
-    if (const auto count = std::count_if(keys.begin(), keys.end(), is_there); count != 1)
-      (count == 0 ? yaml : yaml[*std::find_if(keys.rbegin(), keys.rend(), is_there)])
-          .fail(fmt::format("a {} has one of these keys, and not two: {}", kind.word, fmt::join(keys, ", ")));
+    const auto count    = std::count_if(keys.begin(), keys.end(), is_there);
+    if (count == 0)
+      refuse_without(kind, keys, yaml);
+    if (count > 1)
+      yaml[*std::find_if(keys.rbegin(), keys.rend(), is_there)].fail(
+          fmt::format("a {} has one of these keys, and not two: {}", kind.word, fmt::join(keys, ", ")));
   }
   for (const auto& key : kind.keys) {
     const auto given = yaml.find(key.name);

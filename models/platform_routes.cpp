@@ -59,22 +59,36 @@ nlohmann::ordered_json PlatformReader::demand_json(const YamlNode& yaml, const L
   return json;
 }
 
+void PlatformReader::refuse_step(const YamlNode& item)
+{
+  std::vector<std::string> known{"station", "delay", "limit", "transfer", "disk", "buffer", "flush", "cache", "forget"};
+  for (const auto& kind : mechanism_kinds())
+    if (!kind.step.empty())
+      known.push_back(kind.step);
+  const auto keys = item.entries();
+  if (keys.empty())
+    item.fail("a step is empty; a list of steps without any is []");
+  item.fail(fmt::format("no key of this step says what it does: '{}'. {}", keys.front().first,
+                        allowed_sentence(keys.front().first, known)));
+}
+
 nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vector<Step>& out,
                                                   std::vector<uint32_t> held)
 {
   auto json = nlohmann::ordered_json::array();
   for (const auto& item : list.items()) {
     Step step;
+    const auto verb = [&item](const char* key) { return item.holds(key) ? item.find(key) : std::nullopt; };
     if (pieces_ != nullptr)
       for (const auto& key : pieces_->refused)
-        if (item.has(key))
+        if (item.holds(key))
           item[key].fail(fmt::format("{} goes through {}", pieces_->what, pieces_->through));
-    if (item.has("delay")) {
+    if (item.holds("delay")) {
       step.kind = Step::Kind::delay;
       set_law(step, read_demand(item["delay"]));
       out.push_back(step);
       json.push_back({{"delay", demand_json(item["delay"], step.law)}});
-    } else if (item.has("limit")) {
+    } else if (item.holds("limit")) {
       step.kind   = Step::Kind::seize;
       step.target = find_in(platform_.limits, item["limit"], "limit");
       if (std::find(held.begin(), held.end(), step.target) != held.end())
@@ -88,11 +102,11 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       step.kind = Step::Kind::release;
       out.push_back(step);
       json.push_back({{"limit", item["limit"].text()}, {"steps", inner}});
-    } else if (const auto transfer = item.find("transfer")) {
+    } else if (const auto transfer = verb("transfer")) {
       json.push_back(read_transfer(item, *transfer, out));
-    } else if (const auto access = item.find("disk")) {
+    } else if (const auto access = verb("disk")) {
       json.push_back(read_disk_access(item, *access, out));
-    } else if (const auto buffer = item.find("buffer")) {
+    } else if (const auto buffer = verb("buffer")) {
       step.kind   = Step::Kind::enter;
       step.target = find_in(platform_.buffers, *buffer, earlier("buffer"));
       if (reads_route() && op_ != OpKind::create && op_ != OpKind::append && op_ != OpKind::pwrite)
@@ -116,7 +130,7 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
           json.back()["stripes"] = "spanned";
       }
       out.push_back(step);
-    } else if (const auto flushed = item.find("flush")) {
+    } else if (const auto flushed = verb("flush")) {
       step.kind   = Step::Kind::flush;
       step.target = find_in(platform_.buffers, *flushed, "buffer");
       check_not_held(*flushed, platform_.buffers[step.target], held);
@@ -132,9 +146,9 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
       json.push_back({{"flush", flushed->text()}, {"of", flush_names[static_cast<size_t>(step.flush)]}});
     } else if (const auto* kind = mechanism_of(item)) {
       json.push_back(read_use(*kind, item, out, held));
-    } else if (const auto cache = item.find("cache")) {
+    } else if (const auto cache = verb("cache")) {
       json.push_back(read_look(item, *cache, out, held));
-    } else if (const auto forgotten = item.find("forget")) {
+    } else if (const auto forgotten = verb("forget")) {
       step.kind    = Step::Kind::look;
       step.forgets = true;
       step.target  = find_in(platform_.caches, *forgotten, "cache");
@@ -156,6 +170,8 @@ nlohmann::ordered_json PlatformReader::read_steps(const YamlNode& list, std::vec
         json.back()["recall"] = read_called_back(*recall, out, held);
       }
     } else {
+      if (!item.holds("station"))
+        refuse_step(item);
       step.kind   = Step::Kind::visit;
       step.target = find_in(platform_.stations, item["station"], "station");
       set_law(step, read_demand(item["demand"]));

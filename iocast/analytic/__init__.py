@@ -18,7 +18,7 @@ from iocast.analytic import response
 from iocast.analytic.bounds import Bounds
 from iocast.analytic.left_out import left_out
 from iocast.analytic.network import Network, Used
-from iocast.analytic.routes import Visit, read_routes
+from iocast.analytic.routes import Visit, read_routes, small_flows_wait
 from iocast.analytic.throughput import Flow, after_stalls, bounds_of, find_flow, stall_effects
 from iocast.errors import InputError, RunError
 from iocast.records.platform import ResolvedPlatform
@@ -114,6 +114,13 @@ def solve(
         raise NoTime("The platform's routes take no time at all, so there is no rate to forecast.")
 
     flow = find_flow(network, waiting_factor, overshoot)
+    if small_flows_wait(platform, routes, flow.cycles, nodes):
+        shared: ResolvedPlatform = {**platform, "network": {**platform["network"], "never_limited": 1.0}}
+        return solve(
+            shared, mix, nodes, ranks_per_node, waiting_factor, operations_total, size=size, blocks=blocks,
+            datasets=datasets, objects=objects, think_time=think_time, unlike_ranks=unlike_ranks, before=before,
+            points=points,
+        )  # fmt: skip
     bounds = bounds_of(network, waiting_factor, overshoot)
     if not bounds.contain(flow.cycles):
         raise RunError(

@@ -107,6 +107,7 @@ def build(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, ranks
     """The network of a placement. Raises InputError for background work that leaves a station no capacity, and for
     priorities that matter."""
     ranks = nodes * ranks_per_node
+    _join_at_shared_links(platform, routes, nodes, used)
     served = {}
     for name, spec in platform["stations"].items():
         visits = [(r.count, v) for r in routes for v in r.visits if v.station == name]
@@ -263,6 +264,40 @@ def _background(platform: ResolvedPlatform, station: str, instances: int) -> Bac
     return Background(rate / instances, first / rate, max(second * rate / first**2 - 1, 0.0))
 
 
+def _number(spec: StationDocument, nodes: int, used: Used) -> dict[str, int]:
+    """Of the resources of each kind that flows to this station use."""
+    instances = nodes if spec["per"] == "node" else used.instances(spec)
+    return {"node": nodes, "server": instances, "disk": instances, "backbone": 1, "window": nodes * instances}
+
+
+def _join_at_shared_links(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, used: Used) -> None:
+    """Makes queues of flows one where a link that they share is busier than all else of each: the backbone of both
+    directions and all stations, cards of nodes of several stations."""
+    shares: dict[str, dict[tuple[str, str], float]] = {}  # by queue and resource, of each of these
+    for route in routes:
+        for flow in route.flows:
+            number, own = _number(platform["stations"][flow.station], nodes, used), shares.setdefault(flow.queue, {})
+            for kind, seconds in flow.uses.items():
+                own[kind] = own.get(kind, 0.0) + route.count * seconds / number[kind[0]]
+    of_all = {kind: sum(own.get(kind, 0.0) for own in shares.values()) for own in shares.values() for kind in own}
+    for link in sorted(of_all, key=lambda kind: of_all[kind], reverse=True):
+        queues = [name for name, own in shares.items() if link in own]
+        if link[0] not in ("backbone", "node") or len(queues) < 2:
+            continue
+        if of_all[link] <= max(share for name in queues for share in shares[name].values()):
+            continue
+        name = f"network ({' '.join(filter(None, reversed(link)))})"
+        for route in routes:
+            route.steps = [
+                replace(step, queue=name, uses={link: step.uses[link]})
+                if isinstance(step, Flow) and step.queue in queues and link in step.uses
+                else step
+                for step in route.steps
+            ]
+        for joined in queues:
+            del shares[joined]
+
+
 def _flows(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, used: Used) -> list[tuple[str, Served]]:
     """Bulk transfers: those of a queue share it as processors are shared.
 
@@ -276,8 +311,8 @@ def _flows(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, used
     result = []
     for name, flows in queues.items():
         spec = platform["stations"][flows[0][1].station]
-        instances = nodes if spec["per"] == "node" else used.instances(spec)
-        number = {"node": nodes, "server": instances, "disk": instances, "backbone": 1, "window": nodes * instances}
+        number = _number(spec, nodes, used)
+        instances = number["server"]
         sums: dict[tuple[str, str], float] = {}
         for count, flow in flows:
             for resource, seconds in flow.uses.items():

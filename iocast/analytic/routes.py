@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
@@ -28,6 +29,8 @@ FROM_THE_START = ("create", "read")
 CONTENT = ("write", "read")
 """Parts of operations that move content."""
 ACCESSES = (*FROM_THE_START, "append", "pwrite", "pread")
+HALF = 0.5
+"""Of a link's bandwidth, beyond which the simulator has small transfers share it as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,7 @@ class Route:
     called_back: set[str] = field(default_factory=set)  # caches of which others are taken to have its objects
     filled: Collection[str] = ()  # buffers, by some operation of the mix
     lone: Collection[str] = ()  # caches of a single client
+    small: list[Flow] = field(default_factory=list)  # that are among the steps as delays
 
     @property
     def visits(self) -> list[Visit]:
@@ -422,6 +426,22 @@ def _add_flow(platform: ResolvedPlatform, flow: Flow, size: float, route: Route)
         route.steps.append(flow)
     elif flow.latency + flow.seconds > 0:
         route.steps.append(Delay(constant(flow.latency + flow.seconds), flow.limits))
+        route.small.append(flow)
+
+
+def small_flows_wait(platform: ResolvedPlatform, routes: Sequence[Route], cycles: float, nodes: int) -> bool:
+    """Whether flows that are too small to make others wait use more than HALF of a link or disk, at this number of
+    iterations a second; then they do (docs/platforms.md, "Network")."""
+    used: dict[tuple[str, str, str], float] = defaultdict(float)  # kind, direction and station: share of each
+    small = {(flow.station, kind) for route in routes for flow in route.small for kind in flow.uses}
+    for route in routes:
+        for flow in (*route.small, *route.flows):
+            for kind, seconds in flow.uses.items():
+                own = kind[0] in ("server", "disk")
+                count = platform["stations"][flow.station]["count"] if own else nodes if kind[0] == "node" else 1
+                if (flow.station, kind) in small and kind[0] != "window":
+                    used[(*kind, flow.station if own else "")] += cycles * route.count * seconds / count
+    return max(used.values(), default=0.0) > HALF
 
 
 def _disk(platform: ResolvedPlatform, name: str, route: Route) -> DiskDocument:

@@ -58,6 +58,7 @@ from iocast.platforms.platform_names import check_edits, check_file, speed_sente
 from iocast.planning.proposed import Place, telling
 from iocast.published.errors import Errors
 from iocast.published.serves import Serves
+from iocast.runs.operations import MOVES_DATA
 from iocast.runs.question import Question
 from iocast.runs.settings import name_for_programs, settings_of
 from iocast.records import note
@@ -240,7 +241,10 @@ def predict(
             system = resolved(platform.best(), platform.file)
             load = rules.target(question) if closed else None
             seen = links.observed_bytes(platform, question)
-            quantities, of_links = links.with_requests(platform, system, shares.share, nodes, quantities, load, seen)
+            content = {op: shares.bytes_each.get(op, 0.0) for op in shares.share if op in MOVES_DATA}
+            quantities, of_links = links.with_requests(
+                platform, system, shares.share, nodes, quantities, load, seen, content
+            )
             limited += of_links
         full = next((one for one in of_links if isinstance(one, note.LinkFull)), None)
         one = cast(PhaseDocument, {"phase": name, "blend": None, "bounded": None})

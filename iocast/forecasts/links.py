@@ -5,6 +5,7 @@ platform whose routes leave them out can't know when a link is full of them."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from iocast.platforms.documents import steps_of
@@ -49,15 +50,17 @@ def with_requests(
     quantities: dict[str, Ends],
     load: blend.Question | None,
     moved: LinkBytes | None = None,
+    bytes_each: Mapping[str, float] | None = None,
 ) -> tuple[dict[str, Ends], list[Note]]:
     """The quantities of a platform with other links than the measured ones, and sentences, as over_links() has them.
 
     @param shares of operations, by name
     @param load of closed ranks, whose mean response time follows the rate by Little's law
-    @param moved bytes of the workload's operations, as observed"""
+    @param moved bytes of the workload's operations, as observed
+    @param bytes_each of the objects of an operation, where known: empty ones move none, whatever its route has"""
     if platform.fitted and not edits_links(platform):
         return quantities, []
-    return over_links(system, shares, nodes, quantities, load, moved)
+    return over_links(system, shares, nodes, quantities, load, moved, bytes_each or {})
 
 
 def over_links(
@@ -67,12 +70,13 @@ def over_links(
     quantities: dict[str, Ends],
     load: blend.Question | None,
     moved: LinkBytes | None,
+    bytes_each: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[dict[str, Ends], list[Note]]:
     """With observed bytes of operations the rate is at most what the links carry; where more bytes crossed them than
     those of operations may be, the interval goes down to what they carry of all. Without bytes it begins where requests
     of REQUEST_BYTES would fill a link. Unchanged where the forecast is below these rates."""
     rate = quantities["rate"]
-    full = min(_full_at(system, shares, nodes, moved), default=None)
+    full = min(_full_at(system, shares, nodes, moved, bytes_each), default=None)
     if full is None:
         return quantities, []
 
@@ -162,7 +166,11 @@ def edits_links(platform: Fitted) -> bool:
 
 
 def _full_at(
-    system: ResolvedPlatform, shares: Mapping[str, float], nodes: int, moved: LinkBytes | MovedAtMost | None
+    system: ResolvedPlatform,
+    shares: Mapping[str, float],
+    nodes: int,
+    moved: LinkBytes | MovedAtMost | None,
+    bytes_each: Mapping[str, float] = MappingProxyType({}),
 ) -> Iterator[Full]:
     """Of each link that operations without transfers cross; with observed bytes, which are those of the mean operation
     and what it transfers among them, that all operations cross."""
@@ -171,12 +179,12 @@ def _full_at(
     crossing: dict[str, list[str]] = {}  # operations by the station that all nodes share
     for op, share in shares.items():
         route = route_of(system, route_name(op, system))
-        moves = any("transfer" in step for step, _ in transfers(route, system))
+        moves = bytes_each.get(op) != 0 and any("transfer" in step for step, _ in transfers(route, system))
         if share > 0 and (moved is not None or not moves):
             for station in dict.fromkeys(_shared(route, system)):
                 crossing.setdefault(station, []).append(op)
     every = list(dict.fromkeys(op for ops in crossing.values() for op in ops))
-    one_way = both_ways = float(REQUEST_BYTES)
+    one_way, both_ways = float(REQUEST_BYTES), 2.0 * REQUEST_BYTES
     if moved is not None and every:
         every = [op for op, share in shares.items() if share > 0]
         one_way, both_ways = max(moved["sent"], moved["received"]), moved["sent"] + moved["received"]

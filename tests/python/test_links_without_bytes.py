@@ -51,8 +51,11 @@ def test_operations_move_bytes_over_a_limited_link_or_the_forecast_says_so(name:
                 assert bool(sentences) == (crosses and '"transfer"' not in text), (key, op, sentences)
 
 
-@pytest.mark.parametrize(("key", "count"), [("node_bandwidth", NODES), ("server_bandwidth", 1)])
-def test_the_interval_reaches_down_to_where_requests_fill_the_link(key: str, count: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "count"), [("node_bandwidth", NODES), ("server_bandwidth", 1), ("backbone_bandwidth", 0.5)]
+)
+def test_the_interval_reaches_down_to_where_requests_fill_the_link(key: str, count: float) -> None:
+    """A backbone has both directions."""
     platform = replace(with_limit("network", key), fitted={"campaign": {}})
     system = resolved(platform.best())
     full = LIMIT * count / REQUEST_BYTES
@@ -64,6 +67,14 @@ def test_the_interval_reaches_down_to_where_requests_fill_the_link(key: str, cou
     assert found["rate"] == {**RATE, "low": full}
     assert found["stat.q50"]["high"] == pytest.approx(TIME["value"] * RATE["value"] / full)
     assert found["stat.q50"]["value"] == TIME["value"] and found["stat.q50"]["low"] == TIME["low"]
+
+
+def test_empty_files_move_no_bytes_whatever_their_route_has() -> None:
+    platform = with_limit("lustre", "node_bandwidth")
+    system, shares, given = resolved(platform.best()), {"create": 1.0}, {"rate": {**RATE, "value": 1e9}}
+    for each, words in (({"create": 0.0}, ["create"]), ({"create": 10.0}, []), ({}, [])):
+        _, notes = with_requests(platform, system, shares, NODES, given, None, None, each)
+        assert [op for one in notes if isinstance(one, LinkUnknown) for op in one.operations] == words
 
 
 @pytest.mark.parametrize("edits", [[], [("stations.server.servers", 4)], [("network.node_bandwidth", "10GB/s")]])

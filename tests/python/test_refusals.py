@@ -308,7 +308,7 @@ operations:
         (", objects: 100", "", ("p.yaml:6", "caches.inodes", "one of these keys", "capacity, objects")),
         ("objects: 100", "objects: 100, capacity: 1GiB", ("p.yaml:6", "one of these keys", "capacity, objects")),
         ("objects: 100", "objects: 100, page: 1MiB", ("p.yaml:6", "'page' has no effect without 'capacity'")),
-        ("objects: 100", "objets: 100", ("p.yaml:6", "one of these keys", "capacity, objects")),
+        ("objects: 100", "objets: 100", ("p.yaml:6", "Did you mean 'objects'", "capacity, objects")),
         ("station: mds, objects", "station: mdt, objects", ("p.yaml:6", "Did you mean 'mds'")),
         ("station: mds, objects", "station: cpu, objects", ("p.yaml:6", "per: node")),
         (
@@ -452,6 +452,16 @@ operations:
         ("of: elsewhere", "of: elswhere", ("p.yaml:18", "'elswhere'", "Did you mean 'elsewhere'")),
         ("{forget: pages", "{forget: server", ("p.yaml:18", "'server' is no node's", "elsewhere")),
         ("of: elsewhere", "recall: [{delay: 1ms}]", ("p.yaml:18", "only what others have is called back")),
+        ("{forget: pages", "{forgets: pages", ("p.yaml:18", "no key of this step", "Did you mean 'forget'")),
+        ("{delay: 1ms}]}]\n", "{}]}]\n", ("p.yaml:18", "a step is empty")),
+        ("of: elsewhere", "of: elsewhere, recals: []", ("p.yaml:18", "'recals'", "Did you mean 'recall'")),
+        (
+            "of: elsewhere",
+            "of: elsewhere, delays: 1ms",
+            ("p.yaml:18", "'delays' is unknown", "Allowed: forget, of, recall"),
+        ),
+        ("mds, capacity: 1GiB", "mds, capcity: 1GiB", ("p.yaml:14", "no key 'capcity'", "Did you mean 'capacity'")),
+        ("mds, capacity: 1GiB, page: 1MiB, ahead: 4MiB, fetch", "mds, fetch", ("p.yaml:14", "needs one of these keys")),
         ("of: elsewhere", "of: everywhere, recall: [{delay: 1ms}]", ("p.yaml:18", "write 'of: elsewhere'")),
     ],
 )
