@@ -155,7 +155,7 @@ private:
   /// Steps for those who had to call the lock of the visit back.
   nlohmann::ordered_json read_recall(const YamlNode& yaml, const Step& visit, std::vector<Step>& out,
                                      const std::vector<uint32_t>& held);
-  /// One that has none of the keys by which steps are told apart.
+  /// One that has none of the keys by which steps differ.
   [[noreturn]] static void refuse_step(const YamlNode& item);
   /// Steps that follow if the step before them had to call something back.
   nlohmann::ordered_json read_called_back(const YamlNode& yaml, std::vector<Step>& out,
