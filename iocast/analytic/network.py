@@ -321,7 +321,7 @@ def _flows(platform: ResolvedPlatform, routes: Sequence[Route], nodes: int, used
         kind = max(sums, key=lambda resource: sums[resource] / number[resource[0]], default=("", ""))
         if not sums.get(kind):
             continue
-        by_chance = kind[0] in ("server", "disk") and not in_turn(spec)
+        by_chance = kind[0] in ("server", "disk") and spec["per"] != "node" and not in_turn(spec)
         at_once = max(flow.instances for _, flow in flows)
         queues_apart = max(instances // at_once, 1) if by_chance else 1
         work = servers(max(1.0, alone / sums[kind] * number[kind[0]] / queues_apart))

@@ -437,8 +437,9 @@ def small_flows_wait(platform: ResolvedPlatform, routes: Sequence[Route], cycles
     for route in routes:
         for flow in (*route.small, *route.flows):
             for kind, seconds in flow.uses.items():
-                own = kind[0] in ("server", "disk")
-                count = platform["stations"][flow.station]["count"] if own else nodes if kind[0] == "node" else 1
+                own, spec = kind[0] in ("server", "disk"), platform["stations"][flow.station]
+                of_nodes = kind[0] == "node" or (own and spec["per"] == "node")
+                count = nodes if of_nodes else spec["count"] if own else 1
                 if (flow.station, kind) in small and kind[0] != "window":
                     used[(*kind, flow.station if own else "")] += cycles * route.count * seconds / count
     return max(used.values(), default=0.0) > HALF

@@ -42,3 +42,17 @@ def test_links_that_are_hardly_used_take_time_alone(tmp_path: Path) -> None:
     assert not any(name.startswith("network") for name in wide.utilisation)
     assert any(name.startswith("network") for name in apart.utilisation)
     assert wide.rate == pytest.approx(apart.rate, rel=0.01)
+
+
+@pytest.mark.parametrize("size", [1000.0, 1e6])
+def test_disks_of_nodes_are_as_many_as_nodes(size: float, tmp_path: Path) -> None:
+    """Each node writes to its own, however many there are: twice the nodes are twice the rate."""
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "schema_version: 1\nnetwork: {latency: 1us}\nserves: {node_local: all}\n"
+        "stations: {flash: {per: node, disk: {read: 1GB/s, write: 1MB/s}}}\n"
+        "operations: {pwrite: [{disk: write, station: flash}]}\n"
+    )
+    platform = resolve_platform(file)
+    one, two, many = (analytic.solve(platform, {"pwrite": 1.0}, n, 1, 0, 10_000, size=size).rate for n in (1, 2, 16))
+    assert one == pytest.approx(1e6 / size) and two == pytest.approx(2 * one) and many == pytest.approx(16 * one)
