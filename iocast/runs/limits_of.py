@@ -67,6 +67,8 @@ def unknown(why: str) -> Limit:
 
 FULL = 0.7
 """Share of links' capacity or of a station's time in use from which on they are the limit."""
+NAMED = 0.1
+"""Share of a link's time in use from which on it is named where nothing else is known to be the limit."""
 LEAST_WAIT = 0.1
 """Share of the operations' time that writes waited for room in a buffer at least, from which on it is the limit. Chosen
 by hand."""
@@ -124,7 +126,8 @@ def text(
     mean = whole / phase["operations"]
     found = full_buffer(whole, phase, stations, system)
     found = found or _waiting(mean, phase, stations, system) or _where_time_goes(mean, stations, system)
-    return found._replace(text=found.text + _uneven_end(phase))
+    of_link = _busiest_link(phase) if found.kind is Kind.OUTSIDE else ""
+    return found._replace(text=found.text + of_link + _uneven_end(phase))
 
 
 def share_if_pausing(responding: float, whole: float) -> str:
@@ -208,6 +211,13 @@ def _where_time_goes(mean: float, stations: Mapping[str, Mapping[str, float]], s
         longer = stations[name]["lock_wait"] / max(stations[name]["service"], 1e-12)
         found += f" Who has a server waits for a lock there, {longer:.2g} times as long as it is served."
     return limit(Kind.WAITS, found)
+
+
+def _busiest_link(phase: SimulatedPhase) -> str:
+    one = max(phase.get("network", {}).get("busiest", []), key=lambda link: link["busy"], default=None)
+    if one is None or one["busy"] < NAMED:
+        return ""
+    return f" The busiest link, {one['name']}, is in use {100 * one['busy']:.0f} % of the time."
 
 
 def _uneven_end(phase: SimulatedPhase) -> str:

@@ -80,6 +80,14 @@ def test_the_answer_has_what_each_class_of_links_carries(platform: Path) -> None
     assert predict(Fitted.open(str(platform)), *FILES, 3, 1, phase="file-stat", solver="simulate")["links"] == ""
 
 
+@pytest.mark.parametrize(("limited", "named"), [("50kB/s", True), ("10GB/s", False)])
+def test_the_busiest_link_is_named_where_nothing_is_full(limited: str, named: bool) -> None:
+    """A card that is in use for two thirds of the time is where operations spend it."""
+    platform = Fitted.open("lustre", [("network.node_bandwidth", limited)])
+    answer = predict(platform, None, {"datasets": "2", "objects": "100", "iterations": "50"}, 4, 4)
+    assert ("The busiest link, node" in answer["bottleneck"]) == named
+
+
 def test_a_platform_set_by_hand_to_measurements_is_not_its_authors_alone() -> None:
     settings = {"datasets": "1", "objects": "5", "iterations": "5"}
     for name, numbers, sentence in (
