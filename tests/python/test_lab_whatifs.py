@@ -74,5 +74,24 @@ def test_the_table_names_what_is_not_forecast_and_counts_the_others() -> None:
     summary = " ".join(lines[lines.index("") + 1 :])
     assert summary.startswith("Direction right in 1 of 1 forecasts of 2 changes; 1 changes nothing in the fitted")
     assert "1 of 1 rates within" in summary
+    # half the threads of 100 /s are 50 where 52 came; half the speed is exact
+    assert summary.endswith("A rule of proportion: 2 of 2 directions, 2.0 % in the median.")
     alone = whatifs.table(rows[1:])
     assert alone[alone.index("") + 1].startswith("Direction right in 1 of 1; size off by 0.0 %")
+
+
+def test_a_rule_of_proportion_knows_capacity_and_no_links() -> None:
+    wanted = {
+        "twice the threads": 2,
+        "half the threads": 0.5,
+        "half the service time": 2,
+        "twice the service time": 0.5,
+    }
+    for change in (*whatifs.CHANGES, *whatifs.further_servers(servers.find("glusterfs"))):
+        assert change.proportion == wanted.get(change.title, 2 if "more of" in change.title else 1)
+    rows = [
+        {"link": True, "proportion": 0.0, "measured gain": -0.5, "error": 0.25},
+        {"link": False, "proportion": 1.0, "measured gain": 1.0, "error": 0.5},
+    ]
+    found = whatifs.by_proportion(rows)
+    assert found.endswith("1 of 2 directions, 50.0 % in the median; on links 100 % in the mean, forecasts 25 %.")

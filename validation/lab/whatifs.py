@@ -18,7 +18,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from scipy.stats import binomtest
@@ -64,6 +64,13 @@ class WhatIf:
     @property
     def ranks_per_node(self) -> int:
         return self.ranks // self.nodes or RANKS_PER_NODE
+
+    @property
+    def proportion(self) -> float:
+        """Rate over the unchanged one by a rule without a model: as many times as the server has more of threads or
+        parts, or is faster; all else changes nothing."""
+        service = self.settings.get("service", 1.0)
+        return math.prod(factor for name, factor in self.settings.items() if name != "service") / service
 
     def is_for(self, server: type[Server]) -> bool:
         """Whether the server has what is changed."""
@@ -191,6 +198,7 @@ def row_of(
     """What was forecast and what came; without a forecast, why."""
     truth = rates[change.name] / rates[BASE.name] - 1
     known = {"server": server, "change": change.title, "measured": rates[change.name], "measured gain": truth}
+    known |= {"link": bool(change.link), "proportion": change.proportion - 1}
     if why := forecast.get("idle"):
         return known | {"idle": why}
     rate, before = forecast["quantities"]["rate"], base["quantities"]["rate"]
@@ -201,13 +209,30 @@ def row_of(
         "high": rate["high"],
         "forecast gain": gain,
         "direction": _sign(gain) == _sign(truth),
-        "error": math.exp(abs(math.log((1 + gain) / (1 + truth)))) - 1,
+        "error": _off(gain, truth),
         "inside": None if rate["low"] is None else rate["low"] <= rates[change.name] <= rate["high"],
     }
 
 
 def _sign(gain: float) -> int:
     return 0 if abs(gain) < NO_CHANGE else 1 if gain > 0 else -1
+
+
+def _off(gain: float, truth: float) -> float:
+    """The factor between both, less 1."""
+    return math.exp(abs(math.log((1 + gain) / (1 + truth)))) - 1
+
+
+def by_proportion(rows: list[dict[str, Any]]) -> str:
+    """How WhatIf.proportion fares, a sentence; on links beside the forecasts."""
+    off = [_off(row["proportion"], row["measured gain"]) for row in rows]
+    right = sum(_sign(row["proportion"]) == _sign(row["measured gain"]) for row in rows)
+    found = f"A rule of proportion: {right} of {len(rows)} directions, {100 * median(off):.1f} % in the median"
+    links = [(one, row["error"]) for one, row in zip(off, rows, strict=True) if row["link"] and "error" in row]
+    if not links:
+        return f"{found}."
+    rule, own = (100 * fmean(column) for column in zip(*links, strict=True))
+    return f"{found}; on links {rule:.0f} % in the mean, forecasts {own:.0f} %."
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
@@ -250,7 +275,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     summary = (
         f"Direction right in {right} of {len(forecast)}{of_them}; size off by {100 * middle:.1f} % in the median; "
         f"{sum(known)} of {len(known)} rates within their intervals, {'not ' if share < 0.05 else ''}consistent with "
-        "90 % (exact binomial, 95 %)."
+        f"90 % (exact binomial, 95 %). {by_proportion(rows)}"
     )
     return [*lines, "", *textwrap.wrap(summary, 120)]
 
