@@ -42,9 +42,12 @@ class Grid:
 
 
 def answered(sources: Sources) -> list[ForecastDocument]:
-    """Forecasts of the system as it is for the target scales: those that nothing was measured at, or else all; phases
-    in order, the smallest scale first."""
-    found = evidence.targets(sources) or [f for f in sources.forecasts if not evidence.is_alternative(f)]
+    """Forecasts of the system as it is for the target scales: those that nothing was measured at, or else all; where
+    there is none of it those of its one alternative. Phases in order, the smallest scale first."""
+    as_it_is = [f for f in sources.forecasts if not evidence.is_alternative(f)]
+    edits = [(f.get("platform") or {}).get("edits") for f in sources.forecasts]
+    alternative = sources.forecasts if all(one == edits[0] for one in edits) else []
+    found = evidence.targets(sources) or as_it_is or alternative
     order = evidence.forecast_phases(sources)
     return sorted(found, key=lambda f: (order.index(evidence.phase_of(f)), evidence.ranks_of(f["placement"])))
 

@@ -122,7 +122,9 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
             parts.append(f"for {_scale(ranks, factor)}{where}: {answer}")
         left = len(by_scale) - len(scales)
         more = f"; {left} more scale{'s' * (left != 1)} below" if left else ""
-        answer = f"Forecast {'; '.join(parts)}{more}"
+        edits = (targets[0].get("platform") or {}).get("edits") or {}
+        under = f"with {', '.join(f'{path}={value}' for path, value in edits.items())}, " if edits else ""
+        answer = f"Forecast {under}{'; '.join(parts)}{more}"
         return f"{answer}." if check else f"{answer}, and no measurement has checked it here."
     if sources.feedings:
         return " ".join(map(feeding.headline, sources.feedings))
