@@ -214,7 +214,7 @@ def _check_file(file: Path, written: int) -> None:
 
 
 def check_edits(platform: Fitted) -> None:
-    """@raises InputError for an edit that names what the platform doesn't have"""
+    """@raises InputError for an edit that names what the platform doesn't have, or gives it what it can't be"""
     if not platform.edits:
         return
     from iocast.calibrate.search import Simulations
@@ -226,8 +226,8 @@ def check_edits(platform: Fitted) -> None:
         def resolve(one: Document) -> Document:
             return dict(binaries.resolve_platform(simulations.write(one)))
 
+        resolved = resolve(document)
         for path, value in platform.edits:
-            resolved = resolve(document)
             why = missing(path, known_paths(document, resolved), document, resolve, value)
             if why:
                 raise InputError(
@@ -239,6 +239,10 @@ def check_edits(platform: Fitted) -> None:
                 raise InputError(f"{of_edit(path, value)} {unused(path, platform.file.stem)}")
             make_room(document, path, value)
             set_path(document, path, value)  # a part that one edit adds is one that the next may change
+            try:
+                resolved = resolve(document)
+            except InputError as error:
+                raise InputError(f"{of_edit(path, value)} {str(error).removeprefix(f'{platform.file}: ')}") from error
 
 
 def of_edit(path: str, value: object) -> str:

@@ -136,6 +136,8 @@ def _headline(sources: Sources, best: Comparison | None, checked: bool) -> str:
             return f"{text} {accelerators.sentence(run)}".rstrip()
     if known := servers.loads(sources):
         return servers.answer(known[0])
+    if sources.forecasts:
+        return _of_changed_systems(sources.forecasts)
     if sources.fitted:
         return f"The platform '{sources.fitted[0]['name']}' was fitted, and no measurement beside it checks it here."
     return "There is nothing measured or forecast to tell of."
@@ -178,6 +180,19 @@ def _target_scale(forecast: ForecastDocument) -> tuple[int, int, float]:
     """Ranks, nodes (0 where they are not stated) and waiting factor."""
     placement = forecast["placement"]
     return evidence.ranks_of(placement), int(placement.get("nodes") or 0), evidence.waiting_factor(forecast)
+
+
+def _of_changed_systems(forecasts: list[ForecastDocument]) -> str:
+    """Of edited systems that differ, without a forecast of the one that they change: how many, and where all are of one
+    phase and scale how far they are apart."""
+    systems = {str((f.get("platform") or {}).get("edits")) for f in forecasts}
+    rates = [f["quantities"]["rate"]["value"] for f in forecasts if "rate" in f["quantities"]]
+    alike = len({(evidence.phase_of(f), _target_scale(f)) for f in forecasts}) == 1 and len(rates) == len(forecasts)
+    ranks, _, factor = _target_scale(forecasts[0])
+    between = (
+        f" for {_scale(ranks, factor)}, {units.span(units.rate(min(rates)), units.rate(max(rates)))}" if alike else ""
+    )
+    return f"Forecasts of {len(systems)} changed systems{between}; none of the system that they change."
 
 
 def _scale_answer(forecasts: list[ForecastDocument], sources: Sources, most: int) -> str:

@@ -111,7 +111,7 @@ def test_the_toolkit_knows_it_from_the_simulator_alone(mechanism: dict[str, Any]
     assert f"{mechanism['name']} m: " in drawn and declared["says"].format("m") in drawn
     with pytest.raises(InputError, match="analytic solver can't know"):
         read_routes(resolved, {"create": 1.0}, 4096.0)
-    part = resolved[section]["m"]
+    part = resolved[section]["m"] | platform_of(mechanism)[section]["m"]  # with the units of an edit
     for key in part.keys() - {"per", declared.get("pieces")}:
         check_edits(Fitted.open(str(file), [(f"{section}.m.{key}", part[key])]))
         with pytest.raises(InputError, match=f"Did you mean '{section}.m.{key}'"):

@@ -72,6 +72,25 @@ def test_an_edit_of_what_is_not_there_is_refused(edit: str, value: object, near:
         check_edits(Fitted.open("lustre", [(edit, value)]))
 
 
+@pytest.mark.parametrize("before", [[], [("stations.mds.servers", 32)]])
+@pytest.mark.parametrize(
+    ("edit", "value", "why"),
+    [
+        ("stations.mds.servers", 0, "0 is outside its range"),
+        ("network.node_bandwidth", 50, "'50' lacks a unit"),
+        ("operations.stat", [{"station": "nowhere"}], "there is no station 'nowhere'"),
+    ],
+)
+def test_what_an_edit_breaks_is_the_edits_fault_and_not_the_files(
+    before: list[tuple[str, object]], edit: str, value: object, why: str
+) -> None:
+    with pytest.raises(InputError) as refused:
+        check_edits(Fitted.open("lustre", [*before, (edit, value)]))
+    assert str(refused.value).startswith("--edit ")
+    assert f"in {edit}" in str(refused.value) and why in str(refused.value)
+    assert ".yaml" not in str(refused.value)
+
+
 def test_a_section_without_entries_is_called_empty() -> None:
     with pytest.raises(InputError, match="nothing at 'background.jobs.rate'. Its 'background' is empty.$"):
         check_edits(Fitted.open("lustre", [("background.jobs.rate", "2/s")]))
@@ -103,17 +122,22 @@ def test_edits_of_what_is_there_reach_the_platform() -> None:
     assert "commit" not in Fitted.open("lustre", [("stalls.commit", None)]).best()["stalls"]
 
 
-def test_the_users_file_is_named_and_no_temporary_one(
-    iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
+@pytest.mark.parametrize(
+    ("stations", "edit", "whose"),
+    [
+        ("{}", "stations.mds.servers=many", "--edit stations.mds.servers=many: in stations.mds.servers"),
+        ("{mds: {servers: many}}", "stations.mds.servers=3", "FILE:1: in stations.mds.servers"),
+    ],
+)
+def test_the_edit_or_the_users_file_is_named_and_no_temporary_one(
+    stations: str, edit: str, whose: str, iocast: Callable[..., CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    (tmp_path / "site.yaml").write_text("{schema_version: 1, extends: lustre}")
-    done = iocast("predict", tmp_path / "site.yaml", "--solver", "analytic", "--edit", "stations.mds.servers=many")
+    file = tmp_path / "site.yaml"
+    file.write_text(f"{{schema_version: 1, extends: lustre, stations: {stations}}}")
+    done = iocast("predict", file, "--solver", "analytic", "--edit", edit)
     assert done.returncode == 2
-    assert (
-        str(tmp_path / "site.yaml") in done.stderr
-        and "candidate" not in done.stderr
-        and "iocast-" not in done.stderr.replace("iocast-sim", "")
-    )
+    assert whose.replace("FILE", str(file)) in done.stderr
+    assert "candidate" not in done.stderr and "iocast-" not in done.stderr.replace("iocast-sim", "")
 
 
 def test_a_study_refuses_the_same_names_with_its_line(

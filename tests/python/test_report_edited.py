@@ -15,7 +15,7 @@ EDIT = "network.node_bandwidth=50kB/s"
     [
         ((EDIT,), f"Forecast with {EDIT}, for 2 ranks: benchmark"),
         ((EDIT, ""), "Forecast for 2 ranks: benchmark"),  # the system as it is
-        ((EDIT, "stations.oss.servers=2"), "There is nothing"),  # two others, and none of them is the question
+        ((EDIT, "stations.oss.servers=2"), "Forecasts of 2 changed systems for 2 ranks, "),  # none is the question
     ],
 )
 def test_a_forecast_of_an_edited_platform_alone_is_the_answer(
