@@ -73,7 +73,7 @@ def test_the_table_names_what_is_not_forecast_and_counts_the_others() -> None:
     assert lines[2] == "| x | half the threads | - | -48 % | not forecast: servers stays 1 | - | - | - | 52 /s | - |"
     summary = " ".join(lines[lines.index("") + 1 :])
     assert summary.startswith("Direction right in 1 of 1 forecasts of 2 changes; 1 changes nothing in the fitted")
-    assert "1 of 1 rates within" in summary
+    assert "Of 1 rates 1 lie within" in summary
     # half the threads of 100 /s are 50 where 52 came; half the speed is exact
     assert summary.endswith("A rule of proportion: 2 of 2 directions, 2.0 % in the median.")
     alone = whatifs.table(rows[1:])
@@ -95,3 +95,19 @@ def test_a_rule_of_proportion_knows_capacity_and_no_links() -> None:
     ]
     found = whatifs.by_proportion(rows)
     assert found.endswith("1 of 2 directions, 50.0 % in the median; on links 100 % in the mean, forecasts 25 %.")
+
+
+def test_a_direction_is_wrong_only_beyond_what_repeats_differ_by() -> None:
+    assert whatifs.noise_of([[100.0, 100.0, 100.0], [50.0, 50.0, 50.0]]) == 0
+    alike = [
+        [100.0, 110.0, 105.0],
+        [50.0, 55.0, 52.5],
+    ]  # each by 4.8 %; of three numbers half have a variance below 0.69
+    noise = whatifs.noise_of(alike)
+    assert noise == pytest.approx(0.0477 * (2 / 3 / 0.693) ** 0.5, rel=0.01)
+    assert whatifs.noise_of([*alike, [10.0, 20.0, 10.0]]) == pytest.approx(noise), "one slow run"
+    assert whatifs.noise_of([*alike, [10.0]]) == 0, "not known"
+    assert [whatifs.direction(0.0, gain, noise) for gain in (0.02, -0.07, -0.2)] == ["right", "within noise", "wrong"]
+    assert whatifs.direction(0.0, -0.05, 0.0) == "wrong"
+    assert whatifs.direction(0.5, -0.02, noise) == "within noise"
+    assert whatifs.direction(-0.5, 0.2, noise) == "wrong"

@@ -15,13 +15,14 @@ import math
 import string
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from scipy.stats import binomtest
+import numpy as np
+from scipy.stats import binomtest, chi2
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "validation"), str(ROOT / "validation/real"), str(ROOT / "validation/lab")]
@@ -39,6 +40,8 @@ RANKS_PER_NODE = 4
 REPEATS = 3
 NO_CHANGE = 0.03
 """Gains within this share of nothing are no change, on either side."""
+DEVIATIONS = 2.0
+"""Standard errors of a measured gain, by which it may be another one."""
 Station = dict[str, Any]
 
 
@@ -193,12 +196,17 @@ def measured(server: str, change: WhatIf, out: Path) -> list[float]:
 
 
 def row_of(
-    server: str, change: WhatIf, base: dict[str, Any], forecast: dict[str, Any], rates: dict[str, float]
+    server: str,
+    change: WhatIf,
+    base: dict[str, Any],
+    forecast: dict[str, Any],
+    rates: dict[str, float],
+    noise: float = 0.0,
 ) -> dict[str, Any]:
-    """What was forecast and what came; without a forecast, why."""
+    """What was forecast and what came; without a forecast, why. noise: standard error of a gain's logarithm."""
     truth = rates[change.name] / rates[BASE.name] - 1
     known = {"server": server, "change": change.title, "measured": rates[change.name], "measured gain": truth}
-    known |= {"link": bool(change.link), "proportion": change.proportion - 1}
+    known |= {"link": bool(change.link), "proportion": change.proportion - 1, "noise": noise}
     if why := forecast.get("idle"):
         return known | {"idle": why}
     rate, before = forecast["quantities"]["rate"], base["quantities"]["rate"]
@@ -208,14 +216,37 @@ def row_of(
         "low": rate["low"],
         "high": rate["high"],
         "forecast gain": gain,
-        "direction": _sign(gain) == _sign(truth),
+        "direction": direction(gain, truth, noise),
         "error": _off(gain, truth),
         "inside": None if rate["low"] is None else rate["low"] <= rates[change.name] <= rate["high"],
     }
 
 
+RIGHT, NOISY, WRONG = "right", "within noise", "wrong"
+
+
+def direction(gain: float, truth: float, noise: float) -> str:
+    """Of a forecast gain beside the measured one: "within noise" where the measured one is of another sign, but might
+    be of this one by what its repeats differ."""
+    if _sign(gain) == _sign(truth):
+        return RIGHT
+    least, most = (math.exp(math.log1p(truth) + side * DEVIATIONS * noise) - 1 for side in (-1, 1))
+    return NOISY if _sign(least) <= _sign(gain) <= _sign(most) else WRONG
+
+
 def _sign(gain: float) -> int:
     return 0 if abs(gain) < NO_CHANGE else 1 if gain > 0 else -1
+
+
+def noise_of(repeats: Collection[Sequence[float]]) -> float:
+    """Standard error of the logarithm of a gain, of two means of as many repeats as the fewest states of a server have:
+    by the median variance of all states, which one slow run moves little."""
+    fewest = min(map(len, repeats))
+    if fewest < 2:
+        return 0.0
+    of_chance = float(chi2.median(fewest - 1)) / (fewest - 1)
+    variance = median(float(np.var(np.log(rates), ddof=1)) for rates in repeats) / of_chance
+    return math.sqrt(2 * variance / fewest)
 
 
 def _off(gain: float, truth: float) -> float:
@@ -226,8 +257,9 @@ def _off(gain: float, truth: float) -> float:
 def by_proportion(rows: list[dict[str, Any]]) -> str:
     """How WhatIf.proportion fares, a sentence; on links beside the forecasts."""
     off = [_off(row["proportion"], row["measured gain"]) for row in rows]
-    right = sum(_sign(row["proportion"]) == _sign(row["measured gain"]) for row in rows)
-    found = f"A rule of proportion: {right} of {len(rows)} directions, {100 * median(off):.1f} % in the median"
+    ways = [direction(row["proportion"], row["measured gain"], row.get("noise", 0.0)) for row in rows]
+    right = f"{sum(way != WRONG for way in ways)} of {len(rows)} directions"
+    found = f"A rule of proportion: {right}, {100 * median(off):.1f} % in the median"
     links = [(one, row["error"]) for one, row in zip(off, rows, strict=True) if row["link"] and "error" in row]
     if not links:
         return f"{found}."
@@ -256,7 +288,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
             row["change"],
             f"{100 * row['forecast gain']:+.0f} %",
             f"{100 * row['measured gain']:+.0f} %",
-            "right" if row["direction"] else "wrong",
+            row["direction"],
             f"{100 * row['error']:.1f} %",
             f"{row['forecast']:.0f} /s",
             between,
@@ -267,15 +299,17 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     if not forecast:
         return lines
     known = [row["inside"] for row in forecast if row["inside"] is not None]
-    right = sum(row["direction"] for row in forecast)
+    ways = [row["direction"] for row in forecast]
+    noisy = f" ({ways.count(NOISY)} within noise)" if NOISY in ways else ""
     refused = len(rows) - len(forecast)
     of_them = f" forecasts of {len(rows)} changes; {refused} changes nothing in the fitted platform" if refused else ""
     share = float(binomtest(sum(known), len(known), 0.9).pvalue) if known else 1.0
     middle = median(row["error"] for row in forecast)
+    right = len(ways) - ways.count(WRONG)
     summary = (
-        f"Direction right in {right} of {len(forecast)}{of_them}; size off by {100 * middle:.1f} % in the median; "
-        f"{sum(known)} of {len(known)} rates within their intervals, {'not ' if share < 0.05 else ''}consistent with "
-        f"90 % (exact binomial, 95 %). {by_proportion(rows)}"
+        f"Direction right in {right}{noisy} of {len(forecast)}{of_them}; size off by {100 * middle:.1f} % in the "
+        f"median. Of {len(known)} rates {sum(known)} lie within their intervals, "
+        f"{'not ' if share < 0.05 else ''}consistent with 90 % (exact binomial, 95 %). {by_proportion(rows)}"
     )
     return [*lines, "", *textwrap.wrap(summary, 120)]
 
@@ -302,11 +336,10 @@ def main() -> None:
         changes = [one for one in changes if not given.only or one is BASE or one.title in given.only]
         if len(changes) == 1:
             continue
-        rates = {}
-        for change in changes:
-            found = measured(server, change, out)
-            rates[change.name] = math.exp(sum(map(math.log, found)) / len(found))
-        rows += [row_of(server, one, forecasts[BASE.name], forecasts[one.name], rates) for one in changes[1:]]
+        repeats = {change.name: measured(server, change, out) for change in changes}
+        rates = {name: math.exp(fmean(map(math.log, found))) for name, found in repeats.items()}
+        noise = noise_of(repeats.values())
+        rows += [row_of(server, one, forecasts[BASE.name], forecasts[one.name], rates, noise) for one in changes[1:]]
     lines = table(rows)
     print(json.dumps(rows, indent=1) if given.json else "\n".join(lines))
     if given.page:
