@@ -9,12 +9,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-from iocast.calibrate.reading import find_stall
+from iocast.calibrate.reading import NO_REQUEST, find_stall
 from iocast.runs.operations import READS, WRITES
 from iocast.runs.run_directory import Point, Run
 
 CLEARLY = math.log(2)
 """By how much, as a logarithm, some operations must slow down beyond all others."""
+BEHIND = 1.5
+"""How many times as long as behind all other ranks with the same request a part must take to wait behind longer ones:
+one and chance."""
+DATA = (("create", "write"), ("append", "write"), ("read", "read"))
+"""Operations of which runs tell the part that moves the data."""
+AS_LONG = 0.25
+"""Share of the shortest wait of operations without data that data wait for at least, and the other way around, where
+they wait as these do."""
 
 
 def _stall(points: list[Point]) -> bool:
@@ -54,6 +62,35 @@ def _slow_closes(points: list[Point]) -> bool:
         return known and point.value(part) > max(2 * lone.value(part), point.value(whole) / 20)
 
     return any(slow(point, op) for point in closed for op in point.first.operations)
+
+
+def _data_behind_others(points: list[Point]) -> bool:
+    """At some scale reading and writing, or the one that is measured, wait behind requests that are longer than their
+    own, and about as long as operations without data: where all ranks wait for one server with the same request, none
+    takes longer than all of theirs together. A full buffer has writes wait alone, a cold cache reads."""
+    closed = [point for point in points if point.waiting_factor == 0]
+    lone = next((point for point in closed if point.ranks == 1), None)
+    if lone is None:
+        return False
+
+    def alone(name: str) -> float:
+        return lone.value(f"{name}.mean") if lone.has(f"{name}.mean") else math.inf
+
+    def behind(point: Point) -> bool:
+        parts = [f"{op}.{part}" for op, part in DATA if op in point.first.operations]
+        moving = [name for name in parts if point.has(f"{name}.mean") and alone(name) > NO_REQUEST]
+        known = {name: point.value(f"{name}.mean") for name in moving}
+        longer = [took - alone(name) for name, took in known.items() if took > BEHIND * point.ranks * alone(name)]
+        waits = [
+            point.value(f"{op}.mean") - alone(op)
+            for op in point.first.operations
+            if op not in (*READS, *WRITES) and point.has(f"{op}.mean")
+        ]
+        least = min(waits, default=0.0)
+        alike = least > 0 and AS_LONG * least < min(longer, default=0.0) and AS_LONG * max(longer, default=0.0) < least
+        return 0 < len(longer) == len(known) and alike
+
+    return any(behind(point) for point in closed if point.ranks > 1)
 
 
 def _slower_than_alone(points: list[Point], which: tuple[str, ...]) -> bool:
@@ -99,4 +136,5 @@ EVIDENCE: dict[str, Callable[[list[Point]], bool]] = {
     "slow reads": _slow_reads,
     "slow writes": _slow_writes,
     "slow closes": _slow_closes,
+    "data behind others": _data_behind_others,
 }

@@ -12,6 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from iocast.calibrate import parts
+from iocast.calibrate.reading import NO_REQUEST
 from iocast.calibrate.recipe import Recipe
 from iocast.platforms.documents import Document, get_path
 from iocast.runs.run_directory import Point
@@ -23,19 +24,18 @@ WITHOUT_WAITING = 0.05
 waits for those that are in service already, which is more."""
 MOSTLY = 0.5
 """Share of a station's service that must have waited before the rest is judged. Chosen by hand."""
-NO_REQUEST = 1e-6
-"""Seconds of a lone rank's part in the mean, below which it is no request: no network's answer comes as soon."""
 
 Steps = list[Any]
 
 
 def routes(points: list[Point], single: Point, recipe: Recipe, family: Document) -> dict[str, Steps]:
     """Routes of the parts that need no server, by path: each takes its time as a delay. Measurements decide: a part's
-    mean, of a lone rank and of most ranks without think times."""
+    mean and upper quartile, of a lone rank and of most ranks without think times."""
     closed = [point for point in points if point.waiting_factor == 0 and point.ranks > 1]
     most = max(closed, key=lambda point: point.ranks, default=single)
     alone: dict[str, dict[str, float]] = defaultdict(dict)  # by station and demand
     waits: dict[str, dict[str, float]] = defaultdict(dict)
+    mostly: dict[str, float] = {}  # by demand, the smaller one of its mean wait and that of three in four
     without: dict[str, Steps] = {}
     for demand, tag in recipe.laws.items():
         station = parts.station_of(family, tag, demand)
@@ -48,10 +48,14 @@ def routes(points: list[Point], single: Point, recipe: Recipe, family: Document)
             without[demand] = route
         alone[station][demand] = single.value(f"{tag}.mean")
         if most.has(f"{tag}.mean"):
-            waits[station][demand] = most.value(f"{tag}.mean") - alone[station][demand]
+            waits[station][demand] = mostly[demand] = most.value(f"{tag}.mean") - alone[station][demand]
+            if most.has(quartile := f"{tag}.q75") and single.has(quartile):
+                # Few that take long raise a mean, as where a client asks for a right now and then; at a crowded server
+                # most would wait.
+                mostly[demand] = min(mostly[demand], most.value(quartile) - single.value(quartile))
     found = {}
     for station, means in alone.items():
-        waiting = [demand for demand, wait in waits[station].items() if wait > (WAITS - 1) * means[demand]]
+        waiting = [demand for demand in waits[station] if mostly[demand] > (WAITS - 1) * means[demand]]
         # A wait that may be for a lock or a limit tells nothing of the server; the lack of one, that nobody waits.
         known = means.keys() - (set(waiting) - without.keys())
         waiting = [demand for demand in waiting if demand in without]
@@ -59,7 +63,7 @@ def routes(points: list[Point], single: Point, recipe: Recipe, family: Document)
         crowded = sum(means[demand] for demand in waiting) > MOSTLY * sum(means[demand] for demand in known)
         least = WITHOUT_WAITING * fmean(means[demand] for demand in waiting) if crowded else -math.inf
         for demand, mean in means.items():
-            if demand in without and (mean < NO_REQUEST or waits[station].get(demand, math.inf) < least):
+            if demand in without and (mean < NO_REQUEST or mostly.get(demand, math.inf) < least):
                 found[f"operations.{recipe.laws[demand]}"] = without[demand]
     return found
 

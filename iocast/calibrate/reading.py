@@ -15,6 +15,7 @@ from hdrh.histogram import HdrHistogram
 from iocast.runs.agreement import ASSUMED, BETWEEN_RUNS, WITHIN_RUNS
 from iocast.runs.arrivals import refuse_in_calibration
 from iocast.errors import InputError
+from iocast.rules.noise import moderated
 from iocast.rules.residuals import kind_of
 from iocast.runs.latency_log import NS, Latencies
 from iocast.runs.run_directory import Point, Run
@@ -23,6 +24,8 @@ from iocast.watching.utilisation import bounds, bytes_over_links, served
 from iocast.records.fitted import FittedSection, LinkBytes, MovedAtMost, Observed
 
 LONGEST_NS = 86_400 * 10**9
+NO_REQUEST = 1e-6
+"""Seconds of a lone rank's part in the mean, below which it is no request: no network's answer comes as soon."""
 UNREPEATED, UNREPEATED_IMPORTED = 0.05, 0.15
 """Standard deviation of the logarithm assumed where nothing was repeated. Other people's results come from shared
 production systems, whose repeats differ more: three repeats on Mistral by a factor of 1.8, the MDWorkbench paper's
@@ -276,6 +279,24 @@ def noise_together(points: Sequence[Point], kinds: Sequence[str]) -> float:
     return float(np.sqrt(np.mean([known[kind] ** 2 for kind in kinds])))
 
 
+def noise_of_points(points: Sequence[Point]) -> dict[tuple[str, str], float]:
+    """Standard deviation of the logarithm between repeats, by name of the point and quantity: what carries a residual
+    on (rules.residuals). A saturated server repeats its rate within a thousandth where a lone client is 2 % off. Only
+    of points that were repeated; quantities of a kind have as much in common as they are alike."""
+    between: dict[str, dict[tuple[str, str], tuple[float, int]]] = {}
+    for point in points:
+        if len(point.runs) > 1:
+            for quantity in point.quantities():
+                logs = np.log(np.maximum(point.observations(quantity), NS))
+                place = point.name, quantity
+                between.setdefault(kind_of(quantity), {})[place] = float(np.var(logs, ddof=1)), len(logs) - 1
+    return {
+        place: math.sqrt(variance)
+        for of_kind in between.values()
+        for place, variance in zip(of_kind, moderated(list(of_kind.values())), strict=True)
+    }
+
+
 def noise_basis(points: list[Point]) -> dict[str, str]:
     """What the noise of each kind rests on: BETWEEN_RUNS, WITHIN_RUNS or ASSUMED."""
     return {kind: basis for kind, (_, basis) in _noise(points).items()}
@@ -345,10 +366,13 @@ def levels_off(points: list[Point]) -> bool:
     return float(np.mean(rates[last]) - np.mean(rates[before])) < LEVELS_OFF * math.log(last / before)
 
 
-def link_bytes(points: list[Point]) -> LinkBytes | None:
+def link_bytes(points: list[Point], called_back_from: str = "") -> LinkBytes | None:
     """What operations moved over the links of their own node, each node having as many of them; None where no client
     node was observed. On one node nothing else crosses links. With more of them ranks also wait for each other and
-    gather results, which the first node has most of."""
+    gather results, which the first node has most of.
+
+    @param called_back_from whose objects are called back from it, "node" or "rank": what the only one of these moves is
+    not what each of several does; "" where nothing is"""
     seen = [
         (point, moved)
         for point in sorted(points, key=lambda p: p.ranks)
@@ -357,7 +381,8 @@ def link_bytes(points: list[Point]) -> LinkBytes | None:
     if not seen:
         return None
     (most, largest) = seen[-1]
-    alone = [moved for point, moved in seen if point.first.placement[0] == 1]
+    lone = {"": 0, "rank": 1, "node": math.inf}[called_back_from]  # ranks on one node that are a client alone
+    alone = [moved for point, moved in seen if point.first.placement[0] == 1 and point.ranks > lone]
     own = alone[-1] if alone else largest
     found: LinkBytes = {"sent": own["sent"], "received": own["received"], "ranks": own["ranks"]}
     if not alone:

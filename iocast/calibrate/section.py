@@ -18,6 +18,7 @@ from iocast.calibrate.findings import Finding
 from iocast.calibrate.recipe import PLAIN
 from iocast.calibrate.search import Fit
 from iocast.calibrate.structure_search import Search
+from iocast.calibrate.structures import recalled
 from iocast.ground.files import sha256
 from iocast.runs.run_directory import QUANTITIES, Point, switches
 from iocast.records import note_of_measurements as note
@@ -114,7 +115,8 @@ def fitted_section(
             "busy": threads.busy,
             "threads": {str(number): weight for number, weight in threads.weights.items()},
         }
-    if moved := reading.link_bytes(search.points):
+    caches = search.build(best.options, best.values).get("caches") or {}
+    if moved := reading.link_bytes(search.points, (caches.get(recalled.HELD) or {}).get("per", "")):
         fitted["link_bytes"] = moved
     if search.stall is not None:
         fitted["stall"] = {

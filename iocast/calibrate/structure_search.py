@@ -516,6 +516,7 @@ class Search:
         """What a platform says of these points, beside what was measured, without operations that a run of it lacks;
         nothing when work of others piles up in it without end."""
         found = self.simulated(simulations, document, points)
+        noise = reading.noise_of_points(points)
         rows: list[FitRow] = []
         for point, simulated in zip(points, found, strict=True):
             if simulated is None:
@@ -526,16 +527,17 @@ class Search:
                     forecast = pooled_quantity(simulated, quantity, point.first.phase)
                 except TooRare:
                     continue  # no error of it is known
-                rows.append(
-                    {
-                        "point": point.name,
-                        "runs": len(point.runs),
-                        "quantity": quantity,
-                        "measured": measured,
-                        "forecast": forecast,
-                        "error": forecast / measured - 1,
-                    }
-                )
+                row: FitRow = {
+                    "point": point.name,
+                    "runs": len(point.runs),
+                    "quantity": quantity,
+                    "measured": measured,
+                    "forecast": forecast,
+                    "error": forecast / measured - 1,
+                }
+                if (own := noise.get((point.name, quantity))) is not None:
+                    row["noise"] = own
+                rows.append(row)
         return rows
 
 

@@ -14,6 +14,7 @@ from iocast.platforms.family import Beside
 from iocast.platforms.fitted import Fitted
 from iocast.forecasts import one_system
 from iocast.forecasts.phase import Rows
+from iocast.records.fitted import FitRow
 from iocast.forecasts.request import Found, Request, Shown, leave_out, refuse_idle_edits, resolved, workload_of
 from iocast.forecasts.structures import middle_of
 from iocast.runs.measured import Measured, measured
@@ -161,9 +162,14 @@ def _rows_at(platform: Fitted, point: Measured) -> Rows:
         return []
     reported = {f"{op}.{q}": value for op, of in point.entry["latency"].items() for q, value in of.items()}
     reported["rate"] = point.entry["rate"]
-    runs = point.entry.get("repeats", 1)
-    return [
-        {"point": point.name, "quantity": name, "error": value / reported[name] - 1, "runs": runs}
-        for name, value in known.items()
-        if reported.get(name)
-    ]
+    simulated = {row["quantity"]: row for row in platform.fitted.get("fit", []) if row["point"] == point.name}
+    rows: Rows = []
+    for name, value in known.items():
+        if reported.get(name):
+            row: FitRow = {"point": point.name, "quantity": name, "error": value / reported[name] - 1}
+            beside: FitRow = simulated.get(name, row)
+            row["runs"] = beside.get("runs", point.entry.get("repeats", 1))
+            if "noise" in beside:
+                row["noise"] = beside["noise"]
+            rows.append(row)
+    return rows

@@ -68,7 +68,8 @@ class Alternative(TypedDict):
 
 
 class FitRow(TypedDict):
-    """A measured quantity beside what the platform gives. `spread`: standard deviation of the logarithm over draws."""
+    """A measured quantity beside what the platform gives. `spread`: standard deviation of the logarithm over draws;
+    `noise`: that between repeats of this point."""
 
     point: str
     quantity: str
@@ -76,6 +77,7 @@ class FitRow(TypedDict):
     forecast: NotRequired[float]
     error: float
     runs: NotRequired[int]
+    noise: NotRequired[float]
     spread: NotRequired[float]
     phase: NotRequired[str]
     unit: NotRequired[str]

@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
 from iocast.runs.measured import measured
 from iocast.runs.question import Question
 from iocast.records.fitted import FitRow, FittedSection
+
+TINY = 1e-9
+"""Share of all residuals' squares below which the variance beside chance is none."""
 
 
 @dataclass(frozen=True)
@@ -33,30 +37,30 @@ class Residuals:
 
     @classmethod
     def of(cls, rows: Iterable[FitRow], questions: Mapping[str, Question], noise: dict[str, float]) -> Residuals:
-        """From rows that say what a platform was off by: {point, quantity, error, runs}, error as a factor less 1, of a
-        measured mean of `runs` runs (1).
+        """From rows that say what a platform was off by: {point, quantity, error, runs, noise}, error as a factor less
+        1, of a measured mean of `runs` runs (1).
 
         @param questions that of each point, by name; rows of others are left out
-        @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...)"""
-        logs: dict[str, dict[Question, list[float]]] = {}
-        runs: dict[str, list[float]] = {}
+        @param noise standard deviation of the logarithm of a measurement, by kind of quantity ("rate", "q50", ...), of
+        rows that don't have their point's own"""
+        logs: dict[str, dict[Question, list[tuple[float, float]]]] = {}
         for row in rows:
             if row["error"] > -1 and row["point"] in questions:
                 own = logs.setdefault(row["quantity"], {}).setdefault(questions[row["point"]], [])
-                own.append(math.log1p(row["error"]))
-                runs.setdefault(kind_of(row["quantity"]), []).append(1 / row.get("runs", 1))
-        squares: dict[str, list[float]] = {}
+                deviation = row.get("noise", noise.get(kind_of(row["quantity"]), 0.0))
+                # Of the mean of the measurement's runs, and of the one simulation beside it.
+                own.append((math.log1p(row["error"]), deviation**2 * (1 / row.get("runs", 1) + 1)))
+        by_kind: dict[str, list[tuple[float, float]]] = {}
         for quantity, by_question in logs.items():
-            squares.setdefault(kind_of(quantity), []).extend(log**2 for own in by_question.values() for log in own)
-        # Of the mean of the measurement's runs, and of the one simulation beside it.
-        chance = {kind: noise.get(kind, 0.0) ** 2 * (float(np.mean(shares)) + 1) for kind, shares in runs.items()}
-        kept = {kind: _beyond_noise(float(np.mean(own)), chance[kind]) for kind, own in squares.items()}
+            by_kind.setdefault(kind_of(quantity), []).extend(one for own in by_question.values() for one in own)
+        missed = {kind: _beside_chance(own) for kind, own in by_kind.items()}
+
+        def kept(kind: str, own: list[tuple[float, float]]) -> float:
+            return float(np.mean([log * _share(missed[kind], chance) for log, chance in own]))
+
         return cls(
             {
-                quantity: [
-                    Residual(question, kept[kind_of(quantity)] * float(np.mean(own)))
-                    for question, own in by_question.items()
-                ]
+                quantity: [Residual(question, kept(kind_of(quantity), own)) for question, own in by_question.items()]
                 for quantity, by_question in logs.items()
             }
         )
@@ -147,7 +151,23 @@ def kind_of(quantity: str) -> str:
     return quantity.rpartition(".")[2]
 
 
-def _beyond_noise(square: float, chance: float) -> float:
-    """The share of residuals of this mean square that is not chance, of that variance: shrinking by it makes their mean
-    square error least, of all that shrink them all alike (James & Stein 1961)."""
-    return max(0.0, 1 - chance / square) if square > 0 else 0.0
+def _share(missed: float, chance: float) -> float:
+    """The share of a residual that is not chance: shrinking by it makes the mean square error least (James & Stein
+    1961; with unequal variances Efron & Morris 1973)."""
+    return missed / (missed + chance) if missed > 0 else 0.0
+
+
+def _beside_chance(residuals: Sequence[tuple[float, float]]) -> float:
+    """The variance that residuals have beside that of chance, each with its own: with both the mean square of the
+    standardised ones is 1 (Paule & Mandel 1982); 0 where chance explains them all."""
+    squares = np.array([log**2 for log, _ in residuals])
+    chance = np.array([of_chance for _, of_chance in residuals])
+
+    def beyond(missed: float) -> float:
+        return float(np.mean(squares / (missed + chance))) - 1
+
+    most = float(np.sum(squares))
+    least = TINY * most
+    if most == 0 or beyond(least) <= 0:
+        return 0.0
+    return float(brentq(beyond, least, 2 * most, xtol=least))

@@ -190,6 +190,7 @@ def test_the_numbers_of_a_fitted_platform_agree(fitted: Path, tmp_path: Path) ->
         "runs",
         "ranks",
         "fitted_up_to",
+        "noise",
         "spread",
         0,
     }

@@ -5,6 +5,7 @@ true."""
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -184,6 +185,90 @@ def test_closes_that_wait_for_a_server_are_seen(family: Path, servers: int, seen
     assert EVIDENCE["slow closes"](campaign(tmp_path / "truth.yaml", tmp_path / "runs")) == seen
 
 
+@pytest.mark.parametrize(
+    ("station", "fetch", "seen"), [("server", 5, True), ("disks", 5, False), ("server", 300, False)]
+)
+def test_data_that_wait_behind_longer_requests_are_seen(
+    family: Path, station: str, fetch: int, seen: bool, tmp_path: Path
+) -> None:
+    """Two servers, which reads visit for 5 us and all else for 200 to 400; where reads go elsewhere, or take as long as
+    all else does, nothing is to be seen."""
+    law = {"law": "lognormal", "mean": f"{fetch}us", "sigma": 0.1}
+    document = {
+        "extends": "family.yaml",
+        "stations": {"server": {"servers": 2}},
+        "demands": {"fetch": law},
+        "operations": {"read": {"read": [{"station": station, "demand": "fetch"}]}},
+    }
+    (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"schema_version": 1, **document}))
+    assert EVIDENCE["data behind others"](campaign(tmp_path / "truth.yaml", tmp_path / "runs")) == seen
+
+
+class Means:
+    """A point of which means are known, by operation and part in microseconds."""
+
+    waiting_factor = 0.0
+
+    def __init__(self, ranks: int, means: dict[str, float]) -> None:
+        self.ranks, self.means = ranks, means
+        self.first = SimpleNamespace(operations=[name for name in means if "." not in name])
+
+    def has(self, quantity: str) -> bool:
+        return quantity.removesuffix(".mean") in self.means
+
+    def value(self, quantity: str) -> float:
+        return self.means[quantity.removesuffix(".mean")]
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "stat", "seen"),
+    [
+        (3000, 2000, 1500, True),  # all wait alike
+        (3000, 10, 1500, False),  # a cold cache
+        (100, 2000, 1500, False),  # a full buffer
+        (20000, 2000, 62, False),  # both, at a server that nobody else waits for
+        (20000, 20000, 1500, False),
+    ],
+)
+def test_a_cold_cache_or_a_full_buffer_is_no_server_of_all(read: float, write: float, stat: float, seen: bool) -> None:
+    def means(*of: float) -> dict[str, float]:
+        return dict(zip(("read", "read.read", "create", "create.write", "stat"), of, strict=True))
+
+    points: list[Any] = [
+        Means(1, means(160, 100, 70, 10, 60)),
+        Means(16, means(read + 60, read, write + 60, write, stat)),
+    ]
+    assert EVIDENCE["data behind others"](points) == seen
+
+
+@pytest.mark.long("a calibration of a minute")
+def test_one_server_for_data_and_all_else_is_found(tmp_path: Path) -> None:
+    """As of a file system in user space whose daemon has two threads: twice the clients, within 8 %."""
+    law = {"law": "lognormal", "sigma": 0.3}
+    demands = {name: {**law, "mean": "2ms"} for name in ("getattr", "open", "make", "remove")}
+    demands |= {name: {**law, "mean": "40us"} for name in ("ost_read", "cached_write")}
+    truth = {
+        "extends": "fuse",
+        "stations": {"mds": {"servers": 2}},
+        "demands": demands,
+        "operations": {
+            "create": {"write": [{"station": "mds", "demand": "cached_write"}]},
+            "read": {"read": [{"station": "mds", "demand": "ost_read"}]},
+        },
+    }
+    (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"schema_version": 1, **truth}))
+    fitted = calibrate(campaign(tmp_path / "truth.yaml", tmp_path / "runs"), "fuse", 0, lambda *_: None)
+    assert fitted["fitted"]["structure"]["data"] == "together"
+    assert fitted["fitted"]["structure"]["threads"] == "2"
+    (tmp_path / "fitted.yaml").write_text(dump(fitted))
+    requested = simulated(tmp_path / "truth.yaml", 32, 2, tmp_path / "requested")
+    printed = predict(Fitted.open(str(tmp_path / "fitted.yaml")), None, {}, 2, 16)["quantities"]
+    for name in ("rate", "read.q50", "create.q50", "stat.q50"):
+        operation, _, kind = name.rpartition(".")
+        expected = requested.quantity(operation, kind) if operation else requested.rate
+        assert printed[name]["value"] == pytest.approx(expected, rel=0.08), name
+
+
 FAMILIES = [
     path.stem
     for path in sorted((REPOSITORY / "platforms").glob("*.yaml"))
@@ -194,7 +279,7 @@ WITH_STEPS = [
     for family in FAMILIES
     for choice, options in read_recipe(family).choices.items()
     for option in options
-    if option.then
+    if option.then or (option.needs and "operations" in option.edit)
 ]
 
 

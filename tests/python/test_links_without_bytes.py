@@ -211,6 +211,8 @@ def test_bytes_of_operations_are_those_of_client_nodes(tmp_path: Path) -> None:
     assert link_bytes(several) == largest | {"nodes": 2}
     several_and_one: list[Any] = points
     assert link_bytes(several_and_one) == {"sent": 80.0, "received": 40.0, "ranks": 2, "at_most": largest}
+    assert link_bytes(several_and_one, "node") == link_bytes(several), "a lone client answers for itself"
+    assert link_bytes(several_and_one, "rank") == link_bytes(several_and_one), "two ranks are two clients"
     one: list[Any] = points[:4]
     assert link_bytes(one) == {"sent": 80.0, "received": 40.0, "ranks": 2}
     assert link_bytes([]) is None

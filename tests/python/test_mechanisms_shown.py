@@ -330,3 +330,38 @@ def test_parts_at_several_servers_leave_no_lock_that_nothing_holds() -> None:
         if option.rewrite is not None:
             option.rewrite(changed)
         assert ("locks" in changed) == ("lock" in changed["operations"]["unlink"][0])
+
+
+class Seen:
+    """A point of which means and upper quartiles of parts are known, in milliseconds."""
+
+    waiting_factor = 0.0
+
+    def __init__(self, ranks: int, parts: dict[str, tuple[float, float]]) -> None:
+        self.ranks, self.parts = ranks, parts
+
+    def has(self, quantity: str) -> bool:
+        return quantity.rpartition(".")[0] in self.parts
+
+    def value(self, quantity: str) -> float:
+        part, _, which = quantity.rpartition(".")
+        return self.parts[part][("mean", "q75").index(which)] / 1e3
+
+
+@pytest.mark.parametrize(
+    ("read", "others", "own"),
+    [
+        ((0.4, 0.08), 1.0, ["operations.read.open"]),  # single slow ones raise its mean
+        ((0.4, 0.8), 1.0, []),
+        ((0.4, 0.08), 0.0, []),  # all of a server that stands still now and then: means grow, quartiles don't
+    ],
+)
+def test_what_few_wait_for_is_no_visit_to_the_server(
+    read: tuple[float, float], others: float, own: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "family.yaml").write_text(FAMILY)
+    named, waiting = str(tmp_path / "family.yaml"), ("create.open", "unlink", "stat")
+    alone = {"read.open": (0.04, 0.05)} | dict.fromkeys(waiting, (4.7, 4.7))
+    crowded = {"read.open": read} | dict.fromkeys(waiting, (48.0, 4.7 + others * 44))
+    points: list[Any] = [Seen(1, alone), Seen(16, crowded)]
+    assert list(own_work.routes(points, points[0], read_recipe(named), family_document(named))) == own

@@ -11,6 +11,7 @@ import pytest
 from iocast.platforms.fitted import discrepancy_at
 from iocast.forecasts.phase import shifted_distribution, with_intervals
 from iocast.runs.question import Question
+from iocast.rules.noise import moderated
 from iocast.rules.residuals import Residuals
 
 
@@ -66,6 +67,40 @@ def test_chance_is_not_carried_on() -> None:
     # Beside 0.2 squared a variance of 0.005 within that, and a mean within 0.02, leave the share that is not chance
     # between these.
     assert 0.86 < min(shares(0.2)) <= max(shares(0.2)) < 0.91
+
+
+def test_what_a_quiet_point_misses_is_carried_on_whole() -> None:
+    """A saturated server repeats its rate within a thousandth, where a lone client is 2 % off: 2.5 % at the former are
+    the platform's error, and the same at the latter may be chance."""
+    rows = [row("N=1", "rate", 0.025), row("N=4", "rate", -0.02), row("N=16", "rate", -0.025)]
+    places = {one["point"]: at(ranks) for one, ranks in zip(rows, (1, 4, 16), strict=True)}
+    pooled = Residuals.of(rows, places, {"rate": 0.02})
+    for one, own in zip(rows, (0.02, 0.02, 0.001), strict=True):
+        one["noise"] = own
+    missed = Residuals.of(rows, places, {"rate": 0.02})
+    assert pooled.at("rate", at(64)) == pytest.approx(0, abs=0.001)
+    assert missed.at("rate", at(64)) == pytest.approx(-0.025, rel=0.05)
+    assert abs(missed.at("rate", at(1))) < 0.6 * 0.025
+    for one in rows:
+        one["noise"] = 0.02
+    alike = Residuals.of(rows, places, {"rate": 7.0})
+    assert [alike.at("rate", at(n)) for n in (1, 4, 16)] == pytest.approx(
+        [pooled.at("rate", at(n)) for n in (1, 4, 16)]
+    )
+
+
+def test_places_keep_their_own_noise_as_far_as_it_differs() -> None:
+    """Of 2000 places with three runs each. Alike: the estimates are nearer to the one variance than each own is, by a
+    factor of ten at least. A thousand times apart: each within a factor of its own that three runs leave open."""
+    generator = np.random.default_rng(3)
+    own = 0.02**2 * generator.chisquare(2, 2000) / 2
+    alike = np.array(moderated([(one, 2) for one in own]))
+    assert np.mean((alike / 0.02**2 - 1) ** 2) < np.mean((own / 0.02**2 - 1) ** 2) / 10
+    true = np.where(np.arange(2000) % 2, 0.02, 0.02e-3) ** 2
+    found = np.array(moderated([(one, 2) for one in true * generator.chisquare(2, 2000) / 2]))
+    assert np.mean(found[true < 1e-8]) < 1e-3 * np.mean(found[true > 1e-8])
+    assert moderated([(0.1, 2)]) == [0.1]
+    assert moderated([(0.1, 2), (0.1, 4), (0.1, 2)]) == pytest.approx([0.1] * 3)
 
 
 def test_shifted_quantiles_do_not_cross() -> None:
