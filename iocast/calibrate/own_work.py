@@ -50,8 +50,8 @@ def routes(points: list[Point], single: Point, recipe: Recipe, family: Document)
         if most.has(f"{tag}.mean"):
             waits[station][demand] = mostly[demand] = most.value(f"{tag}.mean") - alone[station][demand]
             if most.has(quartile := f"{tag}.q75") and single.has(quartile):
-                # Few that take long raise a mean, as where a client asks for a right now and then; at a crowded server
-                # most would wait.
+                # Single slow requests raise the mean, such as those that request a capability; at a crowded server most
+                # requests would wait.
                 mostly[demand] = min(mostly[demand], most.value(quartile) - single.value(quartile))
     found = {}
     for station, means in alone.items():
