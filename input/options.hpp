@@ -3,6 +3,7 @@
 
 #include "input/error.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 #include <vector>
@@ -24,6 +25,13 @@ template <typename App> void refuse_extra_arguments(const App& app)
       names.push_back("--" + name);
   const auto name = extra.front().substr(0, extra.front().find('='));
   throw InputError(fmt::format("There is no option '{}'. {}", name, allowed_sentence(name, names)));
+}
+
+/// Refuses what is none of the values of an option, with the nearest one.
+inline void check_choice(const char* option, const std::string& value, const std::vector<std::string>& values)
+{
+  if (std::find(values.begin(), values.end(), value) == values.end())
+    throw InputError(fmt::format("{} can't be '{}'. {}", option, value, allowed_sentence(value, values)));
 }
 
 } // namespace iocast

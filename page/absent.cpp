@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run directory is written with and pages lack, which write none: zlib, and two calls of Linux.
+// What a run directory is written with and pages lack, which write none: zlib, two calls of Linux, and HDF5.
 #include "input/error.hpp"
 #include "profile/histogram.hpp"
+#include "workload/ops_file.hpp"
 
 #include <cerrno>
 #include <sys/types.h>
@@ -16,6 +17,33 @@ std::string Histogram::encode() const
   throw RunError("This build has no zlib, which latency.hlog is compressed with; leave out --out.");
 }
 
+/// In place of workload/ops_file.cpp.
+namespace ops_file {
+
+void require()
+{
+  throw InputError("A page has no HDF5, in which traces are kept; use iocast-sim for them.");
+}
+
+Chunk pack(const std::vector<Row>&)
+{
+  require();
+  return {};
+}
+
+std::unique_ptr<Writer> new_file(const std::string&, const Index&, const nlohmann::ordered_json&)
+{
+  require();
+  return nullptr;
+}
+
+std::unique_ptr<Reader> open_file(const std::string&)
+{
+  require();
+  return nullptr;
+}
+
+} // namespace ops_file
 } // namespace iocast
 
 extern "C" {

@@ -143,11 +143,11 @@ void write_trace(const OpTrace& trace, const Pattern& pattern, const std::string
   std::vector<uint64_t> counts;
   for (uint32_t rank = 0; rank < trace.ranks(); ++rank)
     counts.push_back(trace.count(rank));
-  ops_file::Writer writer(file, trace_index(pattern, counts), about);
+  const auto writer = ops_file::new_file(file, trace_index(pattern, counts), about);
   std::vector<ops_file::Row> rows;
   uint64_t chunk = 0;
   auto put       = [&] {
-    writer.put(chunk++, ops_file::pack(rows));
+    writer->put(chunk++, ops_file::pack(rows));
     rows.clear();
   };
   for (uint32_t rank = 0; rank < trace.ranks(); ++rank)
@@ -158,7 +158,7 @@ void write_trace(const OpTrace& trace, const Pattern& pattern, const std::string
     });
   if (!rows.empty())
     put();
-  writer.finish();
+  writer->finish();
 }
 
 } // namespace iocast

@@ -2,6 +2,7 @@
 #include "real/backend.hpp"
 
 #include "input/error.hpp"
+#include "real/backend_libraries.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -85,13 +86,16 @@ const std::vector<BackendEntry>& backends()
 
 const BackendEntry& backend_named(const std::string& name)
 {
+  if (std::none_of(registry().begin(), registry().end(), [&](const auto& entry) { return entry.name == name; }))
+    load_all_backends(); // any may be the nearest
   std::vector<std::string> names;
   for (const auto& entry : registry()) {
     if (entry.name == name)
       return entry;
     names.push_back(entry.name);
   }
-  throw InputError(fmt::format("There is no backend '{}'. {}", name, allowed_sentence(name, names)));
+  throw InputError(
+      fmt::format("There is no backend '{}'. {}{}", name, allowed_sentence(name, names), where_backends_are_missing()));
 }
 
 } // namespace iocast

@@ -17,6 +17,7 @@
 #include "real/manifest.hpp"
 #include "real/page_cache.hpp"
 #include "real/signals.hpp"
+#include "real/source_state.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
@@ -371,7 +372,7 @@ Json Bench::header() const
   Json header{{"schema_version", 1},
               {"kind", "run"},
               {"source", "bench"},
-              {"tool", {{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}},
+              {"tool", {{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", source_state}}},
               {"command", options_.command},
               {"label", options_.label},
               {"started", utc_of(begun_ns_)},

@@ -4,6 +4,7 @@
 #include "input/error.hpp"
 #include "input/units.hpp"
 #include "profile/summary.hpp"
+#include "real/source_state.hpp"
 #include "workload/describe.hpp"
 
 #include <fmt/format.h>
@@ -57,8 +58,8 @@ std::string information(const Options& options)
     return options.help_text;
   if (options.version)
     return options.json
-               ? Json{{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", IOCAST_GIT}}.dump(1) + "\n"
-               : fmt::format("iocast-bench {} ({})\n", IOCAST_VERSION, IOCAST_GIT);
+               ? Json{{"name", "iocast-bench"}, {"version", IOCAST_VERSION}, {"git", source_state}}.dump(1) + "\n"
+               : fmt::format("iocast-bench {} ({})\n", IOCAST_VERSION, source_state);
   return options.list.empty() ? described(options.describe, options.json)
                               : list_text(options.list, listed(options.list), options.json);
 }

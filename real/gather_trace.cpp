@@ -167,10 +167,10 @@ void gather_trace(const Cluster& cluster, const OpTrace& mine, const Pattern& pa
   PackedChunks packed;
   pack_mine(cluster, mine, sharing, packed);
 
-  std::optional<ops_file::Writer> writer;
+  std::unique_ptr<ops_file::Writer> writer;
   agree(cluster, [&] {
     if (cluster.is_first())
-      writer.emplace(file, index, about);
+      writer = ops_file::new_file(file, index, about);
   });
   std::optional<Failure> failure;
   if (!cluster.is_first()) {

@@ -3,6 +3,7 @@
 
 #include "input/error.hpp"
 #include "input/options.hpp"
+#include "real/backend_libraries.hpp"
 #include "workload/ops_file.hpp"
 
 #include <CLI/CLI.hpp>
@@ -51,6 +52,7 @@ std::vector<std::string> hidden_secrets(int argc, char** argv)
 
 Options parse_options(int argc, char** argv)
 {
+  load_backends({argv, argv + argc});
   Options options;
   std::string seed    = "0";
   std::string threads = "1";
@@ -149,6 +151,13 @@ Options parse_options(int argc, char** argv)
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("The command line can't be read: {}. Ask --help for the options.", error.what()));
   }
+  if (!app.remaining().empty() && load_all_backends())
+    return parse_options(argc, argv); // an option of any of them may be the nearest
+  const auto extra = app.remaining();
+  if (const auto missing = where_backends_are_missing();
+      !missing.empty() && !extra.empty() && extra.front().find('.') != std::string::npos)
+    throw InputError(
+        fmt::format("There is no option '{}'.{}", extra.front().substr(0, extra.front().find('=')), missing));
   refuse_extra_arguments(app);
   const std::vector<std::string> moments = {"phase", "run"};
   if (!options.drop_caches.empty() && std::find(moments.begin(), moments.end(), options.drop_caches) == moments.end())

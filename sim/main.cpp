@@ -8,7 +8,7 @@
 #include "models/topology.hpp"
 #include "profile/summary.hpp"
 #include "sim/serve.hpp"
-#include "sim/simgrid_topology.hpp"
+#include "sim/simgrid_library.hpp"
 #include "sim/simulate.hpp"
 #include "workload/count.hpp"
 #include "workload/describe.hpp"
@@ -123,6 +123,7 @@ public:
   /// Opens it, if it is another than before. What is wrong with it is left to the run to say.
   void prepare(const std::vector<std::string>& arguments)
   {
+    load_libraries(arguments);
     const auto at = std::find(arguments.begin(), arguments.end(), "--platform");
     if (at == arguments.end() || at + 1 == arguments.end() || !(at + 1)->starts_with('/'))
       return; // a run may be in another directory
@@ -142,6 +143,21 @@ public:
   }
 
 private:
+  /// Those that the run will need, once for all runs.
+  static void load_libraries(const std::vector<std::string>& arguments)
+  {
+    const auto any = [&](const char* text) {
+      return std::any_of(arguments.begin(), arguments.end(),
+                         [&](const auto& word) { return word.find(text) != std::string::npos; });
+    };
+    try {
+      if (any("simgrid"))
+        simgrid_library();
+      if (any("replay") || any(".h5"))
+        ops_file::require();
+    } catch (const InputError&) { // the run says so, if it does need them
+    }
+  }
   /// Nothing has changed in its file nor in those that it extends; texts are compared much faster than they are
   /// understood.
   bool is_as_read() const
@@ -264,7 +280,7 @@ int run(const Arguments& given, const std::vector<std::string>& command)
   auto json = simulate(request, cost);
   for (const auto& warning : json["warnings"])
     fmt::print(stderr, "iocast-sim: {}\n", warning.get<std::string>());
-  json["simgrid"]             = simgrid_compat::version();
+  json["simgrid"]             = simgrid_version();
   json["requests_per_second"] = static_cast<double>(cost.requests) / cost.wall_seconds;
   json["requests"]            = cost.requests;
   json["events"]              = cost.events;
@@ -307,8 +323,7 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.name(command.front());
   app.allow_extras();
   app.footer(examples);
-  app.set_version_flag("--version",
-                       std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_compat::version());
+  app.set_version_flag("--version", std::string("iocast-sim ") + IOCAST_VERSION + ", SimGrid " + simgrid_version());
   Arguments given;
   app.add_option("--platform", given.platform, "platform of platforms/ by name, or a YAML file");
   app.add_option("--workload", given.workload, "workload of the catalogue, pattern, or a YAML file")
@@ -319,7 +334,6 @@ int run_command(const std::vector<std::string>& command, bool served)
   const auto* placement =
       app.add_option("--placement", given.placement,
                      "block: the first --ppn ranks on the first node; cyclic: rank r on node r mod --nodes")
-          ->check(CLI::IsMember({"block", "cyclic"}))
           ->capture_default_str();
   app.add_option("--stripe-count", given.stripe_count,
                  "instances that each object is striped over, in place of the platform's stripe_count")
@@ -332,7 +346,6 @@ int run_command(const std::vector<std::string>& command, bool served)
   app.add_flag("--no-time-limits", given.no_time_limits, "run phases to their end, whatever their time limits");
   app.add_option("--flows", given.flows,
                  "who shares the links among large transfers: own, or simgrid, a much slower reference for comparisons")
-      ->check(CLI::IsMember({"own", "simgrid"}))
       ->capture_default_str();
   auto* until = app.add_option(
       "--until", given.until,
@@ -359,6 +372,8 @@ int run_command(const std::vector<std::string>& command, bool served)
     std::vector<std::string> arguments(command.rbegin(), command.rend() - 1); // CLI11 wants them last first
     app.parse(arguments);
     refuse_extra_arguments(app);
+    check_choice("--placement", given.placement, {"block", "cyclic"});
+    check_choice("--flows", given.flows, {"own", "simgrid"});
     given.nodes_given     = nodes->count() > 0;
     given.placement_given = placement->count() > 0;
   } catch (const InputError& error) {

@@ -2,10 +2,8 @@
 #include "sim/simulate.hpp"
 
 #include "input/error.hpp"
-#include "sim/calendar_model.hpp"
-#include "sim/network.hpp"
 #include "sim/progress.hpp"
-#include "sim/simgrid_topology.hpp"
+#include "sim/simgrid_library.hpp"
 
 #include <chrono>
 #include <fmt/format.h>
@@ -23,20 +21,6 @@ void refuse_devices(const Platform& platform)
       throw InputError(fmt::format("SimGrid's flows (--flows simgrid) pass no {}, and the station '{}' of the platform "
                                    "'{}' has one; compare on a platform without, such as 'network'.",
                                    station.disk.exists() ? "disk" : "window of requests", station.name, platform.name));
-}
-
-/// SimGrid times the flows, and the calendar is one of its models.
-void run_with_simgrid(Simulation& simulation, const SimulationRequest& request, SimulationProgress& progress)
-{
-  auto& engine = simgrid_engine();
-  Network network(engine, request.platform, request.placement);
-  network.connect(simulation.system());
-  simulation.start();
-  engine.add_model(std::make_shared<CalendarModel>(simulation.system(), &network, progress));
-  engine.run();
-  if (network.is_idle() && network.begun_bytes() != network.ended_bytes())
-    throw RunError(fmt::format("Transfers of {} bytes began and of {} ended; this is an error of the simulator.",
-                               network.begun_bytes(), network.ended_bytes()));
 }
 
 void run_alone(Simulation& simulation, SimulationProgress& progress)
@@ -57,7 +41,7 @@ nlohmann::ordered_json simulate(const SimulationRequest& request, SimulationCost
   Simulation simulation(request);
   SimulationProgress progress(simulation.pattern());
   if (simulation.hands_out_flows())
-    run_with_simgrid(simulation, request, progress);
+    simgrid_library().run(simulation, request, progress);
   else
     run_alone(simulation, progress);
   progress.end();

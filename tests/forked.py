@@ -34,6 +34,8 @@ started = [0.0, 0.0]
 SERVER = "import sys; sys.path[:0] = {path!r}; from forked import serve; serve({socket})"
 LIBRARIES = ("scipy.optimize", "scipy.stats", "altair", "jinja2", "typer._adapters")
 """What commands import when they run, beside the modules of iocast itself."""
+HASHED = ("iocast.study.evaluate", "iocast.calibrate.search")
+"""Modules by whose sources commands find what was computed before."""
 
 
 class Iocast:
@@ -125,6 +127,10 @@ def serve(number: int) -> None:
     own = pkgutil.walk_packages(iocast.__path__, "iocast.")
     for module in (*LIBRARIES, *(one.name for one in own if not one.name.endswith("__main__"))):
         importlib.import_module(module)
+    from iocast.platforms.content import program_hash, sources_of
+
+    for module in HASHED:  # once, and not by each call
+        program_hash([], sources_of(module))
     gc.collect()
     gc.freeze()  # collections in a fork would copy all that it shares
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -74,9 +74,12 @@ def _registry(name: str) -> dict[str, Any]:
 
 
 def _key(program: Path) -> str:
-    """Changes with the program, and with the files that it reads its workloads and platforms from."""
-    status = program.stat()
-    digest = hashlib.sha256(f"{status.st_size} {status.st_mtime_ns} {os.environ.get('IOCAST_HOME', '')}".encode())
+    """Changes with the program, the libraries that it loads, and the files that it reads its workloads and platforms
+    from."""
+    digest = hashlib.sha256(os.environ.get("IOCAST_HOME", "").encode())
+    for file in (program, *sorted((program.resolve().parents[1] / "lib" / "iocast").glob("*.so"))):
+        status = file.stat()
+        digest.update(f"{file.name} {status.st_size} {status.st_mtime_ns}".encode())
     for file in (
         *sorted((REPOSITORY / "workload" / "catalogue").iterdir()),
         *sorted((REPOSITORY / "platforms").rglob("*.yaml")),

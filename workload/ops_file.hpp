@@ -15,7 +15,7 @@ namespace iocast {
 /// docs/run-directory.md. The rows of a rank lie together, in their order.
 namespace ops_file {
 
-/// Refuses traces in a build without HDF5. @throws InputError
+/// Loads HDF5, once. @throws InputError in a build without it, and where it can't be loaded
 void require();
 
 /// The columns, in the order in which a chunk holds them.
@@ -63,52 +63,37 @@ struct Index {
 /// Writes a file; it has its name only once it is whole.
 class Writer {
 public:
-  /// `about` says where the operations come from: the keys of docs/run-directory.md. @throws RunError
-  Writer(std::string file, const Index& index, const nlohmann::ordered_json& about);
-  ~Writer();
-  Writer(const Writer&)            = delete;
-  Writer& operator=(const Writer&) = delete;
-
+  virtual ~Writer() = default;
   /// Chunk number `number`, in any order. @throws RunError
-  void put(uint64_t number, const Chunk& chunk);
+  virtual void put(uint64_t number, const Chunk& chunk) = 0;
   /// @throws RunError
-  void finish();
-
-private:
-  struct Handles;
-  std::string file_;
-  std::unique_ptr<Handles> handles_;
+  virtual void finish() = 0;
 };
 
 /// Reads a file.
 class Reader {
 public:
-  /// @throws InputError when there is no such file, when it was cut off, is of another format or version, or its
-  /// columns don't fit together
-  explicit Reader(std::string file);
-  ~Reader();
-  Reader(Reader&&) noexcept;
-  Reader(const Reader&)            = delete;
-  Reader& operator=(const Reader&) = delete;
-
-  const Index& index() const { return index_; }
-  const nlohmann::ordered_json& about() const { return about_; }
+  virtual ~Reader()                                   = default;
+  virtual const Index& index() const                  = 0;
+  virtual const nlohmann::ordered_json& about() const = 0;
   /// Visits rows [first, end) in order. With `only` set to some columns the others are left at their defaults and not
   /// read.
   /// @throws InputError when the file is damaged, or has an operation that this program doesn't know
-  void visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see,
-             const std::vector<Column>& only = {}) const;
+  virtual void visit(uint64_t first, uint64_t end, const std::function<void(const Row&)>& see,
+                     const std::vector<Column>& only = {}) const = 0;
+};
 
-private:
-  struct Handles;
-  [[noreturn]] void fail(const std::string& what) const;
+/// `about` says where the operations come from: the keys of docs/run-directory.md. @throws RunError
+std::unique_ptr<Writer> new_file(const std::string& file, const Index& index, const nlohmann::ordered_json& about);
 
-  std::string file_;
-  std::unique_ptr<Handles> handles_;
-  Index index_;
-  nlohmann::ordered_json about_;
-  std::array<int, 256> kinds_{}; ///< of the file's codes; -1 for a name that this program doesn't know
-  std::array<std::string, 256> kind_names_;
+/// @throws InputError when there is no such file, when it was cut off, is of another format or version, or its columns
+/// don't fit together
+std::unique_ptr<Reader> open_file(const std::string& file);
+
+/// Both, as the library with HDF5 has them (workload/hdf5/, input/own_library.hpp).
+struct Library {
+  decltype(&ops_file::new_file) make;
+  decltype(&ops_file::open_file) open;
 };
 
 } // namespace ops_file

@@ -26,8 +26,10 @@ std::string data_directory(const std::string& name)
   for (const auto& place : places)
     if (fs::is_directory(place / name, ignored))
       return (place / name).string();
-  throw RunError(
-      fmt::format("The directory '{}' of iocast is nowhere to be found; set IOCAST_HOME to where iocast lies.", name));
+  throw RunError(fmt::format(
+      "The directory '{}' of iocast is nowhere to be found. It lies in its clone, and after cmake --install in "
+      "share/iocast beside bin; set IOCAST_HOME to one of these.",
+      name));
 }
 
 std::unique_ptr<Pattern> Workload::make(const Placement& placement) const

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from iocast.calibrate.recipe import Option, Parameter, family_document
 from iocast.calibrate.trace import Trace
 from iocast.errors import InputError, RunError
 from iocast.runs.operations import phase_operations
-from iocast.platforms.documents import Document, dump, mechanisms_in, merge, steps_of
+from iocast.platforms.documents import Document, mechanisms_in, merge, steps_of
 from iocast.records.simulated import SimulatedRun
 from iocast.runs.run_directory import Point, Run
 from iocast.ground.scratch import scratch_directory
@@ -87,10 +88,9 @@ def only(phases: str | list[str], pattern: str, documents: Iterable[Document] = 
 def remembers(document: Document, pattern: str, phases: str | list[str]) -> bool:
     """Whether it has memory that what was done before these phases of a workload leaves full or empty, so that it
     matters in them: where operations look for what those before have left."""
-    if not any(document.get(section) for section in (*MEMORY, *mechanisms_in(document), "operations")):
-        looked_at = _family_looks(str(document["extends"])) if "extends" in document else {}
-    else:
-        looked_at = _looks(document)
+    remembering = (*MEMORY, *mechanisms_in(document), "operations")
+    own = {section: document[section] for section in remembering if section in document}
+    looked_at = _looks(str(document.get("extends", "")), as_json(own))
     if looked_at is None:
         return True
     if not looked_at:
@@ -112,9 +112,12 @@ Looks = dict[str, tuple[set[str], set[str]]]
 """By cache or buffer: operations whose time hangs on what is there, and those that leave something there."""
 
 
-def _looks(document: Document) -> Looks | None:
-    """The platform's caches and buffers, those that are behind others among them; None where it has mechanisms."""
-    family = _family(str(document["extends"])) if "extends" in document else {}
+@lru_cache(maxsize=256)
+def _looks(extends: str, own: str) -> Looks | None:
+    """Caches and buffers of a platform that extends another (empty: none), with `own` sections, as JSON; those that are
+    behind others among them. None where it has mechanisms. A search asks it for each simulation of each candidate."""
+    document: Document = json.loads(own)
+    family = _family(extends) if extends else {}
     sections = (*MEMORY, *mechanisms_in(family | document), "operations")
     whole = merge(
         {key: family[key] for key in sections if key in family}, {k: document[k] for k in sections if k in document}
@@ -151,13 +154,14 @@ def _family(platform: str) -> Document:
 
 
 @lru_cache(maxsize=None)
-def _family_looks(platform: str) -> Looks | None:
-    return _looks(_family(platform))
-
-
-@lru_cache(maxsize=None)
 def _operations_by_phase(pattern: str) -> dict[str, dict[str, float]]:
     return phase_operations(pattern, {}, 2, 1)
+
+
+def as_json(document: Document) -> str:
+    """It is YAML too, and written fifty times as fast. YAML's dates become text, as the simulator reads them; it knows
+    no characters in two halves."""
+    return json.dumps(document, ensure_ascii=False, default=str)
 
 
 def hardly_anything_left(document: Document) -> bool:
@@ -260,7 +264,7 @@ def summaries(simulated: SimulatedRun, target: Target, otherwise: NDArray[np.flo
         op, _, which = name.rpartition(".")
         known = [p["rate"] for p in phases] if name == "rate" else [p["latency"].get(op, {}).get(which) for p in phases]
         logs = [math.log(max(value, 1e-9)) for value in known if value is not None]
-        return float(np.mean(logs)) if logs else unknown
+        return sum(logs) / len(logs) if logs else unknown
 
     return np.array([log(*one) for one in zip(target.names, otherwise, strict=True)])
 
@@ -288,7 +292,7 @@ def _simulate_text(task: tuple[Any, ...]) -> Outcome:
     text, name, about, *question = task
     with scratch_directory("simulation") as scratch:
         platform = scratch / name
-        platform.write_text(text)
+        platform.write_text(text, encoding="utf-8")
         if about:
             binaries.known_as[str(platform)] = about
         try:
@@ -335,7 +339,7 @@ class Simulations:
     def write(self, document: Document) -> Path:
         self._written += 1
         path = self._directory / f"candidate-{self._written}.yaml"
-        path.write_text(dump(document))
+        path.write_text(as_json(document), encoding="utf-8")
         if self._about:
             self._named.append(str(path))
             binaries.known_as[str(path)] = self._about
@@ -362,7 +366,7 @@ class Simulations:
         if self._workers is None:
             found = self._pool.map(_outcome, tried)
         else:
-            texts = [(job[0].read_text(), job[0].name, self._about, *job[1:]) for job in tried]
+            texts = [(job[0].read_text(encoding="utf-8"), job[0].name, self._about, *job[1:]) for job in tried]
             found = _in_order(self._workers.map(_simulate_text, texts))
         return (RunError(COME_BY_THE_MILLION) if job[0] in self._hopeless else next(found) for job in jobs)
 

@@ -30,6 +30,7 @@ class Trace:
         self._file = file
         self._known: dict[str, NDArray[np.float64]] = {}
         self._families: dict[str, Document] = {}
+        self._workloads: dict[tuple[str, tuple[tuple[str, str], ...]], str] = {}
         self._simulator = program_hash(["iocast-sim"], sources_of("iocast.calibrate.search"))
         if file is None or not file.is_file():
             return
@@ -53,10 +54,17 @@ class Trace:
         platform = platform_hash(merge(self._family(str(document["extends"])), own) if "extends" in document else own)
         return [
             content_hash(
-                [self._simulator, platform, workload_hash(workload, settings), nodes, per_node, phase, names, seed]
+                [self._simulator, platform, self._workload(workload, settings), nodes, per_node, phase, names, seed]
             )
             for workload, settings, nodes, per_node, phase, names in rows
         ]
+
+    def _workload(self, workload: str, settings: Mapping[str, str]) -> str:
+        """Its hash, whose files are read once a search."""
+        key = (workload, tuple(settings.items()))
+        if key not in self._workloads:
+            self._workloads[key] = workload_hash(workload, settings)
+        return self._workloads[key]
 
     def _family(self, name: str) -> Document:
         """Read once a search: its content is that of the whole search."""

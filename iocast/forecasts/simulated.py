@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import yaml
 
 from iocast.forecasts import draws
 from iocast.ground import binaries
@@ -54,9 +53,10 @@ def simulated(
 ) -> Found:
     """Log quantities of the best platform and of the draws; and what else the first simulation shows."""
     documents = [platform.best(), *platform.draws()]
-    best, first, distributions, settles = _first_that_settles(
+    best, first, distributions, document = _first_that_settles(
         simulations, documents, request, nodes, ranks_per_node, seed
     )
+    settles = document is documents[0]
     refuse_idle_edits(platform, [op for p in first["phases"] for op in p["by_operation"]])
     seeds = 1 if sum(p["operations"] for p in first["phases"]) > LONG else SEEDS
     question = (request.pattern, request.settings, nodes, ranks_per_node)
@@ -76,8 +76,6 @@ def simulated(
             for phase in names
             for n, v in solution.quantities(phase, solution.solve(phase, document)).items()
         }
-
-    document = documents[0] if settles else yaml.safe_load(best.read_text())
 
     def ask(system: Document) -> draws.Values:
         """One simulation, which may be shorter."""
@@ -161,15 +159,15 @@ def _balance(rows: list[float]) -> Ends:
 
 def _first_that_settles(
     simulations: Simulations, documents: list[Document], request: Request, nodes: int, ranks_per_node: int, seed: int
-) -> tuple[Path, SimulatedRun, Distributions, bool]:
+) -> tuple[Path, SimulatedRun, Distributions, Document]:
     """The first run of the best platform, or where work of others piles up in it without end, of the first draw in
-    which it doesn't: its file, the run, its distributions by phase, and whether it is the best one's.
+    which it doesn't: its file, the run, its distributions by phase, and the platform.
 
     @raises RunError when it piles up in all of them"""
     for number, document in enumerate(documents):
         file = simulations.write(document)
         try:
-            return file, *_first_run(file, request, nodes, ranks_per_node, seed), number == 0
+            return file, *_first_run(file, request, nodes, ranks_per_node, seed), document
         except RunError as error:
             if error.code != OVERLOADED or number + 1 == len(documents):
                 raise

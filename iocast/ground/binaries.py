@@ -43,6 +43,14 @@ def find(name: str) -> str:
     return found
 
 
+def files_of(name: str) -> list[Path]:
+    """The program, and the libraries that it loads when a command needs them (input/own_library.hpp); those of backends
+    are iocast-bench's. @raises RunError as find()"""
+    program = Path(find(name)).resolve()
+    libraries = sorted((program.parents[1] / "lib" / "iocast").glob("*.so"))
+    return [program, *(one for one in libraries if name == "iocast-bench" or not one.name.startswith("backend-"))]
+
+
 def is_built(name: str) -> bool:
     """Whether there is such a program: iocast-bench and iocast-sim can be built and installed without each other."""
     return _find(name) is not None

@@ -70,8 +70,9 @@ def workload_hash(reference: str, settings: Mapping[str, str]) -> str:
 def program_hash(programs: Iterable[str], files: Iterable[Path] = (), packages: Iterable[str] = ()) -> str:
     """Of the named programs with the libraries that they report, of the code of source files (`computing`), and of the
     installed versions of Python packages."""
-    paths = [Path(binaries.find(name)) for name in programs]
-    reported = [binaries.version(str(path)) for path in paths]
+    named = list(programs)
+    paths = [path for name in named for path in binaries.files_of(name)]
+    reported = [binaries.version(binaries.find(name)) for name in named]
     hashes = [*map(_file_hash, paths), *map(_source_hash, files)]
     return content_hash([hashes, reported, [metadata.version(name) for name in packages]])
 
@@ -124,6 +125,11 @@ class _Computing(ast.NodeTransformer):
 
 
 def _source_hash(file: Path) -> str:
+    return _source_hash_of(file, *_stamp(file))
+
+
+@lru_cache(maxsize=512)
+def _source_hash_of(file: Path, *_: int) -> str:
     return content_hash(computing(file.read_text(encoding="utf-8")))
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -86,9 +85,16 @@ def laid_over(base: object, over: Value) -> Value:
     return _merged(without_decided(base, over), over, keep_null=True)
 
 
+def copied(content: Value) -> Value:
+    """The maps and lists of a document anew; copy.deepcopy takes five times as long, for what no document has."""
+    if isinstance(content, dict):
+        return cast(Value, {key: copied(value) for key, value in content.items()})
+    return cast(Value, [copied(value) for value in content]) if isinstance(content, list) else content
+
+
 def _merged(base: object, over: Value, *, keep_null: bool) -> Value:
     if not isinstance(base, dict) or not isinstance(over, dict) or "law" in over:
-        return copy.deepcopy(over)
+        return copied(over)
     merged = dict(base)
     for key, value in over.items():
         if value is None and not keep_null:

@@ -7,7 +7,7 @@
 #include "real/own_directory.hpp"
 #include "real/remote_root.hpp"
 
-#ifdef IOCAST_HAS_CEPHFS
+#ifdef IOCAST_HAS_LIBRARY
 #include "real/transfer_memory.hpp"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ const std::vector<Parameter> parameters{
     {"timeout", Unit::seconds, "30s", "how long to wait for monitors, and then for metadata servers, when connecting",
      1, 3600}};
 
-#ifdef IOCAST_HAS_CEPHFS
+#ifdef IOCAST_HAS_LIBRARY
 
 /// Whole objects of any size pass through a buffer of this size.
 constexpr size_t chunk = size_t{1} << 20;
@@ -410,7 +410,7 @@ const bool registered = register_backend(
      "files in directories below one root of a Ceph file system, through libcephfs",
      parameters,
      {},
-#ifdef IOCAST_HAS_CEPHFS
+#ifdef IOCAST_HAS_LIBRARY
      "",
      [](const Parameters& given, const Client& client) { return std::make_unique<CephFs>(given, client); }
 #else

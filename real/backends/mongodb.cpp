@@ -5,7 +5,7 @@
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
-#ifdef IOCAST_HAS_MONGOC
+#ifdef IOCAST_HAS_LIBRARY
 #include "real/transfer_memory.hpp"
 
 #include <algorithm>
@@ -29,11 +29,10 @@ const std::vector<Parameter> parameters{
      "file with a connection string; without it and --mongodb.uri that of the environment variable MONGODB_URI"},
     {"database", Unit::text, "iocast", "database for the collections; it is empty, or is made and removed"}};
 
-#ifdef IOCAST_HAS_MONGOC
+#ifdef IOCAST_HAS_LIBRARY
 
-/// The library puts counters for other programs into shared memory as soon as it is loaded, whichever backend a run
-/// uses. A process that is killed would leave them on its node, where a later process of the same number trips over
-/// them; their name is not needed.
+/// The library puts counters for other programs into shared memory as soon as it is loaded. A process that is killed
+/// would leave them on its node, where a later process of the same number trips over them; their name is not needed.
 [[maybe_unused]] const int counters = shm_unlink(fmt::format("/mongoc-{}", getpid()).c_str());
 
 constexpr uint64_t largest_data = (uint64_t{16} << 20) - 1024; ///< a document has at most 16 MiB
@@ -462,7 +461,7 @@ const bool registered = register_backend(
      "documents in collections of a MongoDB database",
      parameters,
      {},
-#ifdef IOCAST_HAS_MONGOC
+#ifdef IOCAST_HAS_LIBRARY
      "",
      [](const Parameters& given, const Client& client) { return std::make_unique<MongoDb>(given, client); }
 #else

@@ -5,7 +5,7 @@
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
-#ifdef IOCAST_HAS_LIBNFS
+#ifdef IOCAST_HAS_LIBRARY
 #include "input/units.hpp"
 #include "profile/files.hpp"
 #include "real/own_directory.hpp"
@@ -34,7 +34,7 @@ const std::vector<Parameter> parameters{
      "the directory to work in, as nfs://HOST/PATH; it exists and is empty. NFSv4 is spoken unless ?version=3 follows; "
      "libnfs has more such options (nfsport, uid, gid), with & in between"}};
 
-#ifdef IOCAST_HAS_LIBNFS
+#ifdef IOCAST_HAS_LIBRARY
 
 /// Reads of any size pass through a buffer of this size.
 constexpr size_t chunk = size_t{1} << 20;
@@ -443,7 +443,7 @@ const bool registered =
                       "files in directories below one directory of an NFS server, through libnfs",
                       parameters,
                       {},
-#ifdef IOCAST_HAS_LIBNFS
+#ifdef IOCAST_HAS_LIBRARY
                       "",
                       [](const Parameters& given, const Client& client) { return std::make_unique<Nfs>(given, client); }
 #else

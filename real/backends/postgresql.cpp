@@ -5,7 +5,7 @@
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
-#ifdef IOCAST_HAS_POSTGRESQL
+#ifdef IOCAST_HAS_LIBRARY
 #include "real/transfer_memory.hpp"
 
 #include <array>
@@ -27,7 +27,7 @@ const std::vector<Parameter> parameters{
     {"schema", Unit::text, "iocast",
      "schema for the tables; it is empty, and stays, or is made, and then removed with the last of the data"}};
 
-#ifdef IOCAST_HAS_POSTGRESQL
+#ifdef IOCAST_HAS_LIBRARY
 
 constexpr const char* made_here = "made by iocast, and removed with its last data"; ///< comment on a schema
 constexpr size_t longest_name   = 63; ///< PostgreSQL cuts longer identifiers, silently
@@ -419,7 +419,7 @@ const bool registered = register_backend(
      "rows in tables of a PostgreSQL database",
      parameters,
      {},
-#ifdef IOCAST_HAS_POSTGRESQL
+#ifdef IOCAST_HAS_LIBRARY
      "",
      [](const Parameters& given, const Client& client) { return std::make_unique<PostgreSql>(given, client); }
 #else

@@ -6,7 +6,7 @@
 #include "input/error.hpp"
 #include "real/backend.hpp"
 
-#ifdef IOCAST_HAS_CURL
+#ifdef IOCAST_HAS_LIBRARY
 #include "profile/files.hpp"
 #include "real/transfer_memory.hpp"
 
@@ -40,7 +40,7 @@ const std::vector<Parameter> parameters{
     {"profile", Unit::text, "default", "section of that file"},
     {"timeout", Unit::seconds, "60s", "when a request without an answer has failed", 0.001, 1e6}};
 
-#ifdef IOCAST_HAS_CURL
+#ifdef IOCAST_HAS_LIBRARY
 
 /// An object that is a dataset's in a bucket that it shares. No key ending in a slash: to gateways to file systems that
 /// means things of their own.
@@ -845,7 +845,9 @@ private:
           fmt::format("The service at {} refuses the credentials{}; see --s3.credentials.", endpoint_, detail()));
     for (const int far : {ECONNREFUSED, EHOSTUNREACH, ETIMEDOUT, ECONNRESET, EPROTO})
       if (error == far)
-        throw InputError(fmt::format("The service at {} does not answer: {}.", endpoint_, std::strerror(error)));
+        throw InputError(
+            fmt::format("The service at {} does not answer: {}.", endpoint_,
+                        error == EHOSTUNREACH ? "its host is unknown, or can't be reached" : std::strerror(error)));
     if (error != 0 && error != ENOENT)
       throw InputError(
           fmt::format("The service at {} can't be used: {}{}.", endpoint_, std::strerror(error), detail()));
@@ -863,7 +865,8 @@ private:
     return code.empty() ? "" : fmt::format(" ({})", printable(code, 64));
   }
 
-  static inline const std::string nothing_hash_ = sha256("");
+  /// SHA-256 of no bytes.
+  static inline const std::string nothing_hash_ = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
   std::string endpoint_, host_, path_; ///< "https://host:9000/base", "host:9000", "/base"
   std::string region_, prefix_, bucket_;
@@ -888,7 +891,7 @@ const bool registered =
                       "objects in buckets, through the S3 protocol",
                       parameters,
                       {},
-#ifdef IOCAST_HAS_CURL
+#ifdef IOCAST_HAS_LIBRARY
                       "",
                       [](const Parameters& given, const Client& client) { return std::make_unique<S3>(given, client); }
 #else

@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 BRIEF = {
-    "iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MAX_OPERATIONS": 20_000, "STEPS": 4},
-    "iocast.forecasts.draws": {"OPERATIONS_A_DRAW": 200_000},
+    "iocast.calibrate.search": {"ENOUGH_OPERATIONS": 2_000, "MAX_OPERATIONS": 20_000, "STARTS": 3, "STEPS": 3},
+    "iocast.forecasts.draws": {"OPERATIONS_A_DRAW": 20_000},
     "iocast.planning.plan": {"BELIEFS": 16},
 }
 

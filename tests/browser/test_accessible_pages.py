@@ -26,7 +26,6 @@ NARROW, WIDE = (360, 740), (1280, 900)
 READY = (
     "document.body && (document.body.dataset.drawn || ['done', 'failed'].includes(document.body.dataset.whatif)) || ''"
 )
-UNFOLD = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
 NAMES = ["report", "study", *(["platform"] if module.find() else [])]
 
 
@@ -62,8 +61,7 @@ USED = {"button", "slider", "textbox", "link", "DisclosureTriangle", "progressba
 
 
 def test_all_that_is_used_or_looked_at_has_a_name(browser: Browser, page: Path) -> None:
-    browser.open(page, WIDE, READY)
-    browser.evaluate(UNFOLD)
+    browser.look_at(page, WIDE, READY)
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     roles = [(one["role"]["value"], one.get("name", {}).get("value", "").strip())
              for one in nodes if not one.get("ignored") and "role" in one]  # fmt: skip
@@ -83,7 +81,7 @@ LEVELS = "[...document.querySelectorAll('h1, h2, h3, h4')].map(one => Number(one
 
 
 def test_headings_references_and_tables_are_in_order(browser: Browser, page: Path) -> None:
-    browser.open(page, WIDE, READY)
+    browser.look_at(page, WIDE, READY)
     assert browser.evaluate("document.documentElement.lang") == "en"
     assert browser.evaluate(REFERENCES) == []
     ids = browser.evaluate("[...document.querySelectorAll('[id]')].map(one => one.id)")
@@ -112,7 +110,7 @@ def lightness(colour: list[float]) -> float:
 
 def test_without_colours_every_series_of_a_legend_looks_another_way(browser: Browser, page: Path) -> None:
     """By its shape, its dashes, or how light it is. Routes are left out: their bars bear names."""
-    browser.open(page, WIDE, READY)
+    browser.look_at(page, WIDE, READY)
     legends = [one for one in browser.evaluate(SHAPES) if len(one) > 1]
     assert legends or page.stem == "platform", "which shows one series until something is changed"
     for marks in legends:
@@ -149,14 +147,12 @@ CONTRAST = """
 
 def test_text_stands_out_from_what_is_behind_it(browser: Browser, page: Path) -> None:
     """By the ratio 4.5 of WCAG 2.1, 1.4.3."""
-    browser.open(page, WIDE, READY)
-    browser.evaluate(UNFOLD)
+    browser.look_at(page, WIDE, READY)
     assert browser.evaluate(CONTRAST) == []
 
 
 def test_a_narrow_phone_needs_no_scrolling_sideways(browser: Browser, page: Path) -> None:
-    browser.open(page, NARROW, READY)
-    browser.evaluate(UNFOLD)
+    browser.look_at(page, NARROW, READY)
     assert browser.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
 
 

@@ -28,20 +28,11 @@ pytestmark = pytest.mark.needs("browser")
 DRAWN = "document.body && (document.body.dataset.drawn || document.body.dataset.failed) || ''"
 
 
-UNFOLD = "document.querySelectorAll('details.fold').forEach(one => { one.open = true; })"
-
-
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.close()
-
-
-def open_unfolded(browser, page, size):
-    """The page with every figure in sight."""
-    browser.open(page, size, DRAWN)
-    browser.evaluate(UNFOLD)
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +77,14 @@ def test_page_draws_offline_without_a_request_or_an_error(browser, page, size, t
     assert (tmp_path / f"{size}.png").stat().st_size > 50_000
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.fixture(scope="module", params=SIZES)
+def size(request):
+    """The page's, for tests that look at one page after the other."""
+    return request.param
+
+
 def test_nothing_is_wider_than_the_page(browser, page, size):
-    open_unfolded(browser, page, SIZES[size])
+    browser.look_at(page, SIZES[size], DRAWN)
     width = SIZES[size][0]
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     wide = browser.evaluate(
@@ -110,9 +106,8 @@ OVERLAPS = """
 """
 
 
-@pytest.mark.parametrize("size", SIZES)
 def test_labels_of_axes_do_not_overlap(browser, page, size):
-    open_unfolded(browser, page, SIZES[size])
+    browser.look_at(page, SIZES[size], DRAWN)
     assert browser.evaluate("document.querySelectorAll('.role-axis-label text').length") > 50
     assert browser.evaluate(OVERLAPS) == []
 
@@ -128,7 +123,8 @@ def column(browser, table: str, key: str) -> list[float]:
     "name, table, key, title", [("report", "checked", "error", "error"), ("study", "designs", "tail", "q99")]
 )
 def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, title):
-    open_unfolded(browser, pages / f"{name}.html", SIZES["desk"])
+    browser.open(pages / f"{name}.html", SIZES["desk"], DRAWN)
+    browser.unfold(f"#table-{table}")
     before = column(browser, table, key)
     head = f"[...document.querySelectorAll('#table-{table} th button')].find(b => b.textContent === '{title}')"
     browser.evaluate(f"{head}.click()")
@@ -142,27 +138,28 @@ def test_tables_sort_by_click_and_by_keyboard(browser, pages, name, table, key, 
 
 def hovered(browser, chart: str, colour: str) -> str:
     """What the tooltip of the chart's only mark of this colour says."""
-    browser.evaluate(
-        f"document.documentElement.style.scrollBehavior = 'auto'; document.getElementById('{chart}').scrollIntoView()"
-    )
-    dot = browser.evaluate(
-        f"(() => {{ const marks = [...document.querySelectorAll('#{chart} .mark-symbol path')]"
+    browser.unfold(f"#{chart}")
+    browser.wait(f"document.querySelector('#{chart} .mark-symbol path') !== null")
+    browser.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    place = (
+        f"(() => {{ const chart = document.getElementById('{chart}'); chart.scrollIntoView();"
+        "const marks = [...chart.querySelectorAll('.mark-symbol path')]"
         f".filter(p => p.getAttribute('fill') === '{colour}');"
         "const b = marks[0].getBoundingClientRect(); return [marks.length, b.x + b.width / 2, b.y + b.height / 2]; })()"
     )
-    assert dot[0] == 1
-    browser.move(dot[1] - 40, dot[2])
-    browser.move(dot[1], dot[2])
     until = time.monotonic() + 120
     while not (shown := browser.evaluate("document.querySelector('#vg-tooltip-element.visible')?.textContent || ''")):
         assert time.monotonic() < until, "no tooltip came up"
-        browser.move(dot[1] + 1, dot[2])
+        dot = browser.evaluate(place)  # anew: what is above may still be drawn
+        assert dot[0] == 1
+        browser.move(dot[1] - 40, dot[2])
+        browser.move(dot[1], dot[2])
         time.sleep(0.1)
     return shown
 
 
 def test_hover_tells_the_number_of_the_json(browser, pages):
-    open_unfolded(browser, pages / "report.html", SIZES["desk"])
+    browser.open(pages / "report.html", SIZES["desk"], DRAWN)
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["beside"]["rows"] if r["what"] == "rate" and r["series"] == "forecast")
     value = float(re.search(r"value\s*([\d.]+) k/s", hovered(browser, "beside-0", "#0072B2")).group(1)) * 1e3
@@ -171,7 +168,7 @@ def test_hover_tells_the_number_of_the_json(browser, pages):
 
 
 def test_hover_over_the_decision_tells_its_numbers(browser, pages):
-    open_unfolded(browser, pages / "study.html", SIZES["desk"])
+    browser.open(pages / "study.html", SIZES["desk"], DRAWN)
     numbers = json.loads(browser.evaluate("document.getElementById('numbers').textContent"))
     row = next(r for r in numbers["figures"]["front"]["rows"] if r["state"] == "the decision")
     shown = hovered(browser, "front-1", "#D55E00")
@@ -412,7 +409,6 @@ def test_names_of_a_study_run_nothing(browser, tmp_path, tmp_path_factory):
     (tmp_path / "study.json").write_text(json.dumps(poisoned(study, names - {""})))
     write_report([tmp_path / "study.json"], tmp_path / "page.html")
     browser.open(tmp_path / "page.html", SIZES["desk"], DRAWN)
-    browser.evaluate(UNFOLD)
     browser.evaluate(f"{TURN}([1, 0.5])")
     assert POISON in browser.evaluate("document.getElementById('turn-answer').textContent")
     browser.evaluate(f"{TURN}([1, 0])")

@@ -10,6 +10,7 @@ import yaml
 from scipy.integrate import trapezoid
 
 from iocast.ground import binaries
+from iocast.calibrate import search
 from iocast.calibrate.fit import calibrate
 from iocast.calibrate.chance import with_laws_of
 from iocast.runs.run_directory import Run, group
@@ -68,7 +69,8 @@ def test_few_operations_of_a_long_tail_raise_no_alarm(tmp_path: Path) -> None:
     assert sum(map(_alarm, found)) <= 1
 
 
-def test_what_the_model_lacks_raises_it(tmp_path: Path) -> None:
+def test_what_the_model_lacks_raises_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "ENOUGH_OPERATIONS", 2000)
     lacking = {"stations": {"server": {"servers": 2, "crowding": 0.5}}}
     assert _alarm(_fitted(tmp_path, lacking, 400, 1))
 

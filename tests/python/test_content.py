@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 import yaml
-from programs import REPOSITORY
+from programs import REPOSITORY, find_program
 from schedule import SOME_PLATFORMS, mostly_long
 from study_inputs import changed, write
 
 from iocast.platforms import content
 from iocast.calibrate import search
 from iocast.calibrate.trace import Trace
-from iocast.platforms.content import READERS, content_hash, platform_hash, sources_of, workload_hash
+from iocast.platforms.content import READERS, content_hash, platform_hash, program_hash, sources_of, workload_hash
 from iocast.platforms.documents import PLATFORMS
 from iocast.study import evaluate
 
@@ -332,3 +332,21 @@ def test_a_study_computes_again_after_an_edited_formula_and_after_nothing_else(
     for file in sources:
         assert key(file, '\n# A sentence.\n"""Another."""\n') == before, file
         assert key(file, "\nSCALE = 1.1\n") != before, file
+
+
+def test_every_library_that_a_program_loads_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Traces are read by one of them, and the routes of SimGrid's platforms by another."""
+    program = find_program("iocast-sim")
+    assert program is not None
+    shutil.copytree(program.parents[1] / "lib", tmp_path / "lib")
+    (tmp_path / "bin").mkdir()
+    shutil.copy(program, tmp_path / "bin")
+    monkeypatch.setenv("IOCAST_BUILD", str(tmp_path))
+    libraries = sorted((tmp_path / "lib" / "iocast").glob("*.so"))
+    assert {"hdf5", "simgrid", "backend-s3"} <= {one.stem for one in libraries}
+    before = program_hash(["iocast-sim"])
+    for library in libraries:
+        content = library.read_bytes()
+        library.write_bytes(content + b" ")
+        assert (program_hash(["iocast-sim"]) != before) == (not library.stem.startswith("backend-")), library
+        library.write_bytes(content)

@@ -14,7 +14,7 @@ import yaml
 from schedule import mostly_long
 
 from iocast.ground import binaries
-from iocast.calibrate import own_work, search, structures
+from iocast.calibrate import own_work, reading, search, structures
 from iocast.calibrate.recipe import family_document, read_recipe
 from iocast.calibrate.structure_search import Search
 from iocast.calibrate.structures import in_turn, recalled, seen, several
@@ -146,13 +146,19 @@ ALWAYS = ("requests in turn", "newest first", "stat recalled from other", "objec
 @pytest.mark.parametrize("true", mostly_long(TRUTHS, ALWAYS, "a calibration each; of each kind of evidence one runs"))
 def test_a_structure_that_no_choice_has_is_found(true: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "ENOUGH_OPERATIONS", 1200)
+    clients: list[str] = []
+    monkeypatch.setattr(reading, "link_bytes", lambda _, called_back_from: clients.append(called_back_from))
     (tmp_path / "family.yaml").write_text(FAMILY)
     truth = tmp_path / "truth.yaml"
     truth.write_text(yaml.safe_dump({"schema_version": 1, "extends": "family.yaml"} | TRUTHS[true]))
     ungrounded = re.search("delay|servers of", true)  # what a misfit alone leads to needs four scales
     scales = (1, 4, 8, 16) if ungrounded else (1, 4, 8)
     document = calibrate(_measured(truth, scales, tmp_path), str(tmp_path / "family.yaml"), 0, lambda *_: None)
-    assert document["fitted"]["structure"][structures.CHOICE].startswith(true)
+    found = document["fitted"]["structure"][structures.CHOICE]
+    assert found.startswith(true)
+    called_back = re.match(f"{CALLED} (node|rank)s", found)
+    # before it, that of the calibration that holds a scale out
+    assert clients[-1] == (called_back[1] if called_back else ""), "whose bytes are not those of several"
     fitted = tmp_path / "fitted.yaml"
     fitted.write_text(dump(document))
     forecast = predict(Fitted.open(str(fitted)), None, {"objects": "100", "iterations": "100"}, 32, 1)

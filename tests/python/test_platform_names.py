@@ -175,3 +175,26 @@ def test_keys_without_effect_are_refused_by_every_verb(verb: str, simulator: Pat
         else:
             (tmp_path / "site.yaml").write_text(NO_EFFECT.replace("lustre", "fitted.yaml"))
             predict(Fitted.open(str(tmp_path / "site.yaml")), "md-workbench", {}, 1, 1)
+
+
+@pytest.mark.parametrize("name", ["of two halves \U0001f600", "no letter\u2028of ours", "\u00e9t\u00e9", "a: b #c"])
+def test_a_path_and_its_prose_may_have_any_characters(name: str, simulator: Path, tmp_path: Path) -> None:
+    """They are in every candidate that is written for the simulator."""
+    (tmp_path / name).mkdir()
+    file = tmp_path / name / f"{name}.yaml"
+    file.write_text(
+        yaml.safe_dump(
+            {"schema_version": 1, "extends": "network", "description": name, "source": name}, allow_unicode=True
+        )
+    )
+    sizes = {"objects": "20", "iterations": "20"}
+    forecast, plain = (predict(Fitted.open(one), None, sizes, 2, 1) for one in (str(file), "network"))
+    assert forecast["quantities"]["rate"]["value"] == plain["quantities"]["rate"]["value"]
+
+
+def test_a_date_is_refused_as_any_other_word(simulator: Path, tmp_path: Path) -> None:
+    """YAML reads it as one; where it is prose, it is no matter."""
+    with pytest.raises(InputError, match="2024-05-01"):
+        predict(Fitted.open("lustre", [("stations.mds.servers", yaml.safe_load("2024-05-01"))]), None, {}, 1, 1)
+    (tmp_path / "dated.yaml").write_text("{schema_version: 1, extends: network, source: 2024-05-01}")
+    assert predict(Fitted.open(str(tmp_path / "dated.yaml")), None, {"iterations": "20"}, 2, 1)["quantities"]

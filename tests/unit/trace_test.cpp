@@ -97,14 +97,14 @@ TEST_F(Trace, IsReadAsItWasWritten)
   // More than fits in the buffers of a rank, and in one chunk of the file.
   const auto workload = open_workload("md-workbench", {"datasets=3", "objects=9000", "iterations=9000"});
   const Placement placement{3, 2};
-  const ops_file::Reader reader(recorded(workload, placement));
+  const auto reader  = ops_file::open_file(recorded(workload, placement));
   const auto pattern = workload.make(placement);
-  EXPECT_EQ(reader.about()["workload"]["pattern"], "md-workbench");
-  EXPECT_EQ(reader.index().ranks(), 3U);
+  EXPECT_EQ(reader->about()["workload"]["pattern"], "md-workbench");
+  EXPECT_EQ(reader->index().ranks(), 3U);
   for (uint32_t rank = 0; rank < 3; ++rank) {
     std::vector<Op> ops;
     int64_t end = 0;
-    reader.visit(reader.index().first_row[rank], reader.index().first_row[rank + 1], [&](const ops_file::Row& row) {
+    reader->visit(reader->index().first_row[rank], reader->index().first_row[rank + 1], [&](const ops_file::Row& row) {
       EXPECT_EQ(row.rank, rank);
       EXPECT_GE(row.traced.start_ns, end);
       end = row.traced.start_ns + row.traced.ns;
@@ -112,8 +112,8 @@ TEST_F(Trace, IsReadAsItWasWritten)
     });
     EXPECT_EQ(ops, stream_of(*pattern, rank));
   }
-  const double bytes = static_cast<double>(fs::file_size(file())) / static_cast<double>(reader.index().rows());
-  printf("%.2f bytes an operation of %lu\n", bytes, static_cast<unsigned long>(reader.index().rows()));
+  const double bytes = static_cast<double>(fs::file_size(file())) / static_cast<double>(reader->index().rows());
+  printf("%.2f bytes an operation of %lu\n", bytes, static_cast<unsigned long>(reader->index().rows()));
   EXPECT_LE(bytes, 8);
 }
 

@@ -5,7 +5,7 @@
 // The closed network of closed.yaml as one writes it with SimGrid's own means: a client is an actor, the station's 16
 // servers are actors at one mailbox, a node's request slots a semaphore, and the way a link of 5 us. Each client makes
 // REQUESTS requests. Prints JSON: requests, wall_seconds, simulated_seconds, peak_rss_bytes.
-#include "sim/simgrid_compat.hpp"
+#include "sim/simgrid/compat.hpp"
 
 #include <chrono>
 #include <cstdio>

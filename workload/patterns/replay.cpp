@@ -102,13 +102,13 @@ public:
   Replay(const Parameters& given, const Placement& placement)
       : placement_(placement)
       , file_(found(given.text("file")))
-      , trace_(file_)
+      , trace_(ops_file::open_file(file_))
       , timing_(timing_of(given))
       , scale_(given.number("time_scale"))
-      , maker_(maker_of(trace_.about()))
+      , maker_(maker_of(trace_->about()))
       , ranks_(placement.ranks)
   {
-    for (const auto& phase : trace_.about().value("phases", nlohmann::ordered_json::array())) {
+    for (const auto& phase : trace_->about().value("phases", nlohmann::ordered_json::array())) {
       if (!phase.is_object() || !phase.contains("name") || !phase["name"].is_string())
         throw InputError(
             fmt::format("The trace '{}' can't be used: its attribute 'about' has a phase without a name.", file_));
@@ -116,14 +116,14 @@ public:
     }
     if (phases_.empty())
       throw InputError(fmt::format("The trace '{}' can't be used: its attribute 'about' names no phases.", file_));
-    const uint32_t recorded = trace_.index().ranks();
+    const uint32_t recorded = trace_->index().ranks();
     copies_                 = placement.ranks > recorded ? placement.ranks / recorded : 1;
     if (placement.ranks > recorded && placement.ranks % recorded != 0)
       throw InputError(fmt::format(
           "The trace '{}' has {} ranks; it can be replayed by at most as many, or by a multiple of them, not by {}.",
           file_, recorded, placement.ranks));
     known_.resize(recorded);
-    for (const uint32_t group : trace_.index().group)
+    for (const uint32_t group : trace_->index().group)
       groups_ = std::max(groups_, group + 1);
     look_through();
   }
@@ -132,7 +132,7 @@ public:
 
   uint32_t group_of(uint32_t rank) const override
   {
-    return trace_.index().group[rank % recorded_ranks()] + copy_of(rank) * groups_;
+    return trace_->index().group[rank % recorded_ranks()] + copy_of(rank) * groups_;
   }
 
   bool next(Cursor& cursor, Op& op) const override
@@ -216,7 +216,7 @@ public:
   {
     return {{"ranks", placement_.ranks},
             {"trace", std::filesystem::path(file_).filename().string()},
-            {"rows", trace_.index().rows()}};
+            {"rows", trace_->index().rows()}};
   }
   nlohmann::ordered_json position_after(size_t) const override { return nlohmann::ordered_json::object(); }
 
@@ -262,7 +262,7 @@ private:
     return timing;
   }
 
-  uint32_t recorded_ranks() const { return trace_.index().ranks(); }
+  uint32_t recorded_ranks() const { return trace_->index().ranks(); }
   uint32_t copy_of(uint32_t rank) const { return rank / recorded_ranks(); }
   /// Calls act(recorded rank) for those whose work this rank does.
   template <class Act> void for_recorded(uint32_t rank, Act act) const
@@ -293,7 +293,7 @@ private:
     for_recorded(number, [&](uint32_t recorded) {
       Expander expander(timing_, scale_);
       Segment* phase = nullptr;
-      trace_.visit(trace_.index().first_row[recorded], trace_.index().first_row[recorded + 1], [&](const Row& row) {
+      trace_->visit(trace_->index().first_row[recorded], trace_->index().first_row[recorded + 1], [&](const Row& row) {
         expander.expand(row, [&](const Op& op) {
           if (op.kind == OpKind::phase) {
             phase = &(*stream)[op.object]; // look_through() has seen that there is one
@@ -322,8 +322,8 @@ private:
       uint64_t phases = 0;
       int64_t objects = 0;
       int64_t most    = 0;
-      trace_.visit(
-          trace_.index().first_row[rank], trace_.index().first_row[rank + 1],
+      trace_->visit(
+          trace_->index().first_row[rank], trace_->index().first_row[rank + 1],
           [&](const Row& row) {
             expander.expand(row, [&](const Op& op) {
               if (op.kind == OpKind::phase ? op.object != phases++ : phases == 0)
@@ -357,7 +357,7 @@ private:
       throw InputError(fmt::format("The trace '{}' has {} ranks; with timing=start it can't be replayed by {}, which "
                                    "would be late for everything.",
                                    file_, recorded_ranks(), placement_.ranks));
-    const auto& about       = trace_.about();
+    const auto& about       = trace_->about();
     footprint_.peak_objects = about.value("peak_objects", footprint_.peak_objects) * copies_;
     footprint_.peak_bytes   = about.value("peak_bytes", footprint_.bytes_written) * copies_;
     footprint_.bytes_written *= copies_;
@@ -369,7 +369,7 @@ private:
 
   Placement placement_;
   std::string file_;
-  ops_file::Reader trace_;
+  std::unique_ptr<const ops_file::Reader> trace_;
   Timing timing_;
   double scale_;
   std::unique_ptr<Pattern> maker_;

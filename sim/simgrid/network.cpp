@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/network.hpp"
+#include "sim/simgrid/network.hpp"
 
 #include "input/error.hpp"
-#include "sim/simgrid_topology.hpp"
+#include "sim/simgrid/topology.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>

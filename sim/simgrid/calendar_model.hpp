@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/system.hpp"
-#include "sim/network.hpp"
 #include "sim/progress.hpp"
+#include "sim/simgrid/network.hpp"
 
 #include <simgrid/kernel/resource/Model.hpp>
 

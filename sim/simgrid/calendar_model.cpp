@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/calendar_model.hpp"
+#include "sim/simgrid/calendar_model.hpp"
 
-#include "sim/simgrid_compat.hpp"
+#include "sim/simgrid/compat.hpp"
 
 #include <algorithm>
 #include <limits>

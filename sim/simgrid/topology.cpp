@@ -2,7 +2,7 @@
 //
 // A platform of SimGrid as a network: its hosts are client nodes and servers, its zones have the routes. These are
 // looked up once a pair of ends; the links are shared as those of any other network.
-#include "sim/simgrid_topology.hpp"
+#include "sim/simgrid/topology.hpp"
 
 #include "input/error.hpp"
 
@@ -265,24 +265,13 @@ private:
   }
 };
 
-std::shared_ptr<const TopologyPlan> read_simgrid(const YamlNode& network, const NetworkSpec&)
+} // namespace
+
+std::shared_ptr<const TopologyPlan> read_simgrid(const YamlNode& network)
 {
   const auto plan = std::make_shared<SimGridPlan>(network);
   static_cast<void>(plan->to_json()); // all keys are there
   return plan;
-}
-} // namespace
-
-TopologyKind simgrid_kind()
-{
-  return {"simgrid",
-          "hosts, links and routes of a platform of SimGrid",
-          {{"simgrid", "its XML file, beside the platform's; it has all bandwidths and latencies"},
-           {"hosts", "nodes: names of the hosts that are client nodes, with {} in place of their number from 0; and so "
-                     "by name of each station that bytes go to"}},
-          "",
-          read_simgrid,
-          true};
 }
 
 } // namespace iocast

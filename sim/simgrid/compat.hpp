@@ -74,13 +74,4 @@ inline void on_comm_completion(const std::function<void(s4u::Comm const&)>& call
 }
 #endif
 
-inline std::string version()
-{
-  int major = 0;
-  int minor = 0;
-  int patch = 0;
-  sg_version_get(&major, &minor, &patch);
-  return std::to_string(major) + "." + std::to_string(minor) + (patch ? "." + std::to_string(patch) : "");
-}
-
 } // namespace iocast::simgrid_compat

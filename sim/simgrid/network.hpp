@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 #include "models/system.hpp"
-#include "sim/simgrid_compat.hpp"
+#include "sim/simgrid/compat.hpp"
 
 #include <unordered_map>
 #include <vector>
