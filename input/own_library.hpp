@@ -4,7 +4,7 @@
 #include <vector>
 
 /// Parts of a program that need much of others' software lie in libraries of their own, in ../lib/iocast beside the
-/// program, and are loaded when somebody asks for them. So the program starts in a fraction of the time, and runs where
+/// program, and are loaded when a command needs them. So the program starts in a fraction of the time, and runs where
 /// that software is missing.
 namespace iocast::own_library {
 

@@ -6,7 +6,7 @@
 namespace iocast {
 
 /// Registers those backends that lie in libraries of their own, lib/iocast/backend-NAME.so, and that the command line
-/// has a name or an option of; all of them when it asks what there is.
+/// has a name or an option of; all of them when it is a question what there is.
 /// @throws InputError when one that it names can't be loaded
 void load_backends(const std::vector<std::string>& command);
 

@@ -155,9 +155,11 @@ Options parse_options(int argc, char** argv)
     return parse_options(argc, argv); // an option of any of them may be the nearest
   const auto extra = app.remaining();
   if (const auto missing = where_backends_are_missing();
-      !missing.empty() && !extra.empty() && extra.front().find('.') != std::string::npos)
-    throw InputError(
-        fmt::format("There is no option '{}'.{}", extra.front().substr(0, extra.front().find('=')), missing));
+      !missing.empty() && !extra.empty() && extra.front().starts_with("--")) {
+    const auto option = extra.front().substr(0, extra.front().find('='));
+    if (option.find('.') != std::string::npos)
+      throw InputError(fmt::format("There is no option '{}'.{}", option, missing));
+  }
   refuse_extra_arguments(app);
   const std::vector<std::string> moments = {"phase", "run"};
   if (!options.drop_caches.empty() && std::find(moments.begin(), moments.end(), options.drop_caches) == moments.end())

@@ -115,7 +115,7 @@ Looks = dict[str, tuple[set[str], set[str]]]
 @lru_cache(maxsize=256)
 def _looks(extends: str, own: str) -> Looks | None:
     """Caches and buffers of a platform that extends another (empty: none), with `own` sections, as JSON; those that are
-    behind others among them. None where it has mechanisms. A search asks it for each simulation of each candidate."""
+    behind others among them. None where it has mechanisms. A search needs it for each simulation of each candidate."""
     document: Document = json.loads(own)
     family = _family(extends) if extends else {}
     sections = (*MEMORY, *mechanisms_in(family | document), "operations")

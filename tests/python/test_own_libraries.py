@@ -57,6 +57,8 @@ def test_a_program_alone_does_the_rest(alone: Callable[[str], Path], tmp_path: P
         assert refused.returncode == 2 and not (tmp_path / "run").exists()
         assert what in refused.stderr and place in refused.stderr and refused.stderr.count("\n") == 1
         assert "cmake --install" in refused.stderr and len(refused.stderr) < 500, "what to do, and no list of options"
+    misspelt = run(bench, *SMALL, "--ranks-per-nod=0.5")
+    assert "Did you mean '--ranks-per-node'?" in misspelt.stderr, "a point in a value names no backend"
 
 
 def test_a_library_that_can_not_be_loaded_is_named(alone: Callable[[str], Path], tmp_path: Path) -> None:
@@ -93,11 +95,16 @@ def test_a_value_that_is_no_choice_has_a_nearest_one(option: str, word: str, nea
 
 @pytest.mark.parametrize("instead", ["no symbols", "another build"])
 def test_a_library_of_another_build_is_refused(alone: Callable[[str], Path], tmp_path: Path, instead: str) -> None:
-    """Program and library call each other's functions, so that they must be of one build."""
+    """Program and library call each other's functions, so that they must be of one build; nothing of another runs."""
     simulator = alone("iocast-sim")
     source, library = tmp_path / "other.c", tmp_path / "lib" / "iocast" / "hdf5.so"
-    source.write_text('const char iocast_interface[] = "another";' if instead == "another build" else "int nothing;")
+    stamp = 'const char iocast_interface[] = "another";' if instead == "another build" else "int nothing;"
+    source.write_text(stamp + "__attribute__((constructor)) static void begin(void) { __builtin_trap(); }")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     refused = run(simulator, *SMALL, "--platform", "network", "--trace", "--out", tmp_path / "run")
     assert refused.returncode == 2 and not (tmp_path / "run").exists()
     assert "hdf5.so is of another build than this program" in refused.stderr and refused.stderr.count("\n") == 1
+    bench = alone("iocast-bench")
+    library.rename(library.with_name("backend-s3.so"))
+    refused = run(bench, *SMALL, "--backend", "s3")
+    assert refused.returncode == 2 and "backend-s3.so is of another build than this program" in refused.stderr
