@@ -99,7 +99,7 @@ class Browser:
 
     def look_at(self, file: Path, size: tuple[int, int], ready: str) -> None:
         """The page with all that can be folded in sight, for tests that change nothing: loaded once for those that
-        follow each other. To draw all of a report takes six seconds of a processor."""
+        follow each other. To draw all of a report takes seconds."""
         if self._unfolded != (file, size):
             self.open(file, size, ready)
             self.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
